@@ -99,7 +99,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
         if documents and limits.is_late:
             notes = (*notes, f"only {len(documents)} of {len(extraction.documents)} parts are kept: {TIME_IS_UP}")
             break
-        documents.append(prepare_document(with_recognised(document, digest, limits)))
+        documents.append(prepare_document(with_recognised(document, digest, limits) if limits.recognised else document))
     return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
 
 

@@ -22,8 +22,7 @@ from console.printable import display_path
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.extract.workers.pool import WorkerPool
-from indexer.files.away import OutOfSight, said_of
-from indexer.files.changes import ChangePlan, FileComparison, is_settled
+from indexer.files.changes import ChangePlan, FileComparison, OutOfSight, is_settled, said_of
 from indexer.files.crawl import Crawl, is_below
 from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedFile

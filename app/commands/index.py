@@ -52,7 +52,7 @@ def command(
 
     load_numpy()
     from app.following.indexing import make_vectors, update_index
-    from indexer.extract.workers.worker import give_way
+    from indexer.extract.workers.reading_process import give_way
 
     context = load()
     from app.settings import anything_to_index

@@ -19,7 +19,7 @@ from app.following.vector_making import Making
 from app.settings import Paths, Settings, SettingsError, remember_root
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.workers.pool import WorkerPool
-from indexer.extract.workers.worker import give_way
+from indexer.extract.workers.reading_process import give_way
 from indexer.prepare import PreparedFile
 from indexer.progress import OnProgress, Progress
 from indexer.storage.catalogue import Catalogue

@@ -18,7 +18,7 @@ from indexer.extract.source import MEGABYTE, Limits
 from indexer.extract.sources.known import places
 from indexer.extract.workers.pool import WorkerPool
 from indexer.extract.workers.programs import installed
-from indexer.extract.workers.worker import return_freed_memory
+from indexer.extract.workers.reading_process import return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
 from indexer.files.left_out import Why

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 from app.search.results import Hit
 from console.wording import iso_minute, minute_of
 from indexer.text.analysis import fold
+from indexer.text.markdown import FENCED, HASHED, without_marks
 
 if TYPE_CHECKING:
     from indexer.storage.catalogue import DocumentRow
 
 
 _UNDERLINE = r"(?P<under>\S[^\n]{0,200})\n(?P<rule>[=\-~^\"'*+#.:])(?P=rule){2,}[ \t]*"
-_MARKDOWN = r"[ ]{0,3}\#{1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t#]*|(?P<under>\S[^\n]{0,200})\n(?:={3,}|-{3,})[ \t]*"
 _BLOCKS = {
-    "markdown": (r"[ \t]*(?P<fence>```+|~~~+)[^\n]*\n(?s:.*?)(?:^[ \t]*(?P=fence)[^\n]*|\Z)", _MARKDOWN),
+    "markdown": (FENCED, rf"{HASHED}|(?P<under>\S[^\n]{{0,200}})\n(?:={{3,}}|-{{3,}})[ \t]*"),
     "org": (
         r"[ \t]*\#\+begin_(?P<fence>\w+)(?s:.*?)(?:^[ \t]*\#\+end_(?P=fence)|\Z)",
         r"\*+[ \t]+(?:(?:TODO|DONE|NEXT|WAITING)[ \t]+)?(?P<hashed>\S[^\n]*?)(?:[ \t]+:[\w@\#%:]+:)?[ \t]*",
@@ -32,7 +32,6 @@ _BLOCKS = {
     "asciidoc": (r"(?P<fence>----+)\n(?s:.*?)(?:^(?P=fence)|\Z)", r"={1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t=]*"),
 }
 _ENDINGS = {"org": "org", "rst": "rst", "rest": "rst", "adoc": "asciidoc", "asciidoc": "asciidoc"}
-_MARKS = re.compile(r"!?\[\[?(?:[^\]|]*\|)?([^\]]*)\]\]?(?:\([^)]*\))?|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|\{#[^}]*\}")
 
 
 @cache
@@ -58,7 +57,7 @@ def heading_over(text: str, line: int, path: str, *, title: str = "") -> str:
             break
         heading = match.groupdict().get("hashed") or match.groupdict().get("under")
         found = heading or found
-    return _shown(_MARKS.sub(lambda marked: marked[1] or "", found), title)
+    return _shown(without_marks(found), title)
 
 
 def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "") -> str:

@@ -25,7 +25,7 @@ from indexer.retrieval.dated import day_of_text
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
-from indexer.storage.threads import Thread
+from indexer.storage.mail_threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.sketch import resembling

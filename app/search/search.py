@@ -72,8 +72,8 @@ from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.retrieval.named import named, named_by
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
+from indexer.storage.mail_threads import Thread
 from indexer.storage.sqlite_files import cause, is_unwritable
-from indexer.storage.threads import Thread
 
 if TYPE_CHECKING:
     from indexer.extract.media.recognised import Coverage

@@ -21,6 +21,7 @@ import numpy.typing as npt
 from app.search.results import Snippet
 from console.printable import UNSAFE
 from indexer.text.analysis import fold, is_ideographic
+from indexer.text.markdown import FENCE_SIGN, HASHES
 
 Span = tuple[int, int]
 """[start, end) offsets in a text"""
@@ -288,7 +289,7 @@ def _behind_title(text: str, title: str) -> str:
     return rest if title and rest.strip() and _squeezed(first).strip(" #=") == _squeezed(title).strip() else text
 
 
-_LINE_MARKS = re.compile(r"^(?:[ \t|:=-]{3,400}$|[ ]{0,3}#{1,6}(?=[ \t])|[ \t]*(?:```+|~~~+|\|))", re.MULTILINE)
+_LINE_MARKS = re.compile(rf"^(?:[ \t|:=-]{{3,400}}$|{HASHES.pattern}|{FENCE_SIGN}|[ \t]*\|)", re.MULTILINE)
 """rules, of tables and under headings; the signs of headings; fences of code; the bar before the first cell of a row"""
 MOST_UNMARKED = 500_000
 """characters of a note beyond which its marks are left as they are"""

@@ -4,7 +4,7 @@ A copy of the worker, made before that gives up its rights, and ended with it. I
 files are to be read; the worker gets them open, one after another, and may ask for three things more, none of which
 names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in a content of which it has
 the digest. So a worker that was taken over can have nothing opened. What a disk or a network keeps waiting is this
-process, and the parent counts that as the worker's waiting (indexer.extract.workers.vitals).
+process, and the parent counts that as the worker's waiting (indexer.extract.workers.worker).
 """
 
 from __future__ import annotations

@@ -1,67 +1,42 @@
 """Which files are indexed and what they are: by the name alone, and by the first bytes where the name misleads.
 
-A *kind* names an extractor ("docx"), a *type* is what a user filters by ("document").
+A *kind* names an extractor ("docx"), a *type* is what a user filters by ("document"); a row of `KINDS` holds both.
 """
 
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from indexer.errors import ExtractionError
 from indexer.extract.source import MEGABYTE
 
-TYPE_OF_KIND: dict[str, str] = {
-    "text": "text",
-    "manual": "text",
-    "markdown": "markdown",
-    "rst": "markdown",
-    "org": "markdown",
-    "latex": "document",
-    "pod": "markdown",
-    "asciidoc": "markdown",
-    "source": "source",
-    "html": "html",
-    "mht": "html",
-    "xml": "data",
-    "pdf": "pdf",
-    "docx": "document",
-    "wordml": "document",
-    "odt": "document",
-    "rtf": "document",
-    "pptx": "presentation",
-    "odp": "presentation",
-    "xlsx": "spreadsheet",
-    "xls": "spreadsheet",
-    "ods": "spreadsheet",
-    "epub": "ebook",
-    "mobi": "ebook",
-    "djvu": "ebook",
-    "eml": "mail",
-    "mbox": "mail",
-    "delimited": "data",
-    "json": "data",
-    "notebook": "notebook",
-    "calendar": "calendar",
-    "zip": "archive",
-    "tar": "archive",
-    "compressed": "archive",
-    "libarchive": "archive",
-    "ole": "document",
-    "picture": "image",
-    "recording": "audio",
-    "film": "video",
-}
 
-_NAMES: dict[str, str] = {
-    "text": "txt text log nfo asc lst out err diz list changelog",
-    "manual": "1 2 3 4 5 6 7 8 9 1m 3pm man mdoc",
-    "markdown": "md markdown mdown mkd mkdn mdx rmd qmd",
-    "rst": "rst rest",
-    "org": "org",
-    "latex": "tex latex ltx",
-    "pod": "pod",
-    "asciidoc": "adoc asciidoc",
-    "source": """
+class Kind(NamedTuple):
+    """One kind of file that is read."""
+
+    type: str
+    reader: str
+    """module and name of an `Extractor`, below indexer.extract"""
+    extensions: str = ""
+    """lower case"""
+    holds_files: bool = False
+    """which are read as any other: its reader is a `NestedExtractor`"""
+
+
+KINDS: dict[str, Kind] = {
+    "text": Kind("text", "markup.texts:extract_text", "txt text log nfo asc lst out err diz list changelog"),
+    "manual": Kind("text", "markup.texts:extract_manual", "1 2 3 4 5 6 7 8 9 1m 3pm man mdoc"),
+    "markdown": Kind("markdown", "markup.notes:extract_markdown", "md markdown mdown mkd mkdn mdx rmd qmd"),
+    "rst": Kind("markdown", "markup.texts:extract_rst", "rst rest"),
+    "org": Kind("markdown", "markup.notes:extract_org", "org"),
+    "latex": Kind("document", "markup.texts:extract_latex", "tex latex ltx"),
+    "pod": Kind("markdown", "markup.texts:extract_pod", "pod"),
+    "asciidoc": Kind("markdown", "markup.texts:extract_asciidoc", "adoc asciidoc"),
+    "source": Kind(
+        "source",
+        "markup.texts:extract_source_code",
+        """
         py pyi pyx pxd c h cc cpp cxx c++ hpp hh hxx h++ inl m mm cs java kt kts scala groovy gradle go rs
         swift js mjs cjs jsx ts tsx vue svelte rb erb php pl pm t r jl lua tcl sh bash zsh fish ksh csh bat
         cmd ps1 psm1 awk sed sql hs lhs ml mli fs fsx fsi elm clj cljs cljc edn lisp lsp cl el scm ss rkt erl
@@ -70,38 +45,47 @@ _NAMES: dict[str, str] = {
         hcl nix dockerfile vim css scss sass less styl ini cfg conf cnf config toml yaml yml properties env
         service timer socket desktop reg diff patch po pot gd sol cr hx odin raku prolog pro ipp tpp bzl bazel
         coffee bib sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
-    "html": "html htm xhtml xht shtml",
-    "mht": "mht mhtml",
-    "xml": "xml xbrl xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita",
-    "pdf": "pdf",
-    "docx": "docx docm dotx dotm",
-    "odt": "odt ott odm",
-    "rtf": "rtf",
-    "pptx": "pptx pptm ppsx ppsm potx potm",
-    "odp": "odp otp odg",
-    "xlsx": "xlsx xlsm xltx xltm",
-    "ods": "ods ots",
-    "epub": "epub",
-    "mobi": "mobi azw azw3 prc",
-    "djvu": "djvu djv",
-    "eml": "eml emlx",
-    "mbox": "mbox mbx",
-    "delimited": "csv tsv tab psv",
-    "json": "json jsonl ndjson geojson json5 jsonc webmanifest har",
-    "notebook": "ipynb",
-    "calendar": "ics ical ifb vcs",
-    "zip": "zip jar war ear whl xpi",
-    "tar": "tar tgz tbz tbz2 txz tzst",
-    "compressed": "gz bz2 xz lzma zst",
-    "libarchive": "7z rar",
-    "ole": "doc dot wiz xls xlt xla ppt pps pot msg oft",
-    "picture": "png jpg jpeg jpe tif tiff webp heic heif avif gif",
-    "recording": "mp3 m4a m4b ogg oga opus flac wav aif aiff wma",
-    "film": "mp4 m4v mov wmv mkv webm avi",
+    ),
+    "html": Kind("html", "markup.html:extract", "html htm xhtml xht shtml"),
+    "mht": Kind("html", "mail.mail:extract_mht", "mht mhtml"),
+    "xml": Kind(
+        "data",
+        "markup.xml:extract",
+        """
+        xml xbrl xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita""",
+    ),
+    "pdf": Kind("pdf", "office.pdf:extract", "pdf"),
+    "docx": Kind("document", "office.open_xml:extract_docx", "docx docm dotx dotm"),
+    "wordml": Kind("document", "office.open_xml:extract_wordml"),
+    "odt": Kind("document", "office.opendocument:extract_text", "odt ott odm"),
+    "rtf": Kind("document", "office.rtf:extract", "rtf"),
+    "pptx": Kind("presentation", "office.open_xml:extract_pptx", "pptx pptm ppsx ppsm potx potm"),
+    "odp": Kind("presentation", "office.opendocument:extract_slides", "odp otp odg"),
+    "xlsx": Kind("spreadsheet", "office.xlsx:extract", "xlsx xlsm xltx xltm"),
+    "xls": Kind("spreadsheet", "office.xls:extract"),
+    "ods": Kind("spreadsheet", "office.opendocument:extract_sheets", "ods ots"),
+    "epub": Kind("ebook", "office.ebooks:extract_epub", "epub"),
+    "mobi": Kind("ebook", "office.ebooks:extract_mobi", "mobi azw azw3 prc"),
+    "djvu": Kind("ebook", "office.ebooks:extract_djvu", "djvu djv"),
+    "eml": Kind("mail", "mail.mail:extract", "eml emlx", holds_files=True),
+    "mbox": Kind("mail", "mail.mail:extract_mbox", "mbox mbx", holds_files=True),
+    "delimited": Kind("data", "markup.texts:extract_delimited", "csv tsv tab psv"),
+    "json": Kind("data", "markup.texts:extract_json", "json jsonl ndjson geojson json5 jsonc webmanifest har"),
+    "notebook": Kind("notebook", "markup.notebook:extract", "ipynb"),
+    "calendar": Kind("calendar", "mail.calendar:extract", "ics ical ifb vcs"),
+    "zip": Kind("archive", "archives:extract_zip", "zip jar war ear whl xpi", holds_files=True),
+    "tar": Kind("archive", "archives:extract_tar", "tar tgz tbz tbz2 txz tzst", holds_files=True),
+    "compressed": Kind("archive", "archives:extract_packed", "gz bz2 xz lzma zst", holds_files=True),
+    "libarchive": Kind("archive", "archives:extract_by_bsdtar", "7z rar", holds_files=True),
+    "ole": Kind("document", "office.ole:extract", "doc dot wiz xls xlt xla ppt pps pot msg oft", holds_files=True),
+    "picture": Kind("image", "media.media:extract_picture", "png jpg jpeg jpe tif tiff webp heic heif avif gif"),
+    "recording": Kind("audio", "media.media:extract_recording", "mp3 m4a m4b ogg oga opus flac wav aif aiff wma"),
+    "film": Kind("video", "media.media:extract_film", "mp4 m4v mov wmv mkv webm avi"),
 }
-"""The extensions of each kind, lower case."""
+"""By name."""
 
-KIND_OF_EXTENSION: dict[str, str] = {name: kind for kind, names in _NAMES.items() for name in names.split()}
+TYPE_OF_KIND: dict[str, str] = {name: kind.type for name, kind in KINDS.items()}
+KIND_OF_EXTENSION: dict[str, str] = {end: name for name, kind in KINDS.items() for end in kind.extensions.split()}
 
 _SOURCE_NAMES = """
     makefile gnumakefile dockerfile containerfile vagrantfile rakefile gemfile procfile justfile jenkinsfile

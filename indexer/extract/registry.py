@@ -10,57 +10,10 @@ import msgspec
 
 from indexer.documents import ExtractedDocument, Extraction, storable
 from indexer.errors import ExtractionError
-from indexer.extract.kinds import HEAD, kind_by_content, kind_of
+from indexer.extract.kinds import HEAD, KINDS, kind_by_content, kind_of
 from indexer.extract.source import Limits, Source, some_of
 from indexer.extract.sources.known import not_named, source_of
 from indexer.files.ignore import pattern_of, why_unread
-
-EXTRACTORS: dict[str, str] = {
-    "text": "markup.texts:extract_text",
-    "manual": "markup.texts:extract_manual",
-    "markdown": "markup.notes:extract_markdown",
-    "rst": "markup.texts:extract_rst",
-    "org": "markup.notes:extract_org",
-    "latex": "markup.texts:extract_latex",
-    "pod": "markup.texts:extract_pod",
-    "asciidoc": "markup.texts:extract_asciidoc",
-    "source": "markup.texts:extract_source_code",
-    "delimited": "markup.texts:extract_delimited",
-    "json": "markup.texts:extract_json",
-    "html": "markup.html:extract",
-    "mht": "mail.mail:extract_mht",
-    "pdf": "books.pdf:extract",
-    "xml": "markup.xml:extract",
-    "docx": "office.open_xml:extract_docx",
-    "wordml": "office.open_xml:extract_wordml",
-    "pptx": "office.open_xml:extract_pptx",
-    "xlsx": "office.xlsx:extract",
-    "xls": "office.xls:extract",
-    "odt": "office.opendocument:extract_text",
-    "ods": "office.opendocument:extract_sheets",
-    "odp": "office.opendocument:extract_slides",
-    "rtf": "office.rtf:extract",
-    "epub": "books.epub:extract",
-    "mobi": "books.mobi:extract",
-    "djvu": "books.djvu:extract",
-    "notebook": "markup.notebook:extract",
-    "calendar": "mail.calendar:extract",
-    "picture": "media.media:extract_picture",
-    "recording": "media.media:extract_recording",
-    "film": "media.media:extract_film",
-}
-"""Kinds that hold one document, or several without files inside: module and name of an `Extractor`."""
-
-NESTED: dict[str, str] = {
-    "eml": "mail.mail:extract",
-    "mbox": "mail.mail:extract_mbox",
-    "zip": "archives:extract_zip",
-    "tar": "archives:extract_tar",
-    "compressed": "archives:extract_packed",
-    "libarchive": "archives:extract_by_bsdtar",
-    "ole": "office.ole:extract",
-}
-"""Kinds that hold files, which are read through this registry in turn: each a `NestedExtractor`."""
 
 OF_SOURCES: dict[str, str] = {
     "firefox": "sources.browser:read_firefox",
@@ -107,12 +60,11 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         if (named := _of_named_source(source, limits)) is not None:
             return Extraction(documents=tuple(map(_storable, named.documents)), notes=some_of(named.notes))
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
-        if kind in NESTED and kind != "ole" and source.depth >= limits.max_depth:  # of "ole" a mail alone holds files
+        known = KINDS.get(kind, KINDS["text"])
+        if known.holds_files and kind != "ole" and source.depth >= limits.max_depth:  # mails aside, "ole" holds none
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
-        if kind in NESTED:
-            found: Extraction = load(NESTED[kind])(source, limits, extract_source)
-        else:
-            found = load(EXTRACTORS.get(kind, EXTRACTORS["text"]))(source, limits)
+        members = (extract_source,) if known.holds_files else ()
+        found: Extraction = load(known.reader)(source, limits, *members)
     except (ExtractionError, MemoryError):
         raise
     except OSError as error:

@@ -12,15 +12,18 @@ import math
 import os
 import stat
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
 from indexer.confined.given import open_file, open_unbuffered, status_of
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
+
+if TYPE_CHECKING:
+    from indexer.properties import Properties  # loads numpy
 
 MEGABYTE = 1_000_000
 """bytes; decimal, as file managers count"""
@@ -107,6 +110,13 @@ class Source:
                 max_bytes -= len(part)
         return b"".join(parts)
 
+    def read_whole(self, max_bytes: int, what: str) -> bytes:
+        """All of it; ExtractionError "too-large" for more than `max_bytes`, which says `what` it is."""
+        data = self.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise ExtractionError("too-large", f"{what} of more than {shown_size(max_bytes)}")
+        return data
+
     @property
     def size(self) -> int:
         """Length in bytes."""
@@ -173,6 +183,16 @@ class Sink:
         if self._is_cut:
             return f"first {shown_size(self._limits.max_text_bytes)}"
         return f"first {shown_size(self._n_bytes)}, then the time was up" if self._is_late else ""
+
+    def extraction(
+        self, type_: str, title: str = "", author: str = "", properties: Properties = (), *, notes: Iterable[str] = ()
+    ) -> Extraction:
+        """One document of all that was kept."""
+        document = ExtractedDocument(
+            text=self.text, type=type_, title=title, author=author, properties=properties, pages=tuple(self.pages),
+            truncated=self.truncated,
+        )  # fmt: skip
+        return Extraction(documents=(document,), notes=tuple(notes))
 
 
 MOST_EMPTY = 64

@@ -10,7 +10,7 @@ from typing import Literal
 
 from console.printable import display_path
 from indexer.documents import FileEntry, Skipped
-from indexer.files.away import OutOfSight
+from indexer.files.changes import OutOfSight
 from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
 from indexer.storage.catalogue import Catalogue, FileRow
 

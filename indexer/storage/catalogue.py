@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from indexer.errors import IndexDamaged, IndexerError
-from indexer.storage import sqlite_files, threads
+from indexer.properties import Properties
+from indexer.storage import mail_threads, sqlite_files
 from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_unwritable, use_write_ahead_log
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ TABLES = (
     "CREATE TABLE skipped (path BLOB NOT NULL, rule TEXT NOT NULL, reason TEXT NOT NULL)",
     "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # to be looked at
     _SETTLED,
-    *threads.TABLES,
+    *mail_threads.TABLES,
 )
 
 FIRST_META: dict[str, object] = {
@@ -232,7 +233,7 @@ class DocumentRow(msgspec.Struct, frozen=True):
     type: str
     author: str
     recipients: str
-    properties: tuple[tuple[str, str], ...]
+    properties: Properties
     """see indexer.properties"""
     modified: float
     """seconds since the epoch"""
@@ -423,10 +424,10 @@ class Catalogue:
         query = "SELECT doc_id FROM documents JOIN files USING (file_id) WHERE path = ? ORDER BY doc_id"
         return tuple(row[0] for row in self._rows(query, os.fsencode(path)))
 
-    def threads_of(self, doc_ids: Iterable[int]) -> dict[int, threads.Thread]:
+    def threads_of(self, doc_ids: Iterable[int]) -> dict[int, mail_threads.Thread]:
         """The thread of each of those documents that are mails with an id."""
         with plain_errors(self.path):
-            return threads.threads_of(self.connection, doc_ids)
+            return mail_threads.threads_of(self.connection, doc_ids)
 
     def parts_of(self, path: str) -> dict[str, int]:
         """The documents of one file by their parts."""
@@ -436,7 +437,7 @@ class Catalogue:
     def doc_ids_of_thread(self, thread: str) -> set[int]:
         """The mails of the thread with that name, or with a message of that id."""
         with plain_errors(self.path):
-            return threads.doc_ids_in(self.connection, thread)
+            return mail_threads.doc_ids_in(self.connection, thread)
 
     def doc_ids(self) -> set[int]:
         """All documents."""
@@ -562,5 +563,5 @@ def _text(text_z: bytes | None) -> str:
     return zlib.decompress(text_z).decode("utf-8") if text_z else ""
 
 
-def _pairs(properties: bytes) -> tuple[tuple[str, str], ...]:
-    return msgspec.msgpack.decode(properties, type=tuple[tuple[str, str], ...]) if properties else ()
+def _pairs(properties: bytes) -> Properties:
+    return msgspec.msgpack.decode(properties, type=Properties) if properties else ()

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
-from indexer.storage import threads
+from indexer.storage import mail_threads
 from indexer.storage.catalogue import CHANGED_STAYS, TRUNCATE, Catalogue, plain_errors, transaction
 from indexer.storage.sqlite_files import Connection
 from indexer.storage.unchanged import SettledFolders, skipped_rows, unsettle, unsettle_all
@@ -46,7 +46,7 @@ class Batch(msgspec.Struct):
     documents: list[tuple[Any, ...]] = msgspec.field(default_factory=list)
     texts: list[tuple[int, bytes]] = msgspec.field(default_factory=list)
     mails: list[tuple[int, tuple[str, ...]]] = msgspec.field(default_factory=list)
-    """document and message ids, as indexer.storage.threads ties them"""
+    """document and message ids, as indexer.storage.mail_threads ties them"""
     replaced: list[int] = msgspec.field(default_factory=list)
     """file ids whose old rows go"""
     touched: list[tuple[int, int]] = msgspec.field(default_factory=list)
@@ -66,7 +66,7 @@ class Batch(msgspec.Struct):
         for row in (_file(file, 0.0), *rows):
             _check(row)
         for _, ids in mails:
-            threads.keys_of(0, ids)
+            mail_threads.keys_of(0, ids)
         n_text_bytes = sum(len(text_z) for _, text_z in texts)
         self.files.append(file)
         self.documents += rows
@@ -122,7 +122,7 @@ class CatalogueWriter:
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
             )
             connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
-            threads.tie(connection, batch.mails)
+            mail_threads.tie(connection, batch.mails)
             connection.executemany("UPDATE files SET changed_ns = ? WHERE file_id = ?", batch.touched)
             _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
             _set(connection, {"generation": generation})
@@ -188,7 +188,7 @@ def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
 def compact(catalogue: Catalogue) -> None:
     """Give the space of removed documents back to the disk."""
     with plain_errors(catalogue.path):
-        threads.forget_empty(catalogue.connection)
+        mail_threads.forget_empty(catalogue.connection)
         catalogue.connection.execute("VACUUM")
 
 
@@ -201,7 +201,7 @@ def wipe_soon(catalogue: Catalogue) -> None:
 def note_wiped(catalogue: Catalogue, *, generation: int) -> None:
     """Drop the threads of which no mail is left; nothing else is left of what was deleted."""
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
-        threads.forget_empty(connection)
+        mail_threads.forget_empty(connection)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('wipe_by', ?)", (math.inf,))
         _set(connection, {"generation": generation})
 
@@ -257,7 +257,7 @@ def _delete_files(connection: Connection, file_ids: Sequence[int]) -> bool:
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:
-    threads.untie(connection, file_ids)
+    mail_threads.untie(connection, file_ids)
     of_file = "(SELECT doc_id FROM documents WHERE file_id = ?)"
     connection.executemany(f"DELETE FROM texts WHERE doc_id IN {of_file}", ((file_id,) for file_id in file_ids))
     connection.executemany("DELETE FROM documents WHERE file_id = ?", ((file_id,) for file_id in file_ids))

@@ -22,7 +22,7 @@ from indexer.extract.media.recognised import FILE, remember
 from indexer.meaning.encoder import kind_of
 from indexer.meaning.vectors import FILE as VECTORS
 from indexer.meaning.vectors import read
-from indexer.storage.threads import message_key
+from indexer.storage.mail_threads import message_key
 from tests.app.conftest import ROOT, make_device
 from tests.app.resident.conftest import serving
 from tests.tiny_encoder import write_encoder

@@ -10,15 +10,13 @@ from collections.abc import Iterator
 
 from app.tui.preview.preview_rows import Piece, Rendered, Row, cells, wrap_pieces
 from app.tui.preview.table_rows import table_rows
+from indexer.text.markdown import FENCE, HASHES, UNDERLINE
 
 LONGEST = 120_000
 """characters; what is longer is shown as written"""
 
-_FENCE = re.compile(r" {0,3}(```+|~~~+)\s*(\w*)")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+")
 _ITEM = re.compile(r"([ \t]*)([-*+]|\d{1,9}[.)])[ \t]+(\[[ xX]\][ \t]+)?")
 _QUOTE = re.compile(r" {0,3}((?:>[ ]?)+)")
-_UNDERLINE = re.compile(r" {0,3}(={3,}|-{3,})[ \t]*$")
 _INDENTED = re.compile(r"(?: {4}|\t)[ \t]*\S")
 _RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
 _TABLE = re.compile(r"\s*\|?[ \t]*:?-+:?[ \t]*(\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
@@ -73,7 +71,7 @@ def _block_end(lines: list[tuple[int, str]], index: int) -> int:
     """Behind the last line of the block that begins at `index`: a fence, a table, a paragraph, or one line."""
     start, line = lines[index]
     end = index + 1
-    if fence := _FENCE.match(line):
+    if fence := FENCE.match(line):
         while end < len(lines) and not lines[end][1].strip().startswith(fence[1]):
             end += 1
         return min(end + 1, len(lines))
@@ -85,9 +83,9 @@ def _block_end(lines: list[tuple[int, str]], index: int) -> int:
         while end < len(lines) and "|" in lines[end][1]:
             end += 1
         return end
-    if _HEADING.match(line) or _RULE.match(line) or not line.strip():
+    if HASHES.match(line) or _RULE.match(line) or not line.strip():
         return end
-    if end < len(lines) and _UNDERLINE.match(lines[end][1]) and not _begins(line):
+    if end < len(lines) and UNDERLINE.match(lines[end][1]) and not _begins(line):
         return end + 1
     while end < len(lines) and not _begins(lines[end][1]):
         end += 1
@@ -96,18 +94,18 @@ def _block_end(lines: list[tuple[int, str]], index: int) -> int:
 
 def _begins(line: str) -> bool:
     """Whether a line begins something else than the paragraph before it goes on."""
-    return not line.strip() or any(one.match(line) for one in (_FENCE, _HEADING, _ITEM, _QUOTE, _RULE))
+    return not line.strip() or any(one.match(line) for one in (FENCE, HASHES, _ITEM, _QUOTE, _RULE))
 
 
 def _block(lines: list[tuple[int, str]], text: str, width: int) -> Iterator[tuple[int, Row]]:
     start, line = lines[0]
-    if _FENCE.match(line) or (start == 0 and line.strip() == "---"):
-        yield from _code(_within(lines), width, is_code=_FENCE.match(line) is not None)
+    if FENCE.match(line) or (start == 0 and line.strip() == "---"):
+        yield from _code(_within(lines), width, is_code=FENCE.match(line) is not None)
     elif len(lines) > 1 and _TABLE.match(lines[1][1]) and "|" in lines[1][1]:
         yield from _table(lines, width)
-    elif heading := _HEADING.match(line):
+    elif heading := HASHES.match(line):
         yield from _heading(line.rstrip("\n# "), heading.end(), start, width, level=len(heading[1]))
-    elif len(lines) == 2 and (under := _UNDERLINE.match(lines[1][1])):
+    elif len(lines) == 2 and (under := UNDERLINE.match(lines[1][1])):
         yield from _heading(
             line.rstrip(), len(line) - len(line.lstrip()), start, width, level="=-".index(under[1][0]) + 1
         )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from indexer.extract.kinds import base_name, is_in_maildir
+from indexer.properties import Properties
 
 MAX_PEOPLE = 100
 """people of one header that are kept one by one"""
@@ -50,7 +51,7 @@ class Letterhead:
         return (self.message_id, *kept) if self.message_id or kept else ()
 
     @property
-    def properties(self) -> tuple[tuple[str, str], ...]:
+    def properties(self) -> Properties:
         """As indexer.properties names them."""
         named = (
             ("to", self.to[:MAX_PEOPLE]), ("cc", self.cc[:MAX_PEOPLE]), ("bcc", self.bcc[:MAX_PEOPLE]),

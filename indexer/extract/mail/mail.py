@@ -59,9 +59,7 @@ _EMLX_FLAGS = re.compile(rb"<key>flags</key>\s*<integer>(\d{1,18})</integer>")
 
 def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     """One document; an attachment that cannot be read becomes a note."""
-    data = source.read(limits.max_member_bytes + 1)
-    if len(data) > limits.max_member_bytes:
-        raise ExtractionError("too-large", f"mail of more than {shown_size(limits.max_member_bytes)}")
+    data = source.read_whole(limits.max_member_bytes, "mail")
     data, states = _of_apple_mail(_narrow(data))
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
@@ -382,9 +380,7 @@ def _heads_message(line: bytes, stream: BinaryIO) -> bool:
 
 def extract_mht(source: Source, limits: Limits) -> Extraction:
     """The page as an HTML document."""
-    data = source.read(limits.max_member_bytes + 1)
-    if len(data) > limits.max_member_bytes:
-        raise ExtractionError("too-large", f"saved page of more than {shown_size(limits.max_member_bytes)}")
+    data = source.read_whole(limits.max_member_bytes, "saved page")
     return html.extract(Source(name="page.html", data=web_page(data)), limits)
 
 

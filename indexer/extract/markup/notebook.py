@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode
 from indexer.extract.markup.texts import markdown_title
-from indexer.extract.source import Limits, Sink, Source, shown_size
+from indexer.extract.source import Limits, Sink, Source
 
 MAX_OUTPUT = 10_000
 """characters kept of one output; logs in notebooks are long and tell little"""
@@ -18,9 +18,7 @@ MAX_OUTPUT = 10_000
 
 def extract(source: Source, limits: Limits) -> Extraction:
     """One document titled by its first heading; pictures and data in outputs are left out."""
-    data = source.read(limits.max_member_bytes + 1)
-    if len(data) > limits.max_member_bytes:
-        raise ExtractionError("too-large", f"notebook of more than {shown_size(limits.max_member_bytes)}")
+    data = source.read_whole(limits.max_member_bytes, "notebook")
     try:
         notebook = msgspec.json.decode(decode(data))
     except msgspec.DecodeError as error:
@@ -36,8 +34,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
         sink.add(clean(text) + "\n\n")
         for output in _dicts(cell.get("outputs")):
             sink.add(clean(_output(output)[:MAX_OUTPUT]) + "\n")
-    document = ExtractedDocument(text=sink.text, type="notebook", title=clean(title)[:300], truncated=sink.truncated)
-    return Extraction(documents=(document,))
+    return sink.extraction("notebook", clean(title)[:300])
 
 
 def _cells(notebook: dict[str, Any]) -> list[dict[str, Any]]:

@@ -17,6 +17,8 @@ import msgspec
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.markup import texts
 from indexer.extract.source import Limits, Source
+from indexer.properties import Properties
+from indexer.text.markdown import CODE, FRONT_MATTER
 
 MAX_HEAD = 20_000
 """characters of a head"""
@@ -25,14 +27,12 @@ MAX_TAGS = 100
 _SCANNED = 1_000_000
 """characters of a note in which tags and links are looked for"""
 
-Pairs = tuple[tuple[str, str], ...]
-
 
 def extract_markdown(source: Source, limits: Limits) -> Extraction:
     """A Markdown document: front matter between lines of --- (YAML) or +++ (TOML), #tags, [[links]]."""
     document = _read(source, limits, texts.markdown_title)
     text, head = without_front_matter(document.text)
-    body = _without_code(text[:_SCANNED])
+    body = CODE.sub(" ", text[:_SCANNED])
     links = (*(link for _, value in head for link in links_in(value)), *links_in(body))
     pairs = (*head, *(("tag", tag) for tag in tags_in(body)), *(("link", link) for link in links))
     return _described(document, text, pairs)
@@ -75,7 +75,6 @@ def _described(document: ExtractedDocument, text: str, pairs: Iterable[tuple[str
 
 # Front matter.
 
-_FRONT = re.compile(r"\A\ufeff?(---|\+\+\+)[ \t]*\n(.*?)\n?(---|\.\.\.|\+\+\+)[ \t]*(?:\n|\Z)", re.S)
 _PAIR = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$")
 _NAMES = {
     "tags": "tag", "tag": "tag", "keywords": "tag", "categories": "tag", "category": "tag", "aliases": "alias",
@@ -87,9 +86,9 @@ _NAMES = {
 _OF_MAIL = frozenset({"is", "has", "to", "cc", "bcc", "attachment", "message-id"})
 
 
-def without_front_matter(text: str) -> tuple[str, Pairs]:
+def without_front_matter(text: str) -> tuple[str, Properties]:
     """The text with the lines of its front matter empty, and what stood there; all as it is where there is none."""
-    found = _FRONT.match(text[:MAX_HEAD])
+    found = FRONT_MATTER.match(text[:MAX_HEAD])
     if found is None:
         return text, ()
     values = _toml(found[2]) if found[1] == "+++" else _yaml(found[2])
@@ -198,18 +197,11 @@ def moment_in(text: str) -> str:
 
 # Tags and links in the text.
 
-_CODE = re.compile(
-    r"^[ \t]*(```++|~~~++)[^\n]*\n.*?(?:^[ \t]*\1|\Z)|(?<!`)(`++)[^\n]{0,5000}?(?<!`)\2(?!`)", re.M | re.S
-)
 _TAG = re.compile(r"(?<![^\s(,])(?<!\]\()#([^\W_][\w/-]{0,80}+)(?![\w#])(;?)")
 _COLOUR = re.compile(r"[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8}")
 _WIKI_LINK = re.compile(r"\[\[([^\[\]\n|#^]{1,200})[^\[\]\n]{0,200}\]\]")
 _LINK = re.compile(r"\]\((?:<([^<>\n]{1,300})>|([^()\s]{1,300}))(?:[ \t]+[\"'(][^\n]{0,200}?[\"')])?\)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//|#")
-
-
-def _without_code(text: str) -> str:
-    return _CODE.sub(" ", text)
 
 
 def tags_in(text: str) -> list[str]:

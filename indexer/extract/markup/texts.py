@@ -13,6 +13,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import decode, is_binary
 from indexer.extract.source import Extractor, Limits, Source, cut, shown_size
+from indexer.text import markdown
 
 HEAD = 8_192
 """bytes that decide whether a file is text at all"""
@@ -91,28 +92,20 @@ _ASCIIDOC_TITLE = re.compile(r"^={1,3}[ \t]+(\S[^\n]*?)[ \t=]*$", re.M)
 
 def markdown_title(head: str) -> str:
     """The title in the front matter, else the first heading; a heading inside a code block is no title."""
-    if front := _FRONT_MATTER.match(head):
-        if named := _FRONT_TITLE.search(front[1]):
+    if front := markdown.FRONT_MATTER.match(head):
+        if named := _FRONT_TITLE.search(front[2]):
             return named[1].strip().strip("\"'")
         head = head[front.end() :]
-    head = _FENCE.sub("", head)
-    heading = _MARKDOWN_HEADING.search(head)
+    head = _FENCED.sub("", head)
+    heading = _HASHED.search(head)
     underlined = underlined_title(head)
     if heading is not None and (not underlined or heading.start() < head.find(underlined)):
-        return _without_marks(heading[2])
-    return _without_marks(underlined)
+        return markdown.without_marks(heading["hashed"])
+    return markdown.without_marks(underlined)
 
 
-def _without_marks(heading: str) -> str:
-    """`heading` without links, emphasis and code marks."""
-    return _MARKS.sub(lambda found: found[1] or "", heading).strip()
-
-
-_FRONT_MATTER = re.compile(r"\A(?:---|\+\+\+)\s*\n(.*?)\n(?:---|\+\+\+|\.\.\.)\s*\n", re.S)
 _FRONT_TITLE = re.compile(r"^title\s*[:=]\s*(.+)$", re.M | re.I)
-_FENCE = re.compile(r"^(```|~~~)[^\n]*\n.*?(?:^\1|\Z)", re.M | re.S)
-_MARKDOWN_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*?)[ \t#]*$", re.M)
-_MARKS = re.compile(r"!?\[([^\]]*)\]\([^)]*\)|[*`]{1,3}|(?<!\w)_{1,3}|_{1,3}(?!\w)|<[^>]*>|\{#[^}]*\}")
+_FENCED, _HASHED = (re.compile(f"^{one}", re.M) for one in (markdown.FENCED, markdown.HASHED))
 
 
 def org_title(head: str) -> str:

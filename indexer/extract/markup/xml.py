@@ -107,10 +107,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
             parse(stream, reader.start, reader.end, reader.text, is_done=lambda: reader.sink.full, entities=True)
     except ExtractionError as error:
         return _read_loosely(source, limits, note=str(error))
-    document = ExtractedDocument(
-        text=reader.sink.text, type="data", title=one_line(reader.title), truncated=reader.sink.truncated
-    )
-    return Extraction(documents=(document,))
+    return reader.sink.extraction("data", one_line(reader.title))
 
 
 class _Reader:

@@ -164,8 +164,8 @@ def _rows(path: Path, query: str, *values: bytes | float) -> list[tuple[Any, ...
 
 
 def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) -> ExtractedDocument:
-    """`document` with the text that was recognised in it, when it has none of its own."""
-    if not limits.recognised or document.type not in TYPES_WITH_PICTURES or document.text.strip() or document.part:
+    """`document` with the text that is in the store `limits.recognised`, when it has none of its own."""
+    if document.type not in TYPES_WITH_PICTURES or document.text.strip() or document.part:
         return document
     found = recalled(Path(limits.recognised), digest)
     if found is None or not any(found[1]):

@@ -1,1 +1,1 @@
-"""Files of office programs, one file a format, with what they share."""
+"""Files of office programs, PDFs and e-books, with what they share."""

@@ -11,7 +11,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterator
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode
 from indexer.extract.office.compound import Compound, decode_page
@@ -55,9 +55,7 @@ def extract(compound: Compound, limits: Limits) -> Extraction:
             break
         data = stream[start : start + (2 * n_chars if is_wide else n_chars)]
         sink.add(_shown(fields.without_codes(_decoded(data, language, is_wide, is_97=version >= _FIRST_97))))
-    title, author = compound.summary()
-    document = ExtractedDocument(text=sink.text, type="document", title=title, author=author, truncated=sink.truncated)
-    return Extraction(documents=(document,))
+    return sink.extraction("document", *compound.summary())
 
 
 def _place(stream: bytes, at: int) -> tuple[int, int]:

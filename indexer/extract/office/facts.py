@@ -14,6 +14,7 @@ from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
 from indexer.extract.markup.xml import parse
 from indexer.extract.zipped import Zipped
+from indexer.properties import Properties
 
 _JUNK_TITLE = re.compile(
     r"^(?:untitled|unknown|document\d*|title|slide 1|powerpoint presentation|none|null|layout 1|\(.*\)|.{0,2})$"
@@ -29,7 +30,7 @@ MAX_TAGS = 50
 class Facts:
     title: str = ""
     author: str = ""
-    properties: tuple[tuple[str, str], ...] = ()
+    properties: Properties = ()
     """see indexer.properties"""
 
 

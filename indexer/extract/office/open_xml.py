@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.mail.mail import web_page
@@ -133,11 +133,7 @@ def extract_docx(source: Source, limits: Limits) -> Extraction:
         sink = Sink(limits)
         add_paragraphs(parts, main, sink)
         notes = _add_beside(parts, main, sink)
-    document = ExtractedDocument(
-        text=sink.text, type="document", title=about.title, author=about.author,
-        properties=about.properties, truncated=sink.truncated,
-    )  # fmt: skip
-    return Extraction(documents=(document,), notes=tuple(notes))
+    return sink.extraction("document", about.title, about.author, about.properties, notes=notes)
 
 
 def extract_wordml(source: Source, limits: Limits) -> Extraction:
@@ -146,7 +142,7 @@ def extract_wordml(source: Source, limits: Limits) -> Extraction:
     state = _Paragraphs(sink)
     with source.open() as stream:
         parse(stream, state.start, state.end, state.text, is_done=lambda: sink.full)
-    return Extraction(documents=(ExtractedDocument(text=sink.text, type="document", truncated=sink.truncated),))
+    return sink.extraction("document")
 
 
 def _add_beside(parts: Zipped, main: str, sink: Sink) -> list[str]:
@@ -198,16 +194,7 @@ def extract_pptx(source: Source, limits: Limits) -> Extraction:
                 break
     if slides and len(notes) >= len(slides) and not sink.text:
         raise ExtractionError("malformed", notes[0])
-    document = ExtractedDocument(
-        text=sink.text,
-        type="presentation",
-        title=about.title,
-        author=about.author,
-        properties=about.properties,
-        pages=tuple(sink.pages),
-        truncated=sink.truncated,
-    )
-    return Extraction(documents=(document,), notes=tuple(notes))
+    return sink.extraction("presentation", about.title, about.author, about.properties, notes=notes)
 
 
 def _slides(parts: Zipped) -> list[str]:

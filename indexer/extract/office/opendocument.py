@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.xml import attribute, parse
@@ -25,16 +25,7 @@ def _extractor(type_: str) -> Extractor:
             sink = Sink(limits)
             _add_text(parts, "content.xml", sink, _Body(sink, paged=type_ != "document"))
             notes = _add_edges(parts, sink)
-        document = ExtractedDocument(
-            text=sink.text,
-            type=type_,
-            title=about.title,
-            author=about.author,
-            properties=about.properties,
-            pages=tuple(sink.pages),
-            truncated=sink.truncated,
-        )
-        return Extraction(documents=(document,), notes=notes)
+        return sink.extraction(type_, about.title, about.author, about.properties, notes=notes)
 
     return extract
 

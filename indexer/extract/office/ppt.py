@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.office.compound import Compound
@@ -59,16 +59,7 @@ def extract(compound: Compound, limits: Limits) -> Extraction:
         if not sink.text:
             for line in _texts(data, 0, len(data)):
                 sink.add(line + "\n")
-    title, author = compound.summary()
-    document = ExtractedDocument(
-        text=sink.text,
-        type="presentation",
-        title=title,
-        author=author,
-        pages=tuple(sink.pages),
-        truncated=sink.truncated,
-    )
-    return Extraction(documents=(document,))
+    return sink.extraction("presentation", *compound.summary())
 
 
 class _Presentation:

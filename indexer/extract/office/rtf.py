@@ -9,7 +9,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
 from indexer.extract.office.facts import real_title
-from indexer.extract.source import Limits, Source, cut, shown_size
+from indexer.extract.source import Limits, Source, cut
 
 _PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")
 _EDGE = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
@@ -18,9 +18,7 @@ _INFO = re.compile(r"\{\\info\b(.{0,20000}?)\}\s*\}", re.S)
 
 def extract(source: Source, limits: Limits) -> Extraction:
     """One document; pictures, which are hexadecimal digits, are dropped, headers and footers kept."""
-    data = source.read(limits.max_member_bytes + 1)
-    if len(data) > limits.max_member_bytes:
-        raise ExtractionError("too-large", f"RTF of more than {shown_size(limits.max_member_bytes)}")
+    data = source.read_whole(limits.max_member_bytes, "RTF")
     if not data.lstrip().startswith(b"{\\rtf"):
         raise ExtractionError("malformed", "no RTF: it does not begin with {\\rtf")
     text, truncated = cut(read_rtf(data), limits.max_text_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import Any
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.source import Limits, Sink, Source, row_line
@@ -33,15 +33,7 @@ def read_workbook(stream: bytes, limits: Limits, *, summary: tuple[str, str] = (
             notes.append(f"{clean(name)}: damaged ({type(error).__name__})")
     if notes and len(notes) == book.nsheets:
         raise ExtractionError("malformed", notes[0])
-    document = ExtractedDocument(
-        text=sink.text,
-        type="spreadsheet",
-        title=summary[0],
-        author=summary[1],
-        pages=tuple(sink.pages),
-        truncated=sink.truncated,
-    )
-    return Extraction(documents=(document,), notes=tuple(notes))
+    return sink.extraction("spreadsheet", *summary, notes=notes)
 
 
 def _opened(stream: bytes) -> Any:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.xml import attribute, parse
@@ -41,16 +41,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
                 break
     if book.sheets and len(notes) == len(book.sheets):
         raise ExtractionError("malformed", notes[0])
-    document = ExtractedDocument(
-        text=sink.text,
-        type="spreadsheet",
-        title=about.title,
-        author=about.author,
-        properties=about.properties,
-        pages=tuple(sink.pages),
-        truncated=sink.truncated,
-    )
-    return Extraction(documents=(document,), notes=tuple(notes))
+    return sink.extraction("spreadsheet", about.title, about.author, about.properties, notes=notes)
 
 
 class _Book:

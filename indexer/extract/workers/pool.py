@@ -18,7 +18,8 @@ from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
 from indexer.extract.sources.known import files_of
-from indexer.extract.workers.worker import FileReport, Order, Waiting, Worker, how_it_ended
+from indexer.extract.workers.reading_process import FileReport, Order
+from indexer.extract.workers.worker import Waiting, Worker, how_it_ended
 
 Result = TypeVar("Result")
 

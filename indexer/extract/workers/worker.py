@@ -1,261 +1,32 @@
-"""One worker process: inside, it reads the files it is sent; outside, its parent starts it and sees how it ended.
+"""A process that reads files, as its parent sees it: started, given work, looked at, ended.
 
-The worker is expected to die: of a crash in native code, of too much memory, by the parent's hand. It holds
-nothing that matters and reports each file as soon as it is done. It gives freed memory back at once, so that one large
-file does not keep it large, and lets everything else on the machine go first. It may be taken over by what it reads: so
-it gives up its rights first (indexer.confined), and what it says is decoded as data, never as objects.
+What a process says is decoded as data, never as objects, for it may have been taken over. What it uses (processor
+time, bytes read, memory, and whether it waits) is seen from outside: from /proc on Linux, from psutil elsewhere; where
+there is neither, nothing is known and nothing is said.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import gc
-import math
 import os
-import platform
 import signal
 import sys
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import islice
 from multiprocessing import get_context
-from multiprocessing.connection import Connection
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import msgspec
 
-from indexer.confined.confinement import available, close_all_but, prepare
-from indexer.confined.porter import FilesOf, requests_through_porter
-from indexer.documents import FileEntry, storable
-from indexer.errors import ExtractionError
-from indexer.extract.source import Limits, shown_size
-from indexer.extract.sources.known import files_of
-from indexer.extract.workers.vitals import Vitals, descendants, look
-
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""the names of glibc's mallopt(3) for them"""
-_LARGE = 256 << 10
-"""bytes; blocks of this size are mapped one by one and unmapped when freed"""
-
-
-def return_freed_memory() -> None:
-    """Fix glibc's thresholds, which otherwise grow with the largest block ever freed; elsewhere nothing happens."""
-    if not sys.platform.startswith("linux"):
-        return
-    try:
-        mallopt = ctypes.CDLL(None).mallopt
-    except (AttributeError, OSError):
-        return  # another C library
-    mallopt(_MMAP_THRESHOLD, _LARGE)
-    mallopt(_TRIM_THRESHOLD, 4 * _LARGE)
-
-
-_IO_PRIORITY_CALL = {"x86_64": 251, "aarch64": 30}
-"""the number of Linux's ioprio_set on each machine; Python has no name for it"""
-_IO_IDLE = 3 << 13
-
-
-def give_way() -> None:
-    """Lower this process's share of processor and disk; what it starts inherits that."""
-    if not hasattr(os, "nice"):
-        return
-    with contextlib.suppress(OSError):
-        os.nice(10)
-    number = _IO_PRIORITY_CALL.get(platform.machine())
-    if sys.platform == "linux" and number is not None:
-        ctypes.CDLL(None).syscall(number, 1, 0, _IO_IDLE)
-
-
-MEGABYTE = 2**20
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What a worker does all its life."""
-
-    function: Callable[[str, Limits], Any]
-    """reads one path; a top-level function, so that it can be named across processes"""
-    limits: Limits
-    seconds: float
-    """processor time after which a reader is to stop and give what it has; after twice that it is ended"""
-    still_seconds: float
-    """time a reader may wait, for a disk or a network, without a byte read"""
-    memory_mb: int
-    """address space, or where that is not limited memory, that a file may add to that of the idle worker"""
-    files_of: FilesOf | None = files_of
-    """the paths that reading one request takes, each to be had open; None leaves the worker unconfined"""
-
-
-class FileReport(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker says of one file: its `outcome`, or the `kind` of a failure and why."""
-
-    is_last: bool
-    """the process ends, and takes nothing more from its list"""
-    outcome: msgspec.Raw = msgspec.Raw()
-    kind: str = ""
-    reason: str = ""
-
-
-def work(order: Order, requests: Connection, results: Connection, lifeline: Connection) -> None:
-    """Serve lists of paths from `requests` until None comes; the entry point of the process.
-
-    It lets go of what is its parent's. Sends whether the system limits its memory
-    when it is ready, then a `FileReport` per file.
-    """
-    if sys.platform == "linux":
-        _let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
-    _become_quiet()
-    return_freed_memory()
-    ceiling = _limit_memory(order.memory_mb)
-    paths = _confined(order, requests)  # while there is one thread
-    threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
-    results.send_bytes(b"1" if ceiling is not None else b"0")
-    allowed = 0.0
-    with contextlib.suppress(BrokenPipeError):
-        for path in paths:
-            began = time.process_time()
-            if began + 2 * order.seconds > allowed:
-                allowed = _limit_cpu(began + 10 * order.seconds + 2)
-            report = _read(order, path, began)
-            if ceiling is not None and time.process_time() - began > _NOTEWORTHY_SECONDS:
-                is_full = _address_space() > ceiling - order.memory_mb * MEGABYTE // 2
-                report = msgspec.structs.replace(report, is_last=report.is_last or is_full)
-            results.send_bytes(msgspec.msgpack.encode(report))
-            if report.is_last:
-                return
-
-
-def _confined(order: Order, requests: Connection) -> Iterator[str]:
-    """The paths to be read, one after another; this process gives up its rights where the system offers that."""
-    if order.files_of is None or not available():
-        return _received(requests)
-    function = getattr(order.function, "func", order.function)
-    packages = {"indexer", function.__module__.partition(".")[0]}
-    _address_space()  # which stays open
-    return requests_through_porter(requests, order.files_of, packages=packages, recognised=order.limits.recognised)
-
-
-def _received(requests: Connection) -> Iterator[str]:
-    with contextlib.suppress(EOFError):
-        while (paths := requests.recv()) is not None:
-            yield from paths
-
-
-_NOTEWORTHY_SECONDS = 0.05
-"""of processor time; what takes less cannot have made the process much larger"""
-
-
-def _read(order: Order, path: str, began: float) -> FileReport:
-    """What the function gave, or why it gave nothing."""
-    limits = msgspec.structs.replace(order.limits, cpu_ends=began + order.seconds)
-    try:
-        return FileReport(False, msgspec.Raw(msgspec.msgpack.encode(order.function(path, limits))))
-    except ExtractionError as error:
-        return _failure(error.kind, str(error))
-    except MemoryError:
-        return _failure("memory", needed_too_much(order.memory_mb))
-    except RecursionError:
-        return _failure("malformed", "nested too deeply")
-    except Exception as error:  # a fault of the reader is reported as this file's failure, with its name
-        return _failure("crashed", f"the reader failed: {type(error).__name__}: {error}"[:300])
-
-
-def _failure(kind: str, reason: str) -> FileReport:
-    return FileReport(kind == "memory", msgspec.Raw(_NOTHING), kind, storable(reason))
-
-
-_NOTHING = msgspec.msgpack.encode(None)
-
-
-def needed_too_much(memory_mb: int) -> str:
-    """The reason of a file that needs more memory than it may."""
-    return f"needed more than {shown_size(memory_mb * 10**6)} of memory"
-
-
-def _let_go(kept: set[int]) -> None:
-    """Close what the parent had open, but `kept` and the standard streams: its locks, its databases, the other ends of
-    all pipes. Its handlers of signals go, and so does all thought of collecting what it made."""
-    gc.freeze()
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-    close_all_but(kept)
-
-
-def _may_be_copied() -> bool:
-    """Whether a copy of this process would be sound: on Linux, where it has one thread and nobody holds a lock."""
-    if sys.platform != "linux":
-        return False
-    try:
-        return len(os.listdir("/proc/self/task")) == 1
-    except OSError:
-        return False
-
-
-def _become_quiet() -> None:
-    """Ignore Ctrl-C (the parent decides), have no terminal to read or write, give way to programs in the foreground."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if hasattr(signal, "pthread_sigmask"):
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nowhere, stream)
-    give_way()
-
-
-def _die_with_parent(lifeline: Connection) -> None:
-    """End this process at once when the parent's end of `lifeline` closes, however the parent went."""
-    with contextlib.suppress(EOFError, OSError):
-        lifeline.recv_bytes()
-    os._exit(1)
-
-
-def _limit_memory(memory_mb: int) -> int | None:
-    """Allow `memory_mb` more address space than is in use now; the limit in bytes, None where nothing enforces one."""
-    ceiling = _address_space() + memory_mb * MEGABYTE
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (ceiling, ceiling))
-    except (ImportError, AttributeError, ValueError, OSError):
-        return None
-    return ceiling if sys.platform == "linux" else None  # macOS takes the limit and does not keep it
-
-
-def _limit_cpu(seconds: float) -> float:
-    """Let the kernel end a loop that the parent is no longer there to end; the parent's limit comes first.
-
-    Counted from the start of this process; infinity where the system knows no such limit.
-    """
-    try:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    except (ImportError, ValueError, OSError):
-        return math.inf
-    return seconds
-
-
-def _address_space() -> int:
-    """Bytes of address space this process uses; 0 where the system does not say."""
-    try:
-        return int(os.pread(_own_sizes(), 100, 0).split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return 0
-
-
-@cache
-def _own_sizes() -> int:
-    """What the kernel says of this process; it stays open, for a confined process cannot open it any more."""
-    return os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-
+from indexer.confined.confinement import prepare
+from indexer.documents import FileEntry
+from indexer.extract.workers.reading_process import MEGABYTE, FileReport, Order, needed_too_much, work
 
 AHEAD_FILES = 16
 """files a worker has at most before it"""
@@ -278,6 +49,103 @@ LONGEST_STILL = 1.0
 MAX_REPORT = 1 << 30
 """bytes of one report"""
 _REPORTS = msgspec.msgpack.Decoder(FileReport)
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """One look at a process and all that it started."""
+
+    cpu_seconds: float
+    n_bytes_read: int
+    """by any means, also from caches; 0 where the system does not say"""
+    resident_bytes: int
+    is_waiting: bool
+    """Nothing of it runs or wants to: it waits for a disk, a network, a lock. A stopped process does not wait."""
+
+
+def look(pid: int) -> Vitals | None:
+    """The vitals of the process `pid`; None when it is gone or the system does not say."""
+    try:
+        return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+_WAITING = frozenset("SDI")
+"""proc_pid_stat(5): asleep, in a disk's hands, idle"""
+
+
+def _from_proc(pid: int) -> Vitals:
+    state, _, cpu_seconds, resident = _stat(str(pid))
+    waits = state in _WAITING
+    for child in descendants(pid) if waits else ():  # one that waits for what it started is at work
+        with contextlib.suppress(OSError, IndexError):
+            state, _, seconds, size = _stat(str(child))
+            cpu_seconds, resident, waits = cpu_seconds + seconds, resident + size, waits and state in _WAITING
+    return Vitals(cpu_seconds, _bytes_read(pid), resident, waits)
+
+
+def _stat(pid: str) -> tuple[str, int, float, int]:
+    """(state, parent, processor seconds with those of ended children, resident bytes) by /proc/PID/stat."""
+    fields = Path("/proc", pid, "stat").read_bytes().rpartition(b")")[2].split()
+    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    return fields[0].decode(), int(fields[1]), seconds, int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _bytes_read(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/io").read_bytes().split()[1])
+    except (OSError, ValueError, IndexError):
+        return 0  # a kernel without accounting of reads
+
+
+def descendants(pid: int) -> list[int]:
+    """What the process `pid` started and what that started, those of now; [] where the system does not say."""
+    if sys.platform != "linux":
+        with contextlib.suppress(Exception):
+            return [child.pid for child in _psutil().Process(pid).children(recursive=True)]
+        return []
+    above = dict(_parents())
+    found = {pid}
+    while more := {child for child, parent in above.items() if parent in found} - found:
+        found |= more
+    return sorted(found - {pid})
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """(process, its parent) for all that can be seen."""
+    for name in os.listdir("/proc"):
+        if name.isdecimal():
+            with contextlib.suppress(OSError, IndexError):
+                yield int(name), _stat(name)[1]
+
+
+@lru_cache(maxsize=1)
+def _psutil() -> Any:
+    """The module psutil; OSError when it is not installed."""
+    try:
+        import psutil
+    except ImportError as error:
+        raise OSError("psutil is not installed") from error
+    return psutil
+
+
+def _from_psutil(pid: int) -> Vitals | None:
+    psutil = _psutil()
+    try:
+        process = psutil.Process(pid)
+        everyone = [process, *process.children(recursive=True)]
+        seconds, size, n_read, waits = 0.0, 0, 0, True
+        for one in everyone:
+            times = one.cpu_times()
+            seconds += times.user + times.system
+            seconds += getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
+            size += one.memory_info().rss
+            n_read += one.io_counters().read_bytes if hasattr(one, "io_counters") else 0
+            waits = waits and one.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
+    except psutil.Error:
+        return None
+    return Vitals(seconds, n_read, size, waits)
 
 
 class Waiting:
@@ -332,6 +200,16 @@ class Observation:
         if self._still > order.still_seconds:
             return "timeout", f"nothing could be read for {order.still_seconds:g} s"
         return None
+
+
+def _may_be_copied() -> bool:
+    """Whether a copy of this process would be sound: on Linux, where it has one thread and nobody holds a lock."""
+    if sys.platform != "linux":
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False
 
 
 class Worker:

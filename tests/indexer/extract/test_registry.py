@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 
 from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.registry import EXTRACTORS, NESTED, OF_SOURCES, extract_file, extract_source, load
+from indexer.extract import kinds
+from indexer.extract.registry import OF_SOURCES, extract_file, extract_source, load
 from indexer.extract.source import Limits, Source
 from indexer.extract.workers.pool import WorkerPool
 from indexer.files.changes import PASSING
@@ -70,18 +71,18 @@ WORDS = st.sampled_from([*'\\{}\n:;=[]"\r>0é\x00\ud800', *_SPLINTERS.split("|")
 
 def test_every_kind_but_pdf_is_tested() -> None:
     """The table of names above covers the registry; PDFium is native and is tested through files."""
-    assert set(NAMES) | {"pdf"} == set(EXTRACTORS) | set(NESTED)
+    assert set(NAMES) | {"pdf"} == set(kinds.KINDS)
 
 
 def test_every_name_in_the_registry_is_a_reader() -> None:
     """Each can be loaded, also those of sources that no other test reads."""
-    for name in (*EXTRACTORS.values(), *NESTED.values(), *OF_SOURCES.values()):
+    for name in (*(kind.reader for kind in kinds.KINDS.values()), *OF_SOURCES.values()):
         assert callable(load(name)), name
 
 
 def test_a_reader_that_cannot_be_loaded_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a process that lives through an upgrade: the file is tried again, and nobody is told that it is broken."""
-    monkeypatch.setitem(EXTRACTORS, "text", "markup.texts:of_another_version")
+    monkeypatch.setitem(kinds.KINDS, "text", kinds.KINDS["text"]._replace(reader="markup.texts:of_another_version"))
     (tmp_path / "a.txt").write_text("heron")
     with pytest.raises(ExtractionError, match="could not be loaded") as failed:
         extract_file(str(tmp_path / "a.txt"), Limits())

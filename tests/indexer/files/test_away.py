@@ -13,7 +13,7 @@ import pytest
 
 from indexer.documents import FileEntry
 from indexer.extract.workers.pool import WorkerPool
-from indexer.files.away import COVERED, NOT_MOUNTED, OutOfSight
+from indexer.files.changes import COVERED, NOT_MOUNTED, OutOfSight
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import UpdateSummary

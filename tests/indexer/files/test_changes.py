@@ -10,8 +10,15 @@ import msgspec
 import pytest
 
 from indexer.documents import FileEntry
-from indexer.files.away import CANNOT_BE_READ, OutOfSight
-from indexer.files.changes import ChangePlan, FileComparison, FilesRead, Readings, is_settled
+from indexer.files.changes import (
+    CANNOT_BE_READ,
+    ChangePlan,
+    FileComparison,
+    FilesRead,
+    OutOfSight,
+    Readings,
+    is_settled,
+)
 from indexer.storage.catalogue import UNREAD, Catalogue, KnownFile
 from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile
 from indexer.storage.unchanged import Stamps

@@ -18,6 +18,8 @@ from indexer.extract.source import MEGABYTE
         ("a.md", "```sh\n# a comment\n```\n## Real\n", "Real"),
         ("a.md", "Setext title\n============\n\n# Later\n", "Setext title"),
         ("a.md", "# [Linked](http://x.y) title\n", "Linked title"),
+        ("a.md", "Backup\n\n1. Run\n\n   ```sh\n   # mount the disk first\n   ```\n", ""),
+        ("a.md", "- a\n\n    ~~~~\n    # no title\n    ~~~\n    ~~~~\n\n## Real *title* ##\n", "Real title"),
         ("a.md", "# _The_ max_file_mb of __a_b__\n", "The max_file_mb of a_b"),
         ("a.txt", "= User Manual\n\n----------\n$ man clone\n----------\n", "User Manual"),
         ("a.rst", ".. comment\n\n=====\nTitle\n=====\n\ntext\n", "Title"),

@@ -10,7 +10,7 @@ from indexer.extract.office.facts import elements, facts, first, pdf_date, real_
 from indexer.extract.source import Limits, Source
 from indexer.extract.zipped import open_zip
 from indexer.properties import moment, shown
-from tests.indexer.extract.books.test_pdf import pdf
+from tests.indexer.extract.office.test_pdf import pdf
 
 CORE = (
     '<cp:coreProperties xmlns:cp="c" xmlns:dc="d" xmlns:dcterms="t"><dc:title>Plan</dc:title>'

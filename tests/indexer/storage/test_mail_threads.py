@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.storage.threads import TABLES, doc_ids_in, forget_empty, threads_of, tie, untie
+from indexer.storage.mail_threads import TABLES, doc_ids_in, forget_empty, threads_of, tie, untie
 
 Mails = Sequence[tuple[int, tuple[str, ...]]]
 FIVE: Mails = [(1, ("root@x",)), (2, ("reply@x", "root@x")), (3, ("late@x", "reply@x")), (4, ("other@x",)), (5, ())]

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract.books.mobi import unpacked
+from indexer.extract.office.ebooks import unpacked
 
 BOOK = "<html><body><h1>One</h1><p>The heron & the käfer</p><mbp:pagebreak/><p>Two</p></body></html>"
 

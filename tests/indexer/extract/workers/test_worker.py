@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from indexer.extract.workers.vitals import Vitals, _from_psutil, descendants, look
+from indexer.extract.workers.worker import Vitals, _from_psutil, descendants, look
 
 LOOKS: list[Callable[[int], Vitals | None]] = [look, _from_psutil]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")

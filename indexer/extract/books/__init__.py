@@ -1,1 +1,0 @@
-"""Books and papers that are laid out in pages, one file a format."""

@@ -169,7 +169,7 @@ def beside_texts(rows: Sequence[DocumentRow], holds_all: Sequence[bool], scores:
     texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & np.array(holds_all, dtype=bool)).nonzero()[0]
     points = np.zeros(len(rows))
     silent = silent[np.argsort(-scores[silent], kind="stable")][: texts.size // 2]
-    above = texts[1 : 2 * silent.size : 2] - LEAST_STEP
+    above = texts[1 : 2 * silent.size : 2] - LEAST_STEP / 2
     points[silent] = np.maximum(above - scores[silent], 0.0)
     return points
 
@@ -425,7 +425,7 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
 
 
 _CAMEL = re.compile(r"[a-z][A-Z]")
-SURE_LETTERS = 6
+SURE_LETTERS = 5
 """a word of fewer is never replaced unasked"""
 
 
@@ -437,15 +437,12 @@ def is_surely_meant(typed: str, better: str) -> bool:
     """
     words = typed.split()
     changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
-    return all(
-        len(word) >= SURE_LETTERS and _ends(word) == _ends(other) and not _CAMEL.search(word)
-        and distance(fold(word), fold(other)) == 1
-        for word, other in changed
-    )  # fmt: skip
+    return all(not _CAMEL.search(word) and _is_slip(fold(word), fold(other)) for word, other in changed)
 
 
-def _ends(word: str) -> str:
-    return fold(word[0] + word[-1])
+def _is_slip(word: str, other: str) -> bool:
+    same_end = word[-1] == other[-1] or sorted(word) == sorted(other)
+    return len(word) >= SURE_LETTERS and word[0] == other[0] and same_end and distance(word, other) == 1
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

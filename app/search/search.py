@@ -70,7 +70,7 @@ from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
-from indexer.retrieval.named import TITLE, named, named_by
+from indexer.retrieval.named import TITLE, named_by, named_in
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.threads import Thread
@@ -218,7 +218,7 @@ class Search:
     ) -> Candidates:
         settings = self._settings.search
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
-        names = named(reading.snapshot, query.text, self._catalogue.documents, narrow)
+        named = named_in(reading.snapshot, query.text, self._catalogue.documents, narrow)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -233,7 +233,7 @@ class Search:
             by_date=request.order == "modified",
             by_name=request.order == "name",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
-            named=names,
+            named=named,
         )
 
     def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
@@ -260,27 +260,27 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
-        written = written_first(candidates, features, self.learner.prior * ~_USAGE)
-        order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
+        extra = {"written": written_first(candidates, features, self.learner.prior * ~_USAGE)}
+        order = by_bm25f(rows, candidates.bm25f)
         rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
-        written, levels, typed = written[order], candidates.named[order], candidates.as_typed[order]
-        scores = learner.scores(features) + written
-        names_first = named_first(levels, scores)
-        scores += names_first
+        extra["written"], named = extra["written"][order], candidates.named[order]
+        scores = learner.scores(features) + extra["written"]
+        extra["named"] = named_first(named, scores)
         passages = passages_without_words(closeness, candidates, order) if closeness else {}
         fixed = usage.same_query[order] > ONCE
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
-            rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
-            apart=2 * levels + typed, text_of=self._catalogue.text,
+            rows, [names[i] for i in order], scores + extra["named"], fixed=fixed, by_age=not learner.prefers_older(),
+            apart=2 * named + candidates.as_typed[order], text_of=self._catalogue.text,
         )  # fmt: skip
-        beside = beside_texts(rows, [not missing_words[i] for i in order], scores + found.moved)
+        extra["alike"], missing = found.moved, candidates.missing_words
+        missing = [() if is_called else missing[i] for i, is_called in zip(order, named > TITLE, strict=True)]
+        scores += extra["named"] + extra["alike"]
+        extra["beside"] = beside_texts(rows, [not words for words in missing], scores)
         return Ranked(
-            rows, features, scores + found.moved + beside, candidates.bm25f[order], learner, found.contents,
-            [() if level > TITLE else missing_words[i] for i, level in zip(order, levels.tolist(), strict=True)],
-            extra={"alike": found.moved, "written": written, "named": names_first, "beside": beside},
-            notes={"alike": found.notes, "named": [named_by(level) for level in levels.tolist()]},
+            rows, features, scores + extra["beside"], candidates.bm25f[order], learner, found.contents, missing,
+            extra=extra, notes={"alike": found.notes, "named": [named_by(level) for level in named.tolist()]},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 

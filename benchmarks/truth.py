@@ -59,7 +59,7 @@ class Facts:
     def holds(self, hit: Hit, word: str) -> bool:
         """Whether any text of a result has the word as it stands."""
         texts = " ".join(text for _, text in self.catalogue.written([hit.doc_id]))
-        return word in set(words_of(f"{texts} {hit.author} {hit.part}")) or word in texts.lower()
+        return word in set(words_of(f"{texts} {hit.author} {hit.part}"))
 
     def date(self, hit: Hit, how: str) -> object:
         """What tells the age of a result, by what is said to tell it."""
@@ -86,6 +86,11 @@ def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts)
             yield hit, f"same as {path}", ("copies", same(hit.path, path))
 
 
+def wanted(query: str) -> str:
+    """What picks are remembered under: the words of a query, in any order, without their commonest endings."""
+    return " ".join(sorted(re.sub(r"(ed|s)$", "", word) for word in words_of(query)))
+
+
 def same(one: str, other: str) -> bool:
     """Whether two files hold the same."""
     return Path(one).read_bytes() == Path(other).read_bytes()
@@ -98,19 +103,18 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
         return "newest first", is_so_old(page, hit, match, facts)
     if match := _TIMES.fullmatch(why):
         n = int(match[2]) if match[2] else {"once": 1, "twice": 2}[match[1]]
-        return "opened for this", 0 < n <= facts.opened[query, hit.path]
+        return "opened for this", 0 < n <= facts.opened[wanted(query), hit.path]
     if why == "exact title":
         return why, words_of(hit.title) == words_of(query) or set(words_of(hit.title)) == asked
     if why == "exact file name":
-        name = os.path.basename(hit.path)
-        ends = (name, os.path.splitext(name)[0])
+        ends = [end for name in (os.path.basename(hit.path), hit.part) for end in (name, os.path.splitext(name)[0])]
         return why, any(words_of(end) == words_of(query.split("/")[-1]) or set(words_of(end)) == asked for end in ends)
     if why == "all words in the title":
         return why, all(any(word[:4] == other[:4] for other in words_of(hit.title)) for word in asked)
     if why == "not written as you typed it":
         return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
                             for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip
-    if why.startswith("you often open") or why.startswith("opened"):
+    if why.startswith(("you often open", "you seldom open", "opened")):
         return "opened before", any(facts.opened.values())
     return f"unknown: {why}", False
 
@@ -188,7 +192,7 @@ def measure(base: Path, *, n_rows: int, seed: int) -> tuple[Table, list[str]]:
     search, said, false = Search(settings, paths), Counter[str](), list[str]()
     wrong, n_seen = Counter[str](), 0
     for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
-        page = search.search(SearchRequest(text, limit=50, explore=False))
+        page = search.search(SearchRequest(text, limit=200, explore=False))
         by_words = search.search(SearchRequest(text, order="bm25", limit=200))
         n_seen += len(page.hits)
         for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():
@@ -200,7 +204,7 @@ def measure(base: Path, *, n_rows: int, seed: int) -> tuple[Table, list[str]]:
             hit = rng.choice(page.hits[:5])
             search.opened(page, hit)
             search.leave(page)
-            facts.opened[text, hit.path] += 1
+            facts.opened[wanted(text), hit.path] += 1
         if n_seen >= n_rows:
             break
     search.close()

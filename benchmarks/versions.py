@@ -240,6 +240,7 @@ def questions(family: Family) -> Iterator[tuple[str, str, str]]:
             yield "content", f"{family.query} {member.own.split()[0]}", member.name
 
 
+PLACES = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "hazel", "ivory", "jade", "kelp")
 STYLES: dict[str, tuple[str, str, str]] = {
     "the file's date alone": ("{family} {letter}.txt", "", "own"),
     "2024-03-15": ("{family} {day:%Y-%m-%d}.txt", "", "at once"),
@@ -266,7 +267,7 @@ def styled(folder: Path, text: Sentences, rng: np.random.Generator) -> list[Styl
     for number, (style, (form, line, written)) in enumerate(STYLES.items()):
         for kind, names in (("invoice", FIRMS[:4]), ("minutes", GROUPS[:4]), ("draft", PRODUCTS[:4])):
             for name in names:
-                family, frame = f"{kind} {name} style{'abcdefghijklmn'[number]}", text.some(4)
+                family, frame = f"{kind} {name} {PLACES[number]}", text.some(6)
                 ages = np.cumsum(rng.uniform(32, 60, MEMBERS)) + 5
                 members: list[tuple[str, float]] = []
                 for n in rng.permutation(MEMBERS).tolist():

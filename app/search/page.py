@@ -205,11 +205,10 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def bm25_ranks(contents: Sequence[int], scores: FloatVector) -> dict[int, int]:
-    """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
+def bm25_ranks(contents: Sequence[int]) -> dict[int, int]:
+    """Candidate -> its rank by BM25F, in whose order they stand, copies collapsed, from 1."""
     rank_of: dict[int, int] = {}
-    order = np.argsort(-scores, kind="stable").tolist()
-    return {i: rank_of.setdefault(contents[i], len(rank_of) + 1) for i in order}
+    return {i: rank_of.setdefault(content, len(rank_of) + 1) for i, content in enumerate(contents)}
 
 
 def interleave(shown: Mapping[int, list[int]], *, k: int, seed: int) -> tuple[dict[int, list[int]], tuple[int, ...]]:

@@ -161,7 +161,7 @@ class Search:
             ranked = structs.replace(ranked, threads=self._threads(ranked.rows))
         shown, owners = self._arranged(ranked, request)
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.rows_shared, ranked.bm25f)
+        by_words = bm25_ranks(ranked.rows_shared)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
@@ -272,7 +272,7 @@ class Search:
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
             rows, [names[i] for i in order], scores + extra["named"], fixed=fixed, by_age=not learner.prefers_older(),
-            apart=2 * named + candidates.as_typed[order], text_of=self._catalogue.text,
+            apart=2 * named + (extra["written"] < 0), text_of=self._catalogue.text,
         )  # fmt: skip
         extra["alike"], missing = found.moved, candidates.missing_words
         missing = [() if is_called else missing[i] for i, is_called in zip(order, named > TITLE, strict=True)]

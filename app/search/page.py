@@ -24,7 +24,17 @@ from foltr.online.interleaving import FIRST, team_draft
 from indexer.documents import TYPES
 from indexer.postings import Bytes, Ints, Mask
 from indexer.query.nodes import Problem, Query
-from indexer.retrieval.alike import LEAST_RESEMBLANCE, LEAST_STEP, Dates, alike, newest_first, series, twins
+from indexer.retrieval.alike import (
+    LEAST_RESEMBLANCE,
+    LEAST_STEP,
+    NAMESAKE_RESEMBLANCE,
+    Dates,
+    alike,
+    asks_for_contents,
+    newest_first,
+    series,
+    twins,
+)
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.dated import day_of_text
@@ -127,7 +137,9 @@ def likeness(
         "" if own else series(row.title, "" if row.type == "mail" else name)
         for row, name, own in zip(rows, names, fixed, strict=True)
     ]
-    classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores, apart)
+    contents = asks_for_contents(levels)[pairs].any(axis=1)
+    near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
+    classes = alike(levels, near, members_of, scores, apart)
     dates = Dates(
         np.array([row.modified for row in rows]), names, members_of, are_mails,
         lambda i: day_of_text(text_of(rows[i].doc_id)),

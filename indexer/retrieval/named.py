@@ -94,12 +94,13 @@ def path_parts(path: str) -> list[str]:
 
 def _holding(snapshot: Snapshot, field: str, words: Sequence[str], allowed: Mask) -> Ints:
     """The documents that hold all words in a field; none without words."""
-    held = [snapshot.postings(field, word).docs for word in dict.fromkeys(words)]
-    held.sort(key=len)
-    docs: Ints = held[0] if held else np.zeros(0, dtype=np.int64)
-    for others in held[1:]:
-        docs = docs[among(docs, others)]
-    return docs[allowed[docs]]
+    docs: Ints | None = None
+    for word in dict.fromkeys(words):
+        held = snapshot.postings(field, word).docs
+        docs = held if docs is None else docs[among(docs, held)]
+        if not docs.size:
+            break
+    return np.zeros(0, dtype=np.int64) if docs is None else docs[allowed[docs]]
 
 
 def _by_name(snapshot: Snapshot, parts: tuple[str, ...], rows: Rows, allowed: Mask) -> dict[int, int]:

@@ -85,7 +85,7 @@ def evidence(candidates: Candidates) -> Ints:
 
 
 def asks_for_contents(levels: Ints) -> Mask:
-    """[n_docs] whether more of the concepts stand in the text alone than outside it; `levels` `[n_docs, n_concepts]`."""
+    """[n_docs] whether more concepts stand in the text alone than outside it; `levels` `[n_docs, n_concepts]`."""
     asked: Mask = (levels == IN_TEXT).sum(axis=1) > (levels == OUTSIDE).sum(axis=1)
     return asked
 

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from benchmarks.home import WORDS
 from benchmarks.named import mixed_home
 from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
+from foltr.arrays import FloatVector, IntVector
+from indexer.retrieval.alike import Dates, newest_first
 from indexer.storage.catalogue import Catalogue
 from indexer.text.analysis import words_of
 
@@ -55,11 +58,18 @@ class Facts:
     """path -> the day that the family's maker gave it"""
     opened: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(query, path) -> openings"""
+    classes: IntVector = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    """of the candidates of the last page, which are alike"""
+
+    def dealt(self, scores: FloatVector, classes: IntVector, dates: Dates) -> tuple[FloatVector, list[str]]:
+        """As `newest_first`, which it stands for."""
+        self.classes = classes
+        return newest_first(scores, classes, dates)
 
     def holds(self, hit: Hit, word: str) -> bool:
         """Whether any text of a result has the word as it stands."""
         texts = " ".join(text for _, text in self.catalogue.written([hit.doc_id]))
-        return word in set(words_of(f"{texts} {hit.author} {hit.part}")) or word in texts.lower()
+        return word in set(words_of(f"{texts} {hit.author} {hit.part}"))
 
     def date(self, hit: Hit, how: str) -> object:
         """What tells the age of a result, by what is said to tell it."""
@@ -86,6 +96,11 @@ def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts)
             yield hit, f"same as {path}", ("copies", same(hit.path, path))
 
 
+def wanted(query: str) -> str:
+    """What picks are remembered under: the words of a query, in any order, without their commonest endings."""
+    return " ".join(sorted(re.sub(r"(ed|s)$", "", word) for word in words_of(query)))
+
+
 def same(one: str, other: str) -> bool:
     """Whether two files hold the same."""
     return Path(one).read_bytes() == Path(other).read_bytes()
@@ -98,43 +113,38 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
         return "newest first", is_so_old(page, hit, match, facts)
     if match := _TIMES.fullmatch(why):
         n = int(match[2]) if match[2] else {"once": 1, "twice": 2}[match[1]]
-        return "opened for this", 0 < n <= facts.opened[query, hit.path]
+        return "opened for this", 0 < n <= facts.opened[wanted(query), hit.path]
     if why == "exact title":
         return why, words_of(hit.title) == words_of(query) or set(words_of(hit.title)) == asked
     if why == "exact file name":
-        name = os.path.basename(hit.path)
-        ends = (name, os.path.splitext(name)[0])
+        ends = [end for name in (os.path.basename(hit.path), hit.part) for end in (name, os.path.splitext(name)[0])]
         return why, any(words_of(end) == words_of(query.split("/")[-1]) or set(words_of(end)) == asked for end in ends)
     if why == "all words in the title":
         return why, all(any(word[:4] == other[:4] for other in words_of(hit.title)) for word in asked)
     if why == "not written as you typed it":
         return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
                             for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip
-    if why.startswith("you often open") or why.startswith("opened"):
+    if why.startswith(("you often open", "you seldom open", "opened")):
         return "opened before", any(facts.opened.values())
     return f"unknown: {why}", False
 
 
 def is_so_old(page: ResultPage, hit: Hit, match: re.Match[str], facts: Facts) -> bool:
-    """Whether the rows that are said to be alike stand around one as it is said."""
+    """Whether the rows that it is alike to stand around one as it is said."""
     assert page.reasons is not None
-    _, n, how = match.groups()
-    alike = [
-        other
-        for other, candidate in zip(page.hits, page.reasons.shown.tolist(), strict=False)
-        if (found := _ALIKE.fullmatch(page.reasons.notes["alike"][candidate])) and found.groups()[1:] == (n, how)
-    ]
+    way, n, how = match.groups()
+    classes = facts.classes[page.reasons.shown].tolist()
+    own = classes[hit.rank - 1]
+    others = [other for other, of in zip(page.hits, classes, strict=False) if of == own and other is not hit]
     mine = facts.date(hit, how)
-    if mine is None or int(n.replace(",", "")) < 2:
+    if mine is None or int(n.replace(",", "")) != np.count_nonzero(facts.classes == own):
         return False
-    if match[1] == "newest":
-        family = [other for other in alike if os.path.dirname(other.path) == os.path.dirname(hit.path)]
-        return all(facts.date(other, how) < mine for other in family if other is not hit)  # type: ignore[operator]
-    above = match[1] == "older"
+    if way == "newest":
+        return all(facts.date(other, how) < mine for other in others)  # type: ignore[operator]
+    above = way == "older"
     return any(
         (other.rank < hit.rank) == above and (facts.date(other, how) > mine) == above  # type: ignore[operator]
-        for other in alike
-        if other is not hit
+        for other in others
     )
 
 
@@ -173,12 +183,12 @@ def queries(rng: random.Random, families: list[str], paths: list[str], titles: l
         yield rng.choice(titles)
 
 
-def measure(base: Path, *, n_rows: int, seed: int) -> tuple[Table, list[str]]:
-    """A row for each kind of sentence, and a line for each false one."""
+def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: int = 4) -> tuple[Table, list[str]]:
+    """A row for each kind of sentence, and a line for each false one; `n_names` as in `styled`."""
     rng, home = random.Random(seed), base / "home"
-    mixed_home(home, 400, seed)
+    mixed_home(home, n_files, seed)
     lot = np.random.default_rng(seed)
-    asked = styled(home / "families", Sentences(collections.read("medline"), lot), lot)
+    asked = styled(home / "families", Sentences(collections.read("adi"), lot), lot, n_names=n_names)
     settings, paths = Settings(), Paths(base / "config", base / "data")
     update_index(settings, paths, roots=(str(home),), holder="benchmark", optimize=True)
     catalogue = Catalogue.open(paths.catalogue)
@@ -188,8 +198,9 @@ def measure(base: Path, *, n_rows: int, seed: int) -> tuple[Table, list[str]]:
     search, said, false = Search(settings, paths), Counter[str](), list[str]()
     wrong, n_seen = Counter[str](), 0
     for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
-        page = search.search(SearchRequest(text, limit=50, explore=False))
         by_words = search.search(SearchRequest(text, order="bm25", limit=200))
+        with mock.patch("app.search.page.newest_first", facts.dealt):
+            page = search.search(SearchRequest(text, limit=200, explore=False))
         n_seen += len(page.hits)
         for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():
             said[kind] += 1
@@ -200,7 +211,7 @@ def measure(base: Path, *, n_rows: int, seed: int) -> tuple[Table, list[str]]:
             hit = rng.choice(page.hits[:5])
             search.opened(page, hit)
             search.leave(page)
-            facts.opened[text, hit.path] += 1
+            facts.opened[wanted(text), hit.path] += 1
         if n_seen >= n_rows:
             break
     search.close()

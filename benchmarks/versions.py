@@ -240,6 +240,7 @@ def questions(family: Family) -> Iterator[tuple[str, str, str]]:
             yield "content", f"{family.query} {member.own.split()[0]}", member.name
 
 
+PLACES = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "hazel", "ivory", "jade", "kelp")
 STYLES: dict[str, tuple[str, str, str]] = {
     "the file's date alone": ("{family} {letter}.txt", "", "own"),
     "2024-03-15": ("{family} {day:%Y-%m-%d}.txt", "", "at once"),
@@ -260,13 +261,13 @@ Styled = tuple[str, str, str, list[tuple[str, float]]]
 """style, query, name of the newest, and (path, seconds) of each member"""
 
 
-def styled(folder: Path, text: Sentences, rng: np.random.Generator) -> list[Styled]:
-    """Write a dozen families of each style."""
+def styled(folder: Path, text: Sentences, rng: np.random.Generator, *, n_names: int = 4) -> list[Styled]:
+    """Write `n_names` families of bills, minutes and drafts each, in each style."""
     asked, now = list[Styled](), time.time()
     for number, (style, (form, line, written)) in enumerate(STYLES.items()):
-        for kind, names in (("invoice", FIRMS[:4]), ("minutes", GROUPS[:4]), ("draft", PRODUCTS[:4])):
-            for name in names:
-                family, frame = f"{kind} {name} style{'abcdefghijklmn'[number]}", text.some(4)
+        for kind, names in (("invoice", FIRMS), ("minutes", GROUPS), ("draft", PRODUCTS)):
+            for name in names[:n_names]:
+                family, frame = f"{kind} {name} {PLACES[number]}", text.some(6)
                 ages = np.cumsum(rng.uniform(32, 60, MEMBERS)) + 5
                 members: list[tuple[str, float]] = []
                 for n in rng.permutation(MEMBERS).tolist():

@@ -18,7 +18,17 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.postings import Bytes, Ints, Mask
 from indexer.query.nodes import Problem, Query
-from indexer.retrieval.alike import LEAST_RESEMBLANCE, LEAST_STEP, Dates, alike, newest_first, series, twins
+from indexer.retrieval.alike import (
+    LEAST_RESEMBLANCE,
+    LEAST_STEP,
+    NAMESAKE_RESEMBLANCE,
+    Dates,
+    alike,
+    asks_for_contents,
+    newest_first,
+    series,
+    twins,
+)
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.dated import day_of_text
@@ -51,8 +61,6 @@ class CandidateTable(Struct, frozen=True, eq=False):
     """points that each loses because it does not hold a word as written"""
     named: Ints
     """how well the query names it, as `indexer.retrieval.named` gives it"""
-    as_typed: Mask
-    """it holds the query's one word as typed"""
     chosen_before: Mask
     """a person has opened it for this query more than once"""
     marks: list[Sequence[str]]
@@ -146,8 +154,10 @@ def likeness(
         "" if own else series(row.title, "" if row.type == "mail" else name)
         for row, name, own in zip(rows, names, fixed, strict=True)
     ]
-    apart = 2 * table.named + table.as_typed
-    classes = alike(table.levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores, apart)
+    apart = 2 * table.named + (table.written < 0)
+    contents = asks_for_contents(table.levels)[pairs].any(axis=1)
+    near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
+    classes = alike(table.levels, near, members_of, scores, apart)
     dates = Dates(
         np.array([row.modified for row in rows]), names, members_of, are_mails,
         lambda i: day_of_text(text_of(rows[i].doc_id)),
@@ -189,7 +199,7 @@ def beside_texts(rows: Sequence[DocumentRow], holds_all: Sequence[bool], scores:
     texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & np.array(holds_all, dtype=bool)).nonzero()[0]
     points = np.zeros(len(rows))
     silent = silent[np.argsort(-scores[silent], kind="stable")][: texts.size // 2]
-    above = texts[1 : 2 * silent.size : 2] - LEAST_STEP
+    above = texts[1 : 2 * silent.size : 2] - LEAST_STEP / 2
     points[silent] = np.maximum(above - scores[silent], 0.0)
     return points
 
@@ -225,11 +235,10 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def bm25_ranks(contents: Sequence[int], scores: FloatVector) -> dict[int, int]:
-    """Candidate -> its rank by BM25F `scores` [n_docs], copies collapsed, from 1."""
+def bm25_ranks(contents: Sequence[int]) -> dict[int, int]:
+    """Candidate -> its rank by BM25F, in whose order they stand, copies collapsed, from 1."""
     rank_of: dict[int, int] = {}
-    order = np.argsort(-scores, kind="stable").tolist()
-    return {i: rank_of.setdefault(contents[i], len(rank_of) + 1) for i in order}
+    return {i: rank_of.setdefault(content, len(rank_of) + 1) for i, content in enumerate(contents)}
 
 
 def interleave(shown: Mapping[int, list[int]], *, k: int, seed: int) -> tuple[dict[int, list[int]], tuple[int, ...]]:
@@ -255,7 +264,7 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
         hits.append(make_hit(
             row, rank, score=scores[i], bm25_rank=bm25_rank[i], copies=tuple(copies), twins=tuple(twins),
             thread=ranked.threads.get(i), passage=ranked.passages.get(i),
-            missing_words=() if ranked.table.named[i] > TITLE else ranked.table.missing_words[i],
+            missing_words=ranked.table.missing_words[i],
         ))  # fmt: skip
     return tuple(hits)
 
@@ -338,7 +347,7 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
 
 
 _CAMEL = re.compile(r"[a-z][A-Z]")
-SURE_LETTERS = 6
+SURE_LETTERS = 5
 """a word of fewer is never replaced unasked"""
 
 
@@ -350,15 +359,12 @@ def is_surely_meant(typed: str, better: str) -> bool:
     """
     words = typed.split()
     changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
-    return all(
-        len(word) >= SURE_LETTERS and _ends(word) == _ends(other) and not _CAMEL.search(word)
-        and distance(fold(word), fold(other)) == 1
-        for word, other in changed
-    )  # fmt: skip
+    return all(not _CAMEL.search(word) and _is_slip(fold(word), fold(other)) for word, other in changed)
 
 
-def _ends(word: str) -> str:
-    return fold(word[0] + word[-1])
+def _is_slip(word: str, other: str) -> bool:
+    same_end = word[-1] == other[-1] or sorted(word) == sorted(other)
+    return len(word) >= SURE_LETTERS and word[0] == other[0] and same_end and distance(word, other) == 1
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

@@ -69,7 +69,7 @@ from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates, find
 from indexer.retrieval.feature_values import feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
-from indexer.retrieval.named import named, named_by
+from indexer.retrieval.named import TITLE, named_by, named_in
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.mail_threads import Thread
@@ -159,7 +159,7 @@ class Search:
             ranked = structs.replace(ranked, threads=self._threads(ranked.table.rows))
         shown, owners = self._arrange(ranked, request)
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.rows_shared, ranked.table.bm25f)
+        by_words = bm25_ranks(ranked.rows_shared)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
@@ -216,7 +216,7 @@ class Search:
     ) -> Candidates:
         settings = self._settings.search
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
-        names = named(reading.snapshot, query.text, self._catalogue.documents, narrow)
+        named = named_in(reading.snapshot, query.text, self._catalogue.documents, narrow)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -231,7 +231,7 @@ class Search:
             by_date=request.order == "modified",
             by_name=request.order == "name",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
-            named=names,
+            named=named,
         )
 
     def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
@@ -259,12 +259,13 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
+        is_called = candidates.named > TITLE
         return CandidateTable(
             rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
-            levels=evidence(candidates), missing_words=candidates.missing_words,
+            levels=evidence(candidates), named=candidates.named,
+            missing_words=[() if i else words for words, i in zip(candidates.missing_words, is_called, strict=True)],
             written=written_first(candidates, features, self.learner.prior * ~_USAGE),
-            named=candidates.named, as_typed=candidates.as_typed, chosen_before=usage.same_query > ONCE,
-            marks=list(self.picks.marks(documents)),
+            chosen_before=usage.same_query > ONCE, marks=list(self.picks.marks(documents)),
         ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
 
     def _rank(
@@ -273,20 +274,20 @@ class Search:
     ) -> Ranked:  # fmt: skip
         table = self._table(reading, candidates, terms, completions, now, closeness)
         learner, fixed = self.learner.as_it_is(), table.chosen_before.copy()
-        scores = learner.scores(table.features, table.marks) + table.written
-        names_first = named_first(table.named, scores)
-        scores += names_first
+        scores, extra = learner.scores(table.features, table.marks) + table.written, {"written": table.written}
+        extra["named"] = named_first(table.named, scores)
         passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         alike = likeness(
-            table, reading.snapshot.documents.take("sketch", table.docs), scores,
+            table, reading.snapshot.documents.take("sketch", table.docs), scores + extra["named"],
             fixed=fixed, by_age=not learner.prefers_older(), text_of=self._catalogue.text,
         )  # fmt: skip
-        beside = beside_texts(table.rows, [not words for words in table.missing_words], scores + alike.moved)
+        extra["alike"] = alike.moved
+        scores += extra["named"] + extra["alike"]
+        extra["beside"] = beside_texts(table.rows, [not words for words in table.missing_words], scores)
         return Ranked(
-            table, scores + alike.moved + beside, learner, alike.contents,
-            extra={"alike": alike.moved, "written": table.written, "named": names_first, "beside": beside},
-            notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
+            table, scores + extra["beside"], learner, alike.contents,
+            extra=extra, notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 

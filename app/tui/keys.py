@@ -47,7 +47,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("trash", "D", "Trash", "Put the marked files into the trash, once you have agreed."),
     Action("next", "ctrl+n,ctrl+j", "Next", "Next result."),
     Action("previous", "ctrl+p,ctrl+k", "Previous", "Previous result."),
-    Action("order", "ctrl+s,s", "Order", "The next order: learned, BM25, newest first, by name.", rank=6),
+    Action("order", "ctrl+s,s", "Order", "The next order: learned, by words alone, newest first, by name.", rank=6),
     Action("preview", "f2,p,alt+p", "Preview", "Show or hide the preview.", rank=7),
     Action("explain", "f3,x,alt+x", "Why", "Say why the selected result stands where it stands.", rank=8),
     Action("facets", "f4,f,alt+t", "Filter", "Narrow the results by type, folder and time.", rank=10),

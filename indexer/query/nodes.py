@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -180,12 +181,32 @@ def _positive(node: Node) -> Iterator[Word | Phrase]:
             return
 
 
+OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
+
+
+def is_shouted(text: str) -> bool:
+    """Whether a text is all capitals beside what looks like its operators: a heading, in which they are words."""
+    others = " ".join(word for word in text.split() if word not in OPERATORS)
+    return others.upper() == others != others.lower()
+
+
+class Signs(NamedTuple):
+    """How operators are written."""
+
+    conjunction: str
+    or_: str
+    not_: str
+
+
 def render(query: Query) -> str:
     """The canonical text of a query: `parse(render(query))` gives the same tree, and is as plain."""
-    return "" if query.root is None else _render(query.root, " " if query.plain else " AND ")
+    if query.root is None:
+        return ""
+    text = _render(query.root, Signs(" " if query.plain else " AND ", " OR ", "NOT "))
+    return _render(query.root, Signs(" " if query.plain else " && ", " || ", "-")) if is_shouted(text) else text
 
 
-def _render(node: Node, conjunction: str) -> str:
+def _render(node: Node, signs: Signs) -> str:
     match node:
         case Word():
             text = "=" * node.exact + node.text + "*" * node.prefix
@@ -195,18 +216,18 @@ def _render(node: Node, conjunction: str) -> str:
             return f'{_tie(node)}"{node.text}"'
         case Filter():
             return f"{node.kind}:{_filter_value(node)}"
-        case Not(Not() as child):
-            return f"NOT ({_render(child, conjunction)})"  # NOT NOT is taken for a slip, and for none
         case Not(child):
-            return f"NOT {_inner(child, conjunction)}"
+            # NOT NOT is taken for a slip, and for none; -WORD alone for a word
+            bracketed = isinstance(child, Not) or signs.not_ == "-"
+            return f"{signs.not_}({_render(child, signs)})" if bracketed else f"{signs.not_}{_inner(child, signs)}"
         case Or(children):
-            return " OR ".join(_inner(child, conjunction) for child in children)
+            return signs.or_.join(_inner(child, signs) for child in children)
         case And(children):
-            return conjunction.join(_inner(child, conjunction) for child in children)
+            return signs.conjunction.join(_inner(child, signs) for child in children)
 
 
-def _inner(node: Node, conjunction: str) -> str:
-    text = _render(node, conjunction)
+def _inner(node: Node, signs: Signs) -> str:
+    text = _render(node, signs)
     return f"({text})" if isinstance(node, And | Or) else text
 
 

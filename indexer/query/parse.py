@@ -22,7 +22,21 @@ from datetime import datetime
 from msgspec import Struct, structs
 
 from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
-from indexer.query.nodes import And, Filter, FilterValue, Node, Not, Or, Phrase, Problem, Query, Word, is_filter
+from indexer.query.nodes import (
+    OPERATORS,
+    And,
+    Filter,
+    FilterValue,
+    Node,
+    Not,
+    Or,
+    Phrase,
+    Problem,
+    Query,
+    Word,
+    is_filter,
+    is_shouted,
+)
 from indexer.query.values import NotUnderstoodError, date_range, document_type, extension, folder, language, size_range
 from indexer.text.spelling import nearest
 
@@ -52,7 +66,6 @@ _BLANK = re.compile(r"[\s\0]+")
 _FIELD = re.compile(r"([A-Za-z]+)[:：](?!:|//)")
 _CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»", "»": "«"}
 _WORD = re.compile(r'[^\s\0"“”„«»()（）]+(?:(?<=\w)\(\))?')
-_OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 _SIGNS_OF_NOT = "-!"
 _JOINED_BEHIND = ')）"”'
 """a dash that touches these joins, as in name-(a)-b"""
@@ -95,29 +108,14 @@ def tokens(text: str, *, as_you_type: bool) -> tuple[list[Token], list[Problem]]
     return _balanced(_options(found, text), problems, as_you_type=as_you_type), problems
 
 
-def is_shouted(text: str) -> bool:
-    """Whether a text is all capitals beside what looks like its operators: a heading, in which they are words."""
-    others = " ".join(word for word in text.split() if word not in _OPERATORS)
-    return others.upper() == others != others.lower()
-
-
 def _options(found: list[Token], text: str) -> list[Token]:
-    """Where everything would be left out and nothing is asked for, as in -fPIC, the words are meant as written."""
-    signs, words = found[::2], found[1::2]
-    pairs = list(zip(signs, words, strict=False))
-    are_negated = len(signs) == len(words) and all(
-        sign.kind == "not"
-        and sign.text in _SIGNS_OF_NOT
-        and word.kind == "word"
-        and sign.end == word.start == word.inner
-        for sign, word in pairs
-    )
-    if not are_negated:
+    """Where all there is would be left out, as in -fPIC, the word is meant as it is written."""
+    if len(found) != 2:
         return found
-    return [
-        structs.replace(word, text=text[sign.start : word.end], start=sign.start, inner=sign.start)
-        for sign, word in pairs
-    ]
+    sign, word = found
+    if sign.kind != "not" or sign.text not in _SIGNS_OF_NOT or word.kind != "word" or word.inner != sign.end:
+        return found
+    return [structs.replace(word, text=text[sign.start : word.end], start=sign.start, inner=sign.start)]
 
 
 def _token(text: str, position: int, before: Token | None, *, shouted: bool) -> Token:
@@ -142,9 +140,9 @@ def _token(text: str, position: int, before: Token | None, *, shouted: bool) -> 
     word = match[0]
     if start == position and not tied and word in _SIGNS:
         return Token(_SIGNS[word], word, position, match.end())
-    if start == position and word in _OPERATORS:
+    if start == position and word in OPERATORS:
         if not (tied or shouted):
-            return Token(_OPERATORS[word], word, position, match.end())
+            return Token(OPERATORS[word], word, position, match.end())
         word = word if after_field else word.lower()
     return Token("word", word, position, match.end(), start > position, start)
 
@@ -244,17 +242,19 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
 
 
 def _operators(found: Sequence[Token]) -> tuple[Problem, ...]:
-    """What each operator of the tokens asks for, to be said where little is found."""
+    """What each operator of the tokens asks for, to be said where little is found; beside a field each is meant."""
     said = {
         "and": "only documents with both sides",
         "or": "either side is enough",
         "not": "documents with what follows are left out",
         "quoted": "only documents with these words in a row",
     }
+    tied = {token.end for token in found if token.kind == "field"}
+    opened = {token.start for token in found if token.kind == "field"}
     return tuple(
         Problem(token.start, token.end - token.start, f"read as an operator: {said[token.kind]}")
         for token in found
-        if token.kind in said
+        if token.kind in said and token.start not in tied and token.end not in opened
     )
 
 

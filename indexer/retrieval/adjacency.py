@@ -100,7 +100,7 @@ BATCH = 100
 """documents whose texts are read at once"""
 ENOUGH = 100
 """found as written, no more texts are read: that many results have a page"""
-MAX_DOCUMENTS, MAX_WORDS = 400, 1_000_000
+MAX_DOCUMENTS, MAX_WORDS = 1_000, 1_000_000
 """texts that one word of a query may have read, and their length together in words"""
 
 _AROUND = ",;:!?…'’"

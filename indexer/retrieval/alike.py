@@ -8,7 +8,7 @@ newest. Two candidates are *alike* for a query when
   and
 * each concept of the query stands in both in the same place: outside the text, in the text alone, or not at all. In a
   series, whose texts differ, a concept that stands in the texts of some members only is content, and tells them
-  apart; and so does a query most of whose concepts stand in the texts alone.
+  apart; and so does a query most of whose concepts stand in the texts alone, unless these resemble each other much.
 
 Which is newer, their dates say of mails; of others the dates in their names, where all have one, else those of the
 files; where these were written in one go, the dates in their texts, at last the numbers in the names of a series.
@@ -38,6 +38,7 @@ LEAST_RESEMBLANCE = 0.5
 TWIN_RESEMBLANCE = 0.87
 """so high an estimate have seven in eight of the pairs with just nine tenths of their words in common"""
 NAMESAKE_RESEMBLANCE = 0.7
+"""formats of one name are twins from here on, and texts that are asked for their contents are alike"""
 MIN_TWIN_WORDS = 20
 COMMON_SHARE = 0.9
 """a concept in the texts of so many members of a series says nothing about one of them"""
@@ -83,6 +84,12 @@ def evidence(candidates: Candidates) -> Ints:
     return levels
 
 
+def asks_for_contents(levels: Ints) -> Mask:
+    """[n_docs] whether more concepts stand in the text alone than outside it; `levels` `[n_docs, n_concepts]`."""
+    asked: Mask = (levels == IN_TEXT).sum(axis=1) > (levels == OUTSIDE).sum(axis=1)
+    return asked
+
+
 def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, apart: Ints) -> Ints:
     """The class of each candidate, `[n_docs]`: the number of the best-scored one that it is alike to.
 
@@ -121,7 +128,7 @@ def _tied_in_series(levels: Ints, members_of: Sequence[str], apart: Ints) -> lis
     share = np.add.reduceat(own > ABSENT, np.cumsum(sizes) - sizes, axis=0, dtype=np.int64) / sizes[:, None]
     common = (share >= COMMON_SHARE)[of_group]
     told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
-    told_apart |= (own == IN_TEXT).sum(axis=1) > (own == OUTSIDE).sum(axis=1)  # what is said in them is asked for
+    told_apart |= asks_for_contents(own)
     own = np.where(common, np.maximum(own, IN_TEXT), own)
     tied: dict[tuple[int, int, bytes], list[int]] = defaultdict(list)
     groups_apart = zip(every, of_group.tolist(), apart[every].tolist(), own, told_apart.tolist(), strict=True)

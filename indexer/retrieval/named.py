@@ -15,8 +15,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
-from indexer.retrieval.adjacency import among
+from indexer.retrieval.adjacency import among, as_written
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold, words_of
@@ -34,12 +35,17 @@ MOST_LOOKED_AT = 300
 LONGEST = 1_000
 """characters; a longer text names nothing"""
 
+MAIL = TYPES.index("mail")
+MOST_REPLIES = 3
+"""words as Re: before the subject of a mail that is found by it"""
+
+_REPLY = re.compile(r"\s*(?:(?:re|fwd?|aw|wg|sv|antw|tr|rv)\s*:\s*)+", re.IGNORECASE)
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _LINE = re.compile(r"(?::\d+){1,2}:?$")
 _QUOTES = "\"'“”„«»`"
 
 
-def named(snapshot: Snapshot, text: str, rows: Rows, narrow: Mask | None) -> dict[int, int]:
+def named_in(snapshot: Snapshot, text: str, rows: Rows, narrow: Mask | None) -> dict[int, int]:
     """The numbers of the documents that `text` names, each with how surely (STEM_WORDS to VERY_NAME)."""
     if not text.strip() or len(text) > LONGEST:
         return {}
@@ -87,12 +93,13 @@ def path_parts(path: str) -> list[str]:
 
 def _holding(snapshot: Snapshot, field: str, words: Sequence[str], allowed: Mask) -> Ints:
     """The documents that hold all words in a field; none without words."""
-    held = [snapshot.postings(field, word).docs for word in dict.fromkeys(words)]
-    held.sort(key=len)
-    docs: Ints = held[0] if held else np.zeros(0, dtype=np.int64)
-    for others in held[1:]:
-        docs = docs[among(docs, others)]
-    return docs[allowed[docs]]
+    docs: Ints | None = None
+    for word in dict.fromkeys(words):
+        held = snapshot.postings(field, word).docs
+        docs = held if docs is None else docs[among(docs, held)]
+        if not docs.size:
+            break
+    return np.zeros(0, dtype=np.int64) if docs is None else docs[allowed[docs]]
 
 
 def _by_name(snapshot: Snapshot, parts: tuple[str, ...], rows: Rows, allowed: Mask) -> dict[int, int]:
@@ -104,9 +111,10 @@ def _by_name(snapshot: Snapshot, parts: tuple[str, ...], rows: Rows, allowed: Ma
 
 
 def _by_title(snapshot: Snapshot, text: str, rows: Rows, allowed: Mask) -> dict[int, int]:
-    words = words_of(text)
+    words, documents = words_of(_bare(text)), snapshot.documents
     docs = _holding(snapshot, "title", words, allowed)
-    docs = docs[snapshot.documents["n_title"][docs] == len(words)]
+    n_more = documents["n_title"][docs].astype(np.int64) - len(words)
+    docs = docs[n_more <= MOST_REPLIES * (documents["type"][docs] == MAIL)]
     newest = np.argsort(-snapshot.documents["modified"][docs], kind="stable")
     return _levels(snapshot, docs[newest], rows, lambda row: title_level(row.title, text))
 
@@ -140,15 +148,26 @@ def _end_level(own: Sequence[str], parts: Sequence[str]) -> int:
 
 
 def _likeness(own: Sequence[str], parts: Sequence[str]) -> int:
-    """2 for the same signs but for case and accents, 1 for the same words, else 0."""
+    """2 for the same signs but for case and accents, 1 for the same words, else 0.
+
+    Of a word that is meant as it is written, as get_or_create, the words alone are none.
+    """
     if all(fold(a) == fold(b) for a, b in zip(own, parts, strict=True)):
         return 2
+    if any(" " not in part and as_written(part) for part in parts):
+        return 0
     return int(all(words_of(a) == words_of(b) != () for a, b in zip(own, parts, strict=True)))
 
 
+def _bare(subject: str) -> str:
+    """A subject without what says that it answers another."""
+    marks = _REPLY.match(subject)
+    return subject[marks.end() :] if marks else subject
+
+
 def title_level(title: str, text: str) -> int:
-    """How surely `text` means a document of that title; 0 for not at all."""
-    found = _likeness([" ".join(title.split())], [" ".join(text.split())])
+    """How surely `text` means a document of that title, or an answer to it; 0 for not at all."""
+    found = _likeness(*([_bare(" ".join(one.split()))] for one in (title, text)))
     return TITLE_WORDS + found - 1 if found else 0
 
 

@@ -19,7 +19,7 @@ from app.tui.keys import typed_action
 from app.tui.messages import Learned
 from console.wording import count, fit
 
-ORDER_NAMES = {"learned": "learned order", "bm25": "BM25 order", "modified": "newest first", "name": "by name"}
+ORDER_NAMES = {"learned": "learned order", "bm25": "by words alone", "modified": "newest first", "name": "by name"}
 LEAST = 16
 """cells that a sentence on the right must have; with fewer it tells nothing"""
 SEPARATOR = " · "

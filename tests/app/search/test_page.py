@@ -84,8 +84,8 @@ def test_sorting_by_date_and_by_name() -> None:
 
 
 def test_ranks_of_bm25_pass_over_copies() -> None:
-    """Scores 1, 3, 2, 3: candidates 1, 3, 2, 0; 3 is a copy of 1 and shares its rank."""
-    assert bm25_ranks([0, 1, 2, 1], np.array([1.0, 3.0, 2.0, 3.0])) == {1: 1, 3: 1, 2: 2, 0: 3}
+    """Four candidates in this order; the third is a copy of the first and shares its rank."""
+    assert bm25_ranks([1, 2, 1, 0]) == {0: 1, 1: 2, 2: 1, 3: 3}
 
 
 def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:

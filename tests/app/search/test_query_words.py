@@ -98,5 +98,5 @@ def test_misspelt_words_are_replaced_in_their_place(snapshot: Snapshot, text: st
 def test_a_name_in_camel_case_is_never_replaced_unasked() -> None:
     """Another word of the same query may be."""
     assert not is_surely_meant("GeoLite setup", "getline setup")
-    assert is_surely_meant("GeoLite setitng", "GeoLite setting")
-    assert is_surely_meant("SETITNG", "setting")
+    assert is_surely_meant("GeoLite setpu", "GeoLite setup")
+    assert is_surely_meant("SETPU", "setup")

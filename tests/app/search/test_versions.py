@@ -112,3 +112,31 @@ def test_one_text_in_two_formats_is_one_row(search: Search) -> None:
     assert sorted(os.path.basename(path) for path in hit.paths) == ["guide.html", "guide.txt"]
     assert (len(hit.twins), hit.copies) == (1, ())
     assert [other for other in page.hits if "guide" in other.path] == [hit]
+
+
+def mail(day: str, number: int) -> str:
+    """One mail of a subject, which answers no other."""
+    return (
+        f"From: Ann <ann@example.org>\nTo: bob@example.org\nMessage-ID: <{number}@example.org>\n"
+        f"Subject: {'Re: ' * (number % 2)}Contract renewal\nDate: {day} 10:00:00 +0000\n\n"
+        f"{'The contract is renewed. ' * (number % 4)}Regards, Ann, {'x' * number}\n"
+    )
+
+
+def test_mails_of_one_subject_are_newest_first_wherever_they_lie(tmp_path: Path) -> None:
+    """In files of their own and in an mbox, answers or not: by the dates of the mails, not those of their files."""
+    days = [f"{1 + i:02} {('Jan', 'Apr', 'Sep')[i % 3]} {2021 + i // 3}" for i in range(12)]
+    files = tmp_path / "files"
+    (files / "eml").mkdir(parents=True)
+    for number in range(0, 12, 2):
+        (files / "eml" / f"{'abcdefghijkl'[number]} saved.eml").write_text(mail(days[number], number))
+    box = "".join(f"From ann@example.org Thu Jan  1 00:00:00 2026\n{mail(days[i], i)}\n" for i in range(1, 12, 2))
+    (files / "Archive.mbox").write_text(box)
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    update_index(SETTINGS, paths, roots=[str(files)])
+    search = Search(SETTINGS, paths)
+    page = search.search(SearchRequest("contract renewal"))
+    dates = [hit.modified for hit in page.hits]
+    search.close()
+    assert len(dates) == 12
+    assert dates == sorted(dates, reverse=True)

@@ -57,7 +57,7 @@ PDF, MAIL = Filter("ext", "", "pdf"), Filter("type", "", "mail")
         ("print(a)", And((Word("print"), A))),
         ("print()", Word("print()")),
         ("-fPIC", Word("-fPIC")),
-        ("-Wall !important", And((Word("-Wall"), Word("!important")))),
+        ("!important", Word("!important")),
         ("a !b", And((A, Not(B)))),
         ("a && b || c", Or((And((A, B)), C))),
         ("a! b", And((Word("a!"), B))),

@@ -1,0 +1,92 @@
+"""Is a word found as it is typed, and are well-typed queries left as they are?
+
+    python -m benchmarks.as_typed [--collections cranfield ...] [--words 150] [--queries 1000]
+
+*As typed*: words by lot of four to eight letters that 3 to 40 documents hold, asked for alone; the share of the first
+min(10, documents) rows that hold the word in the form that was typed, and how often the first row does. *Corrections*:
+of the judged queries of all collections, in equal parts by lot, how many were searched for in another spelling, and for
+how many another is offered; each is listed, for some queries are misspelt indeed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+
+import numpy as np
+
+from app.search.results import SearchRequest
+from app.search.search import Search
+from app.settings import Settings
+from benchmarks import collections
+from benchmarks.devices import device, libraries
+from benchmarks.tables import Table, machine, verdict
+
+SHARE, OFFERED = 0.98, 0.01
+"""the aims: rows as typed; well-typed queries for which another spelling is offered"""
+LEAST_HOLDERS, MOST_HOLDERS = 3, 40
+
+
+def words_by_lot(search: Search, n: int) -> dict[str, int]:
+    """Words of letters, each with the number of the documents that hold it."""
+    snapshot = search._reader.reading.snapshot
+    terms = [term for own in snapshot.term_lists("body") for term in own.terms(np.arange(own.ends.size))]
+    held = {term: snapshot.document_frequency("body", term) for term in terms if re.fullmatch(r"[a-z]{4,8}", term)}
+    fitting = sorted(term for term, n_held in held.items() if LEAST_HOLDERS <= n_held <= MOST_HOLDERS)
+    chosen = np.random.default_rng(0).permutation(len(fitting))[:n].tolist()
+    return {fitting[i]: held[fitting[i]] for i in chosen}
+
+
+def as_typed(search: Search, word: str, n_held: int) -> list[bool]:
+    """Whether each of the first rows holds the word as it was typed."""
+    hits = search.search(SearchRequest(word, explore=False)).hits[: min(10, n_held)]
+    texts = {doc_id: text.lower() for doc_id, text in search._catalogue.written([hit.doc_id for hit in hits])}
+    return [re.search(rf"(?<!\w){word}(?!\w)", texts[hit.doc_id]) is not None for hit in hits]
+
+
+def respelt(search: Search, queries: list[str]) -> Iterator[tuple[str, str, bool]]:
+    """(query, other spelling, whether it was searched for unasked) of those that were not left as they are."""
+    for query in queries:
+        page = search.search(SearchRequest(query, explore=False))
+        if page.searched or page.suggestion:
+            yield query, page.searched or page.suggestion, bool(page.searched)
+
+
+def main() -> None:
+    """Print both tables, and every other spelling."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collections", nargs="+", choices=collections.ALL, default=list(collections.ALL))
+    parser.add_argument("--words", type=int, default=150)
+    parser.add_argument("--queries", type=int, default=1000)
+    wanted, settings = parser.parse_args(), Settings()
+    n_each = -(-wanted.queries // len(wanted.collections))
+    table = Table(("collection", "words", "rows as typed", "first row", "queries", "replaced", "offered"))
+    listed, rows = list[str](), list[tuple[float, ...]]()
+    with libraries(settings, tuple(wanted.collections), n_queries=n_each) as made:
+        for name, library in made.items():
+            with device(library.paths, settings) as search:
+                found = [as_typed(search, *word) for word in words_by_lot(search, wanted.words).items()]
+                queries = list(library.collection.queries.values())
+                others = list(respelt(search, queries))
+            share = float(np.mean([held for own in found for held in own]))
+            n_replaced = sum(unasked for _, _, unasked in others)
+            n_offered = len(others) - n_replaced
+            table.add(
+                name, len(found), share, float(np.mean([own[0] for own in found])), len(queries), n_replaced, n_offered
+            )
+            rows.append((share, len(queries), n_replaced, n_offered))
+            for query, other, unasked in others:
+                changed = [f"{a} -> {b}" for a, b in zip(query.split(), other.split(), strict=False) if a != b]
+                listed.append(f"{name}, {'searched for' if unasked else 'offered'}: {', '.join(changed)}")
+    shares, n_queries, n_replaced, n_offered = np.array(rows).T
+    table.add("all", "", float(shares.mean()), "", int(n_queries.sum()), int(n_replaced.sum()), int(n_offered.sum()))
+    few = n_offered.sum() <= OFFERED * n_queries.sum()
+    table.add(
+        "aim", "", f">= {SHARE} {verdict(bool(shares.mean() >= SHARE))}", "", "", "", f"<= 1 % {verdict(bool(few))}"
+    )
+    print(machine(), table, "\n".join(listed), sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -285,7 +285,7 @@ class Learner:
         for middle in middles:
             shares = model.ranker.attributions(model.theta, seen, seen[middle])
             learned += (shares - model.prior * (seen - seen[middle])) / len(middles)
-        free, bounded = r - middle_of(r), self._bounded(r)
+        free, bounded = r - middle_of(r), self.settings.strength * self._bounded(r)
         learned *= np.divide(bounded, free, out=np.zeros_like(free), where=free != 0)[:, None]
         return learned
 

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from foltr.arrays import FloatMatrix, FloatVector
 
-Marks = Sequence[Sequence[str]]
+Marks = Sequence[tuple[str, ...]]
 """of each document its type, and its folders, the nearest first: `FOLDER` and a keyed hash"""
 
 FOLDER = "folder "
@@ -63,7 +63,7 @@ class Traits(Struct, frozen=True, eq=False):
 
 
 def feature_of(trait: str) -> str:
-    """The feature under which the points of a trait are told."""
+    """The feature under which the points of a trait are told: one for each sort of traits."""
     if trait in _MEASURED:
         return _MEASURED[trait][0]
     return "folder_share" if trait.startswith(FOLDER) else "type_share"

@@ -17,8 +17,9 @@ the votes, z = r / sqrt(v + DOUBT) is a score test (Rao 1948; with a doubt that 
     liking = r / (v + DOUBT) * max(0, 1 - (k / z)^2)  0 up to k, no jump there; above 0 alone but for `new`
 
 Nothing fades: a vote stays until its query votes again, or WINDOW others have voted. Where the last RECENT lessons by
-themselves speak against a habit in force, a taste has changed: from then on they alone vote. A file that was found
-again at the first row confirms a habit, because the text alone would have had another one there.
+themselves speak against a habit in force, a taste has changed: of traits of that sort (types, folders, age, length)
+they alone say anything from then on. A file that was found again at the first row confirms a habit, because the text
+alone would have had another one there.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from math import log1p, sqrt
 import msgspec
 import numpy as np
 
-from app.learning.traits import FOLDER, NEW, Traits
+from app.learning.traits import FOLDER, NEW, Traits, feature_of
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.pdgd import document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
@@ -41,7 +42,7 @@ WINDOW = 100
 ETA = 0.3
 """share of a query's new lesson in its vote"""
 DOUBT = 0.7
-KAPPA = 1.8
+KAPPA = 2.0
 """standard errors at which a habit begins to count, of few votes"""
 TEMPERATURE = 2.0
 """of the choice among the rows seen, in units of the scale of the text"""
@@ -119,11 +120,8 @@ class Votes(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         """With one more lesson."""
         recent = (*self.recent, said)[-RECENT:]
         later = Votes(_voted(self.votes, said), recent)
-        if len(recent) == RECENT and _speaks_against(recent, later.liking):
-            later = Votes((), recent[1:])
-            for one in recent[1:]:
-                later = Votes(_voted(later.votes, one), later.recent)
-        return later
+        changed = _contradicted(recent, later.liking) if len(recent) == RECENT else set()
+        return Votes(_anew(later.votes, recent[1:], changed), recent[1:]) if changed else later
 
     @cached_property
     def liking(self) -> dict[str, float]:
@@ -178,11 +176,26 @@ def _added(votes: Iterable[Vote]) -> Said:
     return {name: (r[name], v[name]) for name in r}
 
 
-def _speaks_against(recent: Iterable[Vote], liking: dict[str, float]) -> bool:
-    """Whether these lessons by themselves contradict any habit in force."""
-    said = _added(recent)
+def _contradicted(recent: Iterable[Vote], liking: dict[str, float]) -> set[str]:
+    """The features under which those habits in force are told that these lessons by themselves contradict."""
+    said, found = _added(recent), set()
     for name, own in liking.items():
         r, v = said.get(name, (0.0, 0.0))
         if r * (1 if own > 0 else -1) / sqrt(v + DOUBT) < ALARM:
-            return True
-    return False
+            found.add(feature_of(name))
+    return found
+
+
+def _anew(votes: Iterable[Vote], recent: tuple[Vote, ...], changed: set[str]) -> tuple[Vote, ...]:
+    """The votes, in which of traits told under the features `changed` only what the recent lessons say is left."""
+    fresh: tuple[Vote, ...] = ()
+    for one in recent:
+        fresh = _voted(fresh, one)
+    late = {vote.query: vote.said for vote in fresh if vote.query}
+    found = []
+    for vote in votes:
+        said = {name: own for name, own in vote.said.items() if feature_of(name) not in changed}
+        anew = late.get(vote.query, {}) if vote.query else vote.said if vote in recent else {}
+        said |= {name: own for name, own in anew.items() if feature_of(name) in changed}
+        found.append(Vote(vote.query, vote.day, said))
+    return tuple(found)

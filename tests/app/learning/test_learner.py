@@ -82,7 +82,7 @@ def test_learning_never_moves_further_than_its_bound(
     device = learner(store, strength=strength, bound=bound, ranker=ranker)
     rng = np.random.default_rng(seed)
     theta = rng.uniform(-size, size, device.model.ranker.n_params)
-    votes = liking(pdf=size * rng.random(), new=size * rng.uniform(-1, 1))
+    votes = liking(pdf=min(size, 9) * rng.random(), new=min(size, 9) * rng.uniform(-1, 1))
     device._save(replace(device.model, theta=theta, votes=votes), NOW)
     features, marks = rng.random((n_docs, 4)), [("pdf",) if rng.random() < 0.5 else ("html",) for _ in range(n_docs)]
     prior, scores = features @ THETA0, device.scores(features, marks)
@@ -163,7 +163,7 @@ def test_a_lesson_says_what_was_learned(store: Store) -> None:
 @pytest.mark.parametrize("n_docs", [1, 2, 7, 20])
 def test_contributions_add_up_to_the_score(store: Store, ranker: str, n_docs: int) -> None:
     """Prior points are theta0 * x; prior and learned points together are the score, also at the bound."""
-    device = learner(store, ranker=ranker, bound=0.3, learning_rate=1.0)
+    device = learner(store, ranker=ranker, bound=0.3, learning_rate=1.0, strength=0.7)
     prefer_recent(device, 30)
     features = pages(1, n_docs=n_docs)[0]
     for row in range(n_docs):
@@ -237,9 +237,9 @@ def test_a_prior_of_another_length_is_refused(store: Store, ranker: str) -> None
 
 
 def liking(**wanted: float) -> Votes:
-    """Votes for which z is so large that all of r / (v + 1) is left: these likings."""
-    n = 1e9
-    return Votes((Vote(b"q", 0, {name: (own * n, n - 1) for name, own in wanted.items()}),))
+    """Votes for which z is so large that nearly all of r / v is left: these likings."""
+    n = 1e5
+    return Votes((Vote(b"q", 0, {name: (own * n, n) for name, own in wanted.items()}),))
 
 
 def taught(store: Store, votes: Votes, **changes: object) -> Learner:
@@ -256,7 +256,8 @@ def test_scores_by_hand(store: Store) -> None:
     device = taught(store, liking(pdf=0.8), bound=100.0, strength=0.5)
     scores = device.scores(features, marks)
     assert scores[[0, 1, 3]].tolist() == (features @ THETA0)[[0, 1, 3]].tolist()
-    u = -log(1 + exp(-SLOPE * (1.5 - 3))) + 0.5 * 0.8 * (3 / 4) ** 2
+    u = -log(1 + exp(-SLOPE * (1.5 - 3))) + 0.5 * device.habits.liking["pdf"] * (3 / 4) ** 2
+    assert device.habits.liking["pdf"] == pytest.approx(0.8, rel=1e-3)
     assert scores[2] == pytest.approx(3 - log(exp(-u) - 1) / SLOPE, rel=1e-6)
     assert device.scores(features[:0]).shape == (0,)
 

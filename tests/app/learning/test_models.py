@@ -82,6 +82,9 @@ def test_export_and_import(store: Store, tmp_path: Path, ranker: str) -> None:
         ('"prior": [\n  3.0', '"prior": [\n  3e30', "beyond 1e.06"),
         ('"n_pages"', '"surprise": 1, "n_pages"', "surprise"),
         ('"title"', '"body"', "named twice"),
+        ('"new": [\n      0.', '"new": [\n      1e90, 0.1], "pdf": [0.', "a vote on 'new' is 1e"),
+        ('"recent": [\n', '"recent": [[null, 1, {"pdf": [1.0, -1.0]}],\n', "Expected `bytes`"),
+        ('"recent": [\n', '"recent": [["", 1, {"pdf": [1.0, -1.0]}],\n', "variance -1"),
         ("{", "not json {", "no model"),
     ],
 )

@@ -169,10 +169,26 @@ def test_a_change_of_taste_is_seen() -> None:
     # RECENT lessons, n of them against: (.8 (12 - n) - .2 n) / sqrt(12 * .16 + DOUBT) falls below ALARM
     needed = next(n for n in range(RECENT + 1) if (0.8 * (RECENT - n) - 0.2 * n) / sqrt(RECENT * 0.16 + DOUBT) < ALARM)
     assert n == needed
-    assert len(whole.votes) == len(whole.recent) == RECENT - 1
+    assert len(whole.recent) == RECENT - 1
+    assert [vote.query for vote in whole.votes if vote.said] == [b"new%d" % i for i in range(n)]
     for i in range(10):
         whole = whole.after(Vote(b"more%d" % i, 0, {"pdf": (-0.2, 0.16), "html": (0.8, 0.16)}))
     assert list(whole.liking) == ["html"]
+
+
+def test_a_change_of_one_taste_leaves_the_others() -> None:
+    """Of types all is asked anew, of folders nothing; a query without a name keeps what it says now."""
+    whole = Votes()
+    for i in range(30):
+        whole = whole.after(Vote(b"q%d" % i, 0, {"pdf": (0.8, 0.16), "folder a": (0.8, 0.16)}))
+    before = whole.liking["folder a"]
+    while "pdf" in whole.liking:
+        whole = whole.after(Vote(b"", 0, {"pdf": (-0.5, 0.16), "folder a": (0.8, 0.16)}))
+    assert whole.liking["folder a"] > before
+    about_types = [vote for vote in whole.votes if "pdf" in vote.said]
+    assert {(vote.query, vote.said["pdf"]) for vote in about_types} <= {(b"", (-0.5, 0.16)), *(
+        (vote.query, (0.8, 0.16)) for vote in whole.recent if vote.query)}  # fmt: skip
+    assert len(about_types) == len(whole.recent)
 
 
 def test_one_slip_is_no_change_of_taste() -> None:

@@ -222,6 +222,21 @@ def test_without_its_picks_it_falls(device: Open) -> None:
     assert (fallen, why.startswith("opened")) == (before, False)
 
 
+def test_without_its_habit_it_falls(device: Open) -> None:
+    """Web pages opened for seven other words rise for an eighth, say so, and fall when the model is reset."""
+    search = device()
+    before, _ = place(search, "dogs", "old.html")
+    for word in ("leaves", "tickets", "sold", "board", "bicycles", "free", "lead"):
+        page = search.search(SearchRequest(word))
+        search.opened(page, next(hit for hit in page.hits if hit.path.endswith("old.html")))
+        assert (search.leave(page) or "").startswith("learned from 1 pick")
+    rank, why = place(search, "dogs", "old.html")
+    assert rank < before
+    assert why in ("you like to open web pages", "you like to open a folder above it")
+    search.learner.reset()
+    assert place(search, "dogs", "old.html")[0] == before
+
+
 def test_without_its_name_it_falls(device: Open) -> None:
     """A file that is named like the query stands higher for that."""
     text = "Notes\n\nThe ferry takes tickets of paper only.\n" + " ".join(f"gull{i} rope{i}" for i in range(300))

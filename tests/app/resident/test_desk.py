@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from app.paths import Paths, remember_root
 from app.resident.line import AVAILABLE, index_socket_path
 from indexer.storage.catalogue import Catalogue
 from tests.app.resident.conftest import PATIENCE, serving
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -27,13 +27,6 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there are no Unix sockets
 ASKER = "import sys; from app.resident.asking import answered; print(answered(sys.argv[1:]))"
 UNSEEN = {"FOLTR_FORCE_POLL": "1"}
 """nothing is watched, as on a network drive: what changes is found by looking alone"""
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 @contextmanager

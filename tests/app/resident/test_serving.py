@@ -10,8 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +22,7 @@ from app.resident.line import MAX_QUESTION, LineError, socket_path
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from tests.app.resident.conftest import PATIENCE, dial, serving
 from tests.tiny_encoder import write_encoder
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -46,13 +45,6 @@ for query in json.loads(sys.argv[2]):
     assert code is not None, query
     print(query, code, flush=True)
 """
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def n_answered(device: Device) -> int:

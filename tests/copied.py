@@ -23,6 +23,7 @@ LOADED = (
     "federation_server.running.serve",
 )
 SECONDS = 600
+COMMAND = "import sys; from app.__main__ import main; sys.exit(main())"
 
 
 def start(
@@ -46,10 +47,9 @@ def start(
 
 
 def run(
-    arguments: Sequence[str], *, variables: Mapping[str, str], cwd: Path, module: str = "app.__main__"
+    arguments: Sequence[str], *, variables: Mapping[str, str], cwd: Path, code: str = COMMAND
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command line of this module to its end; its output is text."""
-    code = f"import sys; from {module} import main; sys.exit(main())"
+    """Run a command line, of the device where nothing else is said, to its end; its output is text."""
     with tempfile.TemporaryDirectory() as folder:
         out, err = Path(folder, "out"), Path(folder, "err")
         process = start(code, arguments, variables=variables, cwd=cwd, out=out, err=err, daemon=False)

@@ -52,7 +52,8 @@ def environment(home: Path) -> dict[str, str]:
 
 def call(home: Path, module: str, *arguments: str) -> str:
     """Run one command to its end; what it says is in the assertion when it fails."""
-    done = copied.run(arguments, variables=environment(home), cwd=Path.cwd(), module=module)
+    code = f"import sys; from {module} import main; sys.exit(main())"
+    done = copied.run(arguments, variables=environment(home), cwd=Path.cwd(), code=code)
     assert done.returncode == 0, (arguments, done.stdout, done.stderr)
     return done.stdout + done.stderr
 

@@ -39,7 +39,10 @@ def same_umask() -> Iterator[None]:
 
 
 TESTS = Path(__file__).parent
-QUICK = ("app/learning", "console", "foltr", "indexer/files", "indexer/query", "indexer/retrieval", "indexer/text")
+QUICK = (
+    "app/learning", "console", "foltr",
+    "indexer/extract", "indexer/files", "indexer/query", "indexer/retrieval", "indexer/text",
+)  # fmt: skip
 """rooms that need no server, no screen, nothing compiled, and hardly a process: their tests are quick"""
 
 
@@ -60,9 +63,9 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Half as many again as there are cores: tests wait for processes that they started."""
+    """Half as many again as there are cores, because tests wait for processes that they started; quick ones do not."""
     n_cores = os.cpu_count() or 1
-    return n_cores + n_cores // 2
+    return n_cores if config.option.markexpr == "quick" else n_cores + n_cores // 2
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

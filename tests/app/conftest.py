@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.app import copied
+from tests import copied
 
 ROOT = Path(__file__).resolve().parents[2]
 

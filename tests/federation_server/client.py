@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import requests
@@ -54,6 +53,7 @@ from foltr.federated.wire import (
     encode,
 )
 from foltr.ranking.rankers import make_ranker
+from tests import copied
 from tests.ports import free_port
 
 PATIENCE = 180.0
@@ -296,20 +296,19 @@ class ServerProcess:
 
     made: Installation
     before: str = ""
-    process: subprocess.Popen[bytes] | None = None
+    process: BaseProcess | None = None
 
     def start(self, before: str | None = None) -> ServerProcess:
         code = f"import os, signal, sys\n{self.before if before is None else before}\n{SERVE}"
-        with open(self.made.folder / "log", "ab") as log:
-            command = [sys.executable, "-c", code, str(self.made.folder)]
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=os.environ)
+        log, folder = self.made.folder / "log", self.made.folder
+        self.process = copied.start(code, [str(folder)], variables=os.environ, cwd=folder, out=log, err=log)
         return self
 
     def wait_until_ready(self) -> ServerProcess:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             assert self.process is not None
-            assert self.process.poll() is None, self.log()
+            assert self.process.exitcode is None, self.log()
             try:
                 if requests.get(self.made.public_address + "/readyz", timeout=PATIENCE).ok:
                     return self
@@ -321,12 +320,13 @@ class ServerProcess:
     def log(self) -> str:
         return (self.made.folder / "log").read_text()
 
-    def ended(self, seconds: float = PATIENCE) -> int:
+    def ended(self) -> int | None:
         """Its exit code, once it has ended."""
         assert self.process is not None
-        return self.process.wait(seconds)
+        self.process.join(PATIENCE)
+        return self.process.exitcode
 
     def stop(self) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is not None:
             self.process.terminate()
-            self.process.wait(PATIENCE)
+            self.ended()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,8 +15,9 @@ from app.resident.local_socket import index_socket_path
 from app.tui.remembered import Remembered, keep_remembered
 from indexer.extract.media.recognised import FILE, remember
 from tests.app.conftest import make_device
-from tests.app.resident.conftest import PATIENCE, serving
+from tests.app.resident.conftest import serving
 from tests.tiny_encoder import write_encoder
+from tests.waiting import until
 from tests.whole.test_federation import invite, sealed
 
 __all__ = ["sealed"]
@@ -69,10 +69,7 @@ def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sea
         run("open", "1")
         look()
     with subprocess.Popen([sys.executable, "-m", "app", "watch", "-q"], env=device.environment(**chosen)) as watch:
-        end = time.monotonic() + PATIENCE
-        while not Path(index_socket_path(str(device.data_dir))).exists():
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: Path(index_socket_path(str(device.data_dir))).exists())
         look()
         watch.terminate()
     remember(device.data_dir / FILE, b"digest", engine="any", pages=["text"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,15 +12,9 @@ import pytest
 from app.following.background import BackgroundIndexer
 from app.paths import Paths, remember_root
 from indexer.progress import Progress
+from tests.waiting import until
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def until(condition: Callable[[], object], reports: Sequence[Progress] = ()) -> None:
-    end = time.monotonic() + 180
-    while not condition():
-        assert time.monotonic() < end, f"waited in vain; the last reports: {reports[-3:]}"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -49,12 +41,12 @@ def test_it_reports_what_it_indexes_and_ends_when_asked(
     process = indexer._process
     indexer.start()  # a second start is none
     try:
-        until(lambda: any(report.phase in ("watching", "polling") for report in reports), reports)
+        until(lambda: any(report.phase in ("watching", "polling") for report in reports), lambda: reports[-3:])
         assert process is not None
         assert process is indexer._process
         generation = max(report.generation for report in reports)
         (tmp_path / "notes" / "b.txt").write_text("egret")
-        until(lambda: max(report.generation for report in reports) > generation, reports)
+        until(lambda: max(report.generation for report in reports) > generation, lambda: reports[-3:])
     finally:
         indexer.stop()
     until(lambda: not _runs(process.pid))

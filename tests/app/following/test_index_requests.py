@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -17,7 +16,9 @@ import pytest
 from app.paths import Paths, remember_root
 from app.resident.local_socket import AVAILABLE, index_socket_path
 from indexer.storage.catalogue import Catalogue
+from tests import copied
 from tests.app.resident.conftest import PATIENCE, serving
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -27,13 +28,6 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there are no Unix sockets
 ASKER = "import sys; from app.resident.asking import answered; print(answered(sys.argv[1:]))"
 UNSEEN = {"FOLTR_FORCE_POLL": "1"}
 """nothing is watched, as on a network drive: what changes is found by looking alone"""
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
 
 
 @contextmanager
@@ -52,23 +46,17 @@ def following(device: Device, **variables: str) -> Iterator[subprocess.Popen[byt
         process.wait(PATIENCE)
 
 
-def handed(device: Device, *arguments: str, **variables: str) -> tuple[str, str]:
+def handed(device: Device, *arguments: str, code: str = ASKER, **variables: str) -> tuple[str, str]:
     """(exit code of `index` as the other process gave it, "None" where the command must work alone; what was said)."""
-    done = subprocess.run(
-        [sys.executable, "-c", ASKER, "index", *arguments], env=device.environment(**variables), cwd=device.home,
-        capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
-    )  # fmt: skip
+    done = copied.run(("index", *arguments), variables=device.environment(**variables), cwd=device.home, code=code)
+    assert done.returncode == 0, done.stderr
     return done.stdout.strip(), without_times(done.stderr)
 
 
 def alone(device: Device, *arguments: str, **variables: str) -> tuple[str, str]:
     """The same by the command itself."""
-    program = ASKER.replace("app.resident.asking import answered", "app.cli import main as answered")
-    done = subprocess.run(
-        [sys.executable, "-c", program, "index", *arguments], env=device.environment(**variables), cwd=device.home,
-        capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
-    )  # fmt: skip
-    return done.stdout.strip(), without_times(done.stderr)
+    code = ASKER.replace("app.resident.asking import answered", "app.cli import main as answered")
+    return handed(device, *arguments, code=code, **variables)
 
 
 def without_times(said: str) -> str:
@@ -121,7 +109,7 @@ def test_a_process_that_is_stopped_or_killed_is_done_without(device: Device) -> 
         process.send_signal(signal.SIGCONT)
         until(lambda: handed(device, **UNSEEN)[0] == "0")
         for i in range(40):
-            (device.notes / f"{i}.txt").write_text(f"stork {i} " * 100_000, encoding="ascii")
+            (device.notes / f"{i}.txt").write_text(f"stork {i} " * 40_000, encoding="ascii")
         with command(device) as caller:
             until_it_works(caller)
             process.kill()
@@ -165,7 +153,7 @@ def test_an_interrupt_ends_the_work_early_and_keeps_what_is_done(device: Device,
     one = {"FOLTR_INDEX__WORKERS": "1"}
     with following(device, **UNSEEN, **one):
         for i in range(30):
-            (device.notes / f"{i}.txt").write_text(f"stork {i} " * 100_000, encoding="ascii")
+            (device.notes / f"{i}.txt").write_text(f"stork {i} " * 40_000, encoding="ascii")
         with command(device, **one) as caller:
             until_it_works(caller)
             caller.send_signal(signal.SIGKILL if is_killed else signal.SIGINT)

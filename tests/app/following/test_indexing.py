@@ -23,6 +23,7 @@ from indexer.errors import LockedError
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -187,19 +188,12 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
     )
     thread.start()
     try:
-        _until(lambda: [report.phase for report in reports].count("watching") >= 2)
+        until(lambda: [report.phase for report in reports].count("watching") >= 2)
         (notes / "c.txt").write_text("crane")
-        _until(lambda: known(paths) == {"a.txt", "b.txt", "c.txt"})
+        until(lambda: known(paths) == {"a.txt", "b.txt", "c.txt"})
     finally:
         stop.set()
         thread.join()
-
-
-def _until(condition: object) -> None:
-    end = time.monotonic() + 180
-    while not (callable(condition) and condition()):
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
 
 
 def test_two_watchers_take_turns(device: Device) -> None:

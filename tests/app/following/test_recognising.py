@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +26,7 @@ from indexer.extract.media.recognised import Attempt, recalled, remember, second
 from indexer.extract.media.recognition import choose
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -216,7 +217,7 @@ def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recog
         assert one.step()
         (reader,) = multiprocessing.active_children()
         one.suspend()
-        wait_until(lambda: psutil.Process(reader.pid).status() == "stopped")
+        until(lambda: psutil.Process(reader.pid).status() == "stopped")
         assert one.step()
         assert psutil.Process(reader.pid).status() != "stopped"
         while one.step():
@@ -253,14 +254,14 @@ def test_following_changes_recognises_once_that_is_switched_on(device: Device) -
     device.index()
     off = {"FOLTR_OCR__ENGINE": ANY}
     with watching(device, off) as reports:
-        wait_for(reports, "watching")
+        until(lambda: any(report.phase == "watching" for report in reports))
     assert not (device.data_dir / "ocr.sqlite").exists()
     on = {**off, "FOLTR_OCR__BACKGROUND": "true", "FOLTR_OCR__PAUSE_ON_BATTERY": "false"}
     with watching(device, on, kill=True):
-        wait_until(lambda: len(rows(device)) >= 2)
+        until(lambda: len(rows(device)) >= 2)
     before = rows(device)
     with watching(device, on):
-        wait_until(lambda: found_in_index(device, "feed") == {f"{word}.png" for word in WORDS})
+        until(lambda: found_in_index(device, "feed") == {f"{word}.png" for word in WORDS})
     after = rows(device)
     assert {digest: after[digest] for digest in before} == before
     assert len(after) == len(WORDS)
@@ -291,17 +292,6 @@ def watching(device: Device, env: dict[str, str], *, kill: bool = False) -> Iter
             process.stdin.close()
         process.wait(PATIENCE)
         reader.join(PATIENCE)
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def wait_for(reports: list[Progress], phase: str) -> None:
-    wait_until(lambda: any(report.phase == phase for report in reports))
 
 
 def rows(device: Device) -> dict[bytes, tuple[float, str]]:

@@ -24,6 +24,7 @@ from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
 from tests.tiny_encoder import write_encoder
+from tests.waiting import until
 
 pytest.importorskip("onnxruntime")
 PATIENCE = 180.0
@@ -118,10 +119,7 @@ def test_watching_makes_vectors_when_nothing_changes(settings: Settings, paths: 
     thread.start()
     try:
         for n, late in ((3, "a late bird"), (4, "")):
-            until = time.monotonic() + PATIENCE
-            while not (paths.index.exists() and coverage(chosen, paths) == (n, n)):
-                assert time.monotonic() < until
-                time.sleep(0.05)
+            until(lambda n=n: paths.index.exists() and coverage(chosen, paths) == (n, n))
             if late:
                 (notes / "late.txt").write_text(late)
     finally:

@@ -10,8 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +20,10 @@ from app.resident import protocol
 from app.resident.asking import ask
 from app.resident.local_socket import MAX_QUESTION, LineError, socket_path
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
+from tests import copied
 from tests.app.resident.conftest import PATIENCE, dial, serving
 from tests.tiny_encoder import write_encoder
+from tests.waiting import until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -48,25 +48,16 @@ for query in json.loads(sys.argv[2]):
 """
 
 
-def until(condition: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.02)
-
-
 def n_answered(device: Device) -> int:
     found = re.search(r"([\d,]+) answered", json.loads(device.run("status", "--json").stdout)["resident"])
     assert found is not None
     return int(found[1])
 
 
-def asked(device: Device, how: str) -> tuple[bytes, bytes]:
-    done = subprocess.run(
-        [sys.executable, "-c", ASKER, how, json.dumps(QUERIES)],
-        env=device.environment(), cwd=device.home, capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+def asked(device: Device, how: str) -> tuple[str, str]:
+    variables = device.environment()
+    done = copied.run((how, json.dumps(QUERIES)), variables=variables, cwd=device.home, code=ASKER)
+    assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 
 
@@ -80,7 +71,7 @@ def test_two_hundred_queries_have_the_same_answers_with_and_without_it(device: D
     alone = asked(device, "alone")
     with serving(device):
         assert asked(device, "resident") == alone
-    assert alone[0].count(b'"rank"') > 300
+    assert alone[0].count('"rank"') > 300
 
 
 COMMAND_LINES = (
@@ -378,10 +369,10 @@ def test_a_hundred_callers_are_too_many(resident: Device) -> None:
 
 def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
     """An answer larger than what the system keeps for it waits for its reader, and the next question does not."""
-    n_paths = 20_000
+    n_paths, path = 1_150, b"/nowhere" * 112  # as long as a question may be, and an answer as long
     fields = [
         protocol.PROTOCOL, protocol.identity(), protocol.RUN, b"/", b"80", b"24", b"0", b"0", b"utf-8 strict",
-        b"utf-8 strict", b"%d" % (n_paths + 1), b"why", *[b"/nowhere"] * n_paths,
+        b"utf-8 strict", b"%d" % (n_paths + 1), b"why", *[path] * n_paths,
         *(f"{name}={value}".encode() for name, value in resident.environment().items()),
     ]  # fmt: skip
     question = b"\0".join(fields)

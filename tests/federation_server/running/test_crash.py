@@ -177,7 +177,7 @@ def test_either_of_two_processes_behind_a_proxy_may_die(tmp_path: Path, postgres
             killed = processes[victim].process
             assert killed is not None
             killed.kill()
-            killed.wait()
+            killed.join()
             for client in members:
                 client.session.close()  # the connections through the proxy died with the server
             assert all(client.update(0.5, told).ok for client in members)

@@ -99,7 +99,7 @@ def test_a_request_that_runs_is_finished_when_the_server_stops(process: ServerPr
         assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")  # it has read the head and waits for the body
         connection.sendall(body[:100])
         assert process.process is not None
-        process.process.send_signal(signal.SIGTERM)
+        process.process.terminate()
         time.sleep(0.3)
         connection.sendall(body[100:])
         answer = b"".join(iter(lambda: connection.recv(65536), b""))

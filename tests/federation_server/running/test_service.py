@@ -12,7 +12,13 @@ from federation_server import database
 from federation_server.database import connect, error_text, reading, writing
 from federation_server.forgetting import forgetting
 from federation_server.group import enrolment, group
+from federation_server.refusals import Refused
 from federation_server.rounds import rounds
+from federation_server.running.monitoring import Counters
+from federation_server.running.serve import service_of
+from federation_server.running.service import Service
+from foltr.federated.wire import Accepted
+from tests.federation_server.client import make_server
 from tests.federation_server.groups import NOW, START, device, enrolling, forgetter, identity, make_group, send
 
 
@@ -50,3 +56,18 @@ def test_an_error_of_the_database_quotes_no_row() -> None:
     assert "a pseudonym" not in str(error.value)
     assert error_text(error.value) == "OperationalError"
     assert isinstance(error.value, OperationalError)
+
+
+def test_only_the_update_that_makes_a_round_due_closes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither one of the first two of three, nor one that was refused."""
+    made = make_server(tmp_path / "server", quorum=3)
+    service = service_of(made, Counters())
+    for _ in range(2):
+        service.tick()  # opens the first round, then looks at it
+    closings: list[Service] = []
+    monkeypatch.setattr(Service, "close", lambda self: closings.append(self))
+    service._close_if_enough([Accepted(round=1, received=2), Refused("stale-round")])
+    assert closings == []
+    service._close_if_enough([Accepted(round=1, received=3)])
+    assert closings == [service]
+    made.engine.dispose()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -15,6 +14,7 @@ from federation_server.refusals import Refused
 from federation_server.rounds.intake import Offer
 from federation_server.running.writer import LARGEST_BATCH, Writer
 from foltr.federated.wire import Accepted
+from tests.waiting import until
 
 
 def offer(number: int) -> Offer:
@@ -102,14 +102,6 @@ class Disk:
         return [Accepted(round=o.round, received=1) for o in asked]
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    for _ in range(20_000):
-        if true():
-            return
-        time.sleep(0.005)
-    raise AssertionError("it never came")
-
-
 def test_a_batch_has_at_most_so_many() -> None:
     """What gathered beyond 256 waits for the next transaction, in the order in which it came."""
     disk = Disk()
@@ -174,7 +166,7 @@ def test_stopping_writes_what_waits_and_refuses_what_comes_later() -> None:
     answers.append(writer.submit(offer(1)))
     stopping = threading.Thread(target=writer.stop)
     stopping.start()
-    wait_until(lambda: writer._queue.qsize() == 2)
+    until(lambda: writer._queue.qsize() == 2)
     late = [writer.submit(offer(2)), writer.submit(offer(3))]
     disk.go_on.set()
     stopping.join(120)
@@ -223,7 +215,7 @@ def test_what_follows_a_transaction_comes_after_its_answers_and_before_the_next(
     writer = Writer(keep, afterwards)
     writer.start()
     assert ask(1).result(timeout=120).round == 1
-    wait_until(lambda: len(notes) == 2)
+    until(lambda: len(notes) == 2)
     with pytest.raises(OSError, match="disk full"):
         ask(2).result(timeout=120)
     assert ask(3).result(timeout=120).round == 3

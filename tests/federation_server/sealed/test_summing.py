@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
-from federation_server.database import reading, writing
-from federation_server.group import enrolment
+from federation_server.database import is_scrub_due, reading, writing
+from federation_server.group import enrolment, roster_book
 from federation_server.rounds.rounds import present
 from federation_server.sealed.summing import is_due
 from federation_server.tables import answers, journal, lists, rounds, shares
@@ -267,6 +267,30 @@ def test_who_is_forgotten_is_in_no_later_list(sqlite: Running) -> None:
         assert share(one, told, STEPS[place]).ok
     task = decode(people[0].send("GET", "/v1/list").content, SumTask)
     assert sorted(decode(task.signed_list.body, ShareList).messages) == sorted(one.device for one in people[:5])
+
+
+def whole_entries(server: Running) -> int:
+    with reading(server.made.engine) as connection:
+        return sum(entry.body is not None for entry in roster_book.entries(connection) if entry.kind == "join")
+
+
+def test_keys_that_a_round_rests_on_go_with_it(sqlite: Running) -> None:
+    """Forgotten after two had answered: the messages are bound to its keys, which leave tables and files when the round
+    is over."""
+    people = members(sqlite.made, 6)
+    told = people[0].announcement()
+    for place, one in enumerate(people[:2]):
+        assert share(one, told, STEPS[place]).ok
+    assert leave(people[5], forget=True).ok  # type: ignore[attr-defined]
+    assert (whole_entries(sqlite), is_scrub_due(sqlite.made.engine)) == (6, False)
+    for place, one in enumerate(people[2:5], start=2):
+        assert share(one, told, STEPS[place]).ok
+    for one in people[:5]:
+        assert send_answer(one, one.announcement()).ok
+    assert people[0].announcement().round == 2
+    assert (whole_entries(sqlite), is_scrub_due(sqlite.made.engine)) == (5, True)
+    sqlite.service.clean()
+    assert not is_scrub_due(sqlite.made.engine)
 
 
 def test_one_list_a_round(sqlite: Running) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,8 +87,19 @@ def test_what_is_not_given_cannot_be_opened_and_what_is_gone_is_named(readers: A
     assert "No such file or directory" in str(gone[0])
 
 
+@pytest.fixture(params=["many files", "few files"])
+def allowance(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What this process, and those that it starts, may have open."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = len(os.listdir("/proc/self/fd")) + 60
+    resource.setrlimit(resource.RLIMIT_NOFILE, (few if request.param == "few files" else before[0], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+@pytest.mark.usefixtures("allowance")
 def test_many_files_are_given_one_after_another(readers: Any, tmp_path: Path) -> None:
-    """More than a process may have open at once."""
+    """More than a process may have open at once; one at a time where that is hardly any."""
     paths = [tmp_path / f"{number:04}-é-\udcff" for number in range(1_500)]
     for number, path in enumerate(paths):
         path.write_bytes(b"x" * number)

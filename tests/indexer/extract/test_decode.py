@@ -35,6 +35,7 @@ SENTENCES = [
     ("utf-16-be", "sixteen bits without a mark"),
     ("utf-32-le", "thirty-two bits"),
     ("cp500", "This is an ordinary English sentence, from a mainframe. It has words."),
+    ("cp1252", "Grüße an @anna, @bert, @carl und @dora, und tschüß"),  # an at sign is EBCDIC's blank
 ]
 
 

@@ -106,3 +106,9 @@ def test_long_paragraphs_are_wrapped() -> None:
     rendered = markdown_rows("* " + "word " * 50, 22)
     assert all(cells(row) <= 23 for row in rendered.rows)
     assert all(row[0].text == "  " for row in rendered.rows[1:])
+
+
+def test_what_stands_before_a_note_is_one_block() -> None:
+    """Properties between lines of `---` are shown as they are, and are no heading; without an end all is shown."""
+    assert _shown("---\ntitle: Okapi\n---\nwords") == [*_shown("---\ntitle: Okapi\n---"), "words"]
+    assert "title: Okapi" in " ".join(_shown("---\ntitle: Okapi\n"))

@@ -6,7 +6,14 @@ import hashlib
 
 import pytest
 
-from foltr.federated.sealed.committee import CohortError, cohort_of, committee_size, least_arrivals, threshold
+from foltr.federated.sealed.committee import (
+    CohortError,
+    cohort_of,
+    committee_size,
+    honest_arrivals,
+    least_arrivals,
+    threshold,
+)
 from foltr.federated.sealed.roster import extended
 from tests.foltr.federated.sealed.sealed_groups import GROUP, join_entry, make_roster, person
 
@@ -75,3 +82,10 @@ def test_every_part_must_bring_its_least() -> None:
     first = sorted(cohort.parts[0])
     assert cohort.has_enough(everyone - frozenset(first[:3]))
     assert not cohort.has_enough(everyone - frozenset(first[:4]))
+
+
+def test_who_is_counted_on_for_noise() -> None:
+    """Four fifths of the least arrivals, three fifths where the parts of a group are added up."""
+    least = (4, 5, 14, 67)
+    assert [honest_arrivals(n) for n in least] == [3, 4, 11, 53]
+    assert [honest_arrivals(n, "grouped") for n in least] == [2, 3, 8, 40]

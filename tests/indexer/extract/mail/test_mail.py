@@ -331,3 +331,17 @@ def test_a_header_of_endless_parameters_costs_little(extract) -> None:
     (mail,) = extract("a.eml", "Subject: Birds\nContent-Type: text/plain; " + "a=b; " * 200_000 + "\n\nheron").documents
     assert (mail.title, mail.text.strip()) == ("Birds", "heron")
     assert time.process_time() - began < 5
+
+
+def test_mails_in_mails_are_read_as_deep_as_archives_are(single, extract) -> None:
+    """A mail attached to a mail is read; below the limit the attachment is named, and what it holds is not."""
+    data = message("innermost").as_bytes()
+    for word in ("third", "second", "first"):
+        outer = message(word)
+        outer.add_attachment(data, maintype="application", subtype="octet-stream", filename="mail.eml")
+        data = outer.as_bytes()
+    words = [part for word in ("first", "second", "third") for part in (word, "mail.eml", "Plans")]
+    assert single("a.eml", data, max_depth=4).text.split() == [*words, "innermost"]
+    found = extract("a.eml", data)
+    assert found.notes == ("attachment mail.eml: attachment mail.eml: packed more than 2 times over",)
+    assert "innermost" not in found.documents[0].text

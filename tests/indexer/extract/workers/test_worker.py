@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
 from indexer.extract.workers.worker import Vitals, _from_psutil, descendants, look
+from tests.waiting import until
 
 LOOKS: list[Callable[[int], Vitals | None]] = [look, _from_psutil]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
@@ -66,20 +66,15 @@ child.wait()
 """
     with python(program) as process:
         assert len(descendants(process.pid)) == 1
-        before, end = seen(watch, process.pid), time.monotonic() + 60
-        while seen(watch, process.pid).cpu_seconds < before.cpu_seconds + 0.2:
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        before = seen(watch, process.pid)
+        until(lambda: seen(watch, process.pid).cpu_seconds >= before.cpu_seconds + 0.2)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_who_sleeps_waits_and_who_is_stopped_does_not() -> None:
     """Asleep: waiting. Stopped by a signal: it would run if it could."""
     with python("import time; print(flush=True); time.sleep(600)") as process:
-        end = time.monotonic() + 60
-        while not seen(look, process.pid).is_waiting:
-            assert time.monotonic() < end
-            time.sleep(0.05)
+        until(lambda: seen(look, process.pid).is_waiting)
         os.kill(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         assert not seen(look, process.pid).is_waiting

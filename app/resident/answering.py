@@ -115,7 +115,7 @@ class _Console:
             self.streams, self.outputs, question.terminals, question.encodings, strict=True
         ):
             name, _, errors = encoding.partition(" ")
-            stream.reconfigure(encoding=name, errors=errors)
+            stream.reconfigure(encoding=name, errors=sys.intern(errors))  # Python 3.11 keeps each that it is given
             output.is_terminal = is_terminal
         self.written.clear()
 

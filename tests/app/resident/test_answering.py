@@ -101,6 +101,20 @@ def test_nothing_of_a_question_stays(tmp_path: Path, kept_searches: None) -> Non
     assert n_more < 20 * len(questions) / 2  # some pages of the searches with other settings
 
 
+def test_what_the_collector_does_not_see_stays_neither(tmp_path: Path) -> None:
+    """Four hundred questions leave less than a block of memory each, of whatever kind."""
+    asked = question(tmp_path, "config", "path", FOLTR_CONFIG_DIR="here")
+
+    def n_blocks(rounds: int) -> int:
+        for _ in range(rounds):
+            answer(asked)
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    before = n_blocks(100)
+    assert n_blocks(400) - before < 400
+
+
 def test_an_error_that_no_command_knows_is_left_to_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With FOLTR_DEBUG a command does not catch what it cannot explain; this process must go on all the same."""
     monkeypatch.setattr("app.cli.program.main", lambda **_: 1 // 0)

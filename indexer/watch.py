@@ -265,7 +265,14 @@ class Follower:
             self.on_quiet()
 
     def _work_while_idle(self) -> None:
-        before, self._more_idle_work = self._more_idle_work, self.idle_work()
+        before, self._more_idle_work = self._more_idle_work, False
+        try:
+            self._more_idle_work = self.idle_work()
+        except IndexDamaged:
+            raise
+        except IndexerError as error:
+            self._postpone(error)
+            return
         if before and not self._more_idle_work:
             self._say()
 

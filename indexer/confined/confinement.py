@@ -8,7 +8,6 @@ that one. It holds for the thread that asks and all that it starts, so it is ask
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import platform
 import site
@@ -19,6 +18,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from indexer.confined import landlock, system_calls
+from indexer.confined.system_calls import c_library
 
 _SYSTEM = (
     "/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew",
@@ -61,7 +61,7 @@ def _confine(allowed: list[tuple[str, int]], *, may_start: bool = False) -> None
     """What the system does not give after all is gone without: `foltr-search doctor` tries what holds."""
     if not available():
         return
-    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    c_library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if landlock.version():
         with contextlib.suppress(OSError):
             landlock.restrict(allowed)
@@ -121,4 +121,4 @@ _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 def end_with_parent() -> None:
     """Have Linux end this process with the thread that started it, also while it is stopped and cannot see to it."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        c_library().prctl(_PR_SET_PDEATHSIG, _SIGKILL)

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Sequence
 from functools import lru_cache
 
+from indexer.confined.system_calls import c_library
+
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 """numbers of the calls, on every machine"""
 _VERSION = 1
@@ -73,9 +75,4 @@ def _checked(result: int) -> int:
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
     plain = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
-    return int(_system().syscall(ctypes.c_long(number), *plain))
-
-
-@lru_cache(maxsize=1)
-def _system() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    return int(c_library().syscall(ctypes.c_long(number), *plain))

@@ -9,7 +9,6 @@ it gives up its rights first (indexer.confined), and what it says is decoded as 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import math
 import os
@@ -32,6 +31,7 @@ import msgspec
 
 from indexer.confined.confinement import available, close_all_but, prepare
 from indexer.confined.porter import FilesOf, requests_through_porter
+from indexer.confined.system_calls import c_library
 from indexer.documents import FileEntry, storable
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits, shown_size
@@ -49,7 +49,7 @@ def return_freed_memory() -> None:
     if not sys.platform.startswith("linux"):
         return
     try:
-        mallopt = ctypes.CDLL(None).mallopt
+        mallopt = c_library().mallopt
     except (AttributeError, OSError):
         return  # another C library
     mallopt(_MMAP_THRESHOLD, _LARGE)
@@ -69,7 +69,7 @@ def give_way() -> None:
         os.nice(10)
     number = _IO_PRIORITY_CALL.get(platform.machine())
     if sys.platform == "linux" and number is not None:
-        ctypes.CDLL(None).syscall(number, 1, 0, _IO_IDLE)
+        c_library().syscall(number, 1, 0, _IO_IDLE)
 
 
 MEGABYTE = 2**20

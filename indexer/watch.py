@@ -289,7 +289,14 @@ class Follower:
             self.work.rest()
 
     def _work_while_idle(self) -> None:
-        before, self._more_idle_work = self._more_idle_work, self.work.do_a_little()
+        before, self._more_idle_work = self._more_idle_work, False
+        try:
+            self._more_idle_work = self.work.do_a_little()
+        except IndexDamaged:
+            raise
+        except IndexerError as error:
+            self._postpone(error)
+            return
         if before and not self._more_idle_work:
             self._say()
 

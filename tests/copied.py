@@ -17,7 +17,7 @@ from app.cli import COMMANDS
 
 LOADED = (
     "app.__main__",
-    "app.indexing",
+    "app.following.indexing",
     "app.search.search",
     "federation_server.cli",
     "federation_server.running.serve",

@@ -63,7 +63,7 @@ class CandidateTable(Struct, frozen=True, eq=False):
     """how well the query names it, as `indexer.retrieval.named` gives it"""
     chosen_before: Mask
     """a person has opened it for this query more than once"""
-    marks: list[Sequence[str]]
+    marks: list[tuple[str, ...]]
     """its type, and its hashed folders"""
 
     def take(self, order: Sequence[int]) -> CandidateTable:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 from indexer.confined import system_calls
+from indexer.confined.system_calls import c_library
 
 _SYSTEM = (
     "/usr", "/lib", "/lib32", "/lib64", "/bin", "/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew",
@@ -64,7 +65,7 @@ def _confine(allowed: list[tuple[str, int]], *, may_start: bool = False) -> None
     """What the system does not give after all is gone without: `foltr-search doctor` tries what holds."""
     if not available():
         return
-    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    c_library().prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if landlock_version():
         with contextlib.suppress(OSError):
             _restrict(allowed)
@@ -124,7 +125,7 @@ _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 def end_with_parent() -> None:
     """Have Linux end this process with the thread that started it, also while it is stopped and cannot see to it."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+        c_library().prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
@@ -186,9 +187,4 @@ def _checked(result: int) -> int:
 
 def _call(number: int, *arguments: int | bytes | None) -> int:
     plain = (ctypes.c_long(one) if isinstance(one, int) else one for one in arguments)
-    return int(_system().syscall(ctypes.c_long(number), *plain))
-
-
-@lru_cache(maxsize=1)
-def _system() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
+    return int(c_library().syscall(ctypes.c_long(number), *plain))

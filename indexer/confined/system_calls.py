@@ -69,6 +69,12 @@ Instruction = tuple[int, int, int, int]
 """code, instructions to pass over when it holds and when not, operand"""
 
 
+@lru_cache(maxsize=1)
+def c_library() -> ctypes.CDLL:
+    """The system's own; to find it takes as long as half of a process's confinement, and a copy of this has it."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def available() -> bool:
     """Whether this machine and its kernel refuse calls by such lists."""
     if sys.platform != "linux" or platform.machine() not in _MACHINES or sys.maxsize < 2**32:
@@ -82,9 +88,10 @@ def refuse(*, may_start: bool = False) -> None:
     OSError where the kernel does not take the list.
     """
     packed = fixed_part(platform.machine(), may_start) + _packed(_of_process(platform.machine(), os.getpid()))
-    memory = ctypes.create_string_buffer(packed, len(packed))
-    program = struct.pack("@HP", len(packed) // _INSTRUCTION.size, ctypes.addressof(memory))
-    if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_SECCOMP, _BY_FILTER, program, 0, 0):
+    program = struct.pack(
+        "@HP", len(packed) // _INSTRUCTION.size, ctypes.cast(ctypes.c_char_p(packed), ctypes.c_void_p).value
+    )
+    if c_library().prctl(_PR_SET_SECCOMP, _BY_FILTER, program, 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp refused the list of calls")
 
 

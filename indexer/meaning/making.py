@@ -129,14 +129,16 @@ class VectorMaker:
             self._waiting, self._generation = [], -1
 
     def _look(self) -> None:
-        """Find what is missing now, and drop what belongs to nothing any more."""
+        """Find what is missing now, and drop what belongs to nothing any more, once the index is whole."""
         generation = self.catalogue.generation
         if self._writer is None:
             self._writer = VectorWriter(self.folder, self.kind.name)
         rows = understood(Index.open(self.folder).snapshot(), self.kind)
         made = vectors.read(self.folder, self.kind.name)["content"]
         dead = ~np.isin(made, rows["content"])
-        if np.count_nonzero(dead) > DEAD_SHARE * len(made):
+        if not self.catalogue.is_whole:
+            pass  # it is being made anew, beside this process or by one that was killed
+        elif np.count_nonzero(dead) > DEAD_SHARE * len(made):
             self._writer.keep(rows["content"])
         else:
             self._writer.wipe(dead)

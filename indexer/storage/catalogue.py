@@ -99,8 +99,9 @@ FIRST_META: dict[str, object] = {
     "skipped_hash": b"",
     "last_update": 0.0,
     "wipe_by": math.inf,
+    "is_whole": 0,
 }
-"""roots: a list of paths as bytes; skipped: how many paths each rule passed over; wipe_by: see `Catalogue.wipe_by`"""
+"""roots: a list of paths as bytes; skipped: how many paths each rule passed over; the last: as `Catalogue` has them"""
 
 CHANGED_STAYS = 3600.0
 """seconds that words may stay which a changed file no longer has: no large segment is written anew at every change"""
@@ -369,6 +370,11 @@ class Catalogue:
         """Whether that time has come; also where a clock that went back would put it off."""
         by = self.wipe_by
         return by is None or (by < math.inf and not now < by <= now + CHANGED_STAYS)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether a scan has come to its end since the index was made, so that what it lacks is nowhere."""
+        return self._rows("SELECT value FROM meta WHERE key = 'is_whole'") != [(0,)]
 
     @property
     def roots(self) -> tuple[str, ...]:

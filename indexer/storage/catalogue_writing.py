@@ -174,6 +174,7 @@ def note_scan(
             _set(connection, {"skipped": msgspec.msgpack.encode(dict(by_rule)), "skipped_hash": digest})
         if settled is not None:
             settled.note(listings)
+            _set(connection, {"is_whole": 1})
         _set(connection, {"roots": msgspec.msgpack.encode([os.fsencode(root) for root in roots])})
         _set(connection, {"last_update": time.time()})
 

@@ -27,8 +27,8 @@ MAX_TERM_LENGTH = 40
 MAX_MEMO = 100_000
 """distinct runs of letters that one process remembers before it starts afresh; each takes some 200 bytes"""
 
-MAX_REMEMBERED = 300
-"""characters; what is made of longer texts is not remembered, so that what is remembered has a bound in bytes, too"""
+N_REMEMBERED, MAX_REMEMBERED = 10_000, 300
+"""texts, of so many characters at most, of which it is remembered what was made: of a process that stays, soon all"""
 MAX_RAW_LENGTH = 200
 """characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
 
@@ -43,19 +43,15 @@ _HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
 _Made = TypeVar("_Made")
 
 
-def _remembered(n: int) -> Callable[[Callable[[str], _Made]], Callable[[str], _Made]]:
-    """What a function makes of the `n` texts that came last."""
+def _remembered(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
+    """What a function makes of the texts that came last."""
+    known = lru_cache(maxsize=N_REMEMBERED)(make)
 
-    def remember(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
-        known = lru_cache(maxsize=n)(make)
+    @wraps(make)
+    def made(text: str) -> _Made:
+        return known(text) if len(text) <= MAX_REMEMBERED else make(text)
 
-        @wraps(make)
-        def made(text: str) -> _Made:
-            return known(text) if len(text) <= MAX_REMEMBERED else make(text)
-
-        return made
-
-    return remember
+    return made
 
 
 RawTerms = tuple[tuple[tuple[str, int], ...], int]
@@ -89,7 +85,7 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else _fold(text)
 
 
-@_remembered(10_000)
+@_remembered
 def _fold(text: str) -> str:
     text = text.casefold()
     if text.isascii():
@@ -112,7 +108,7 @@ def _plain_tokens(text: str) -> list[str]:
     return (_RAW_OPTIONS if "--" in text else _RAW).findall(text)
 
 
-@_remembered(20_000)
+@_remembered
 def raw_terms(raw: str) -> RawTerms:
     """The terms of one raw token, as the module describes."""
     if is_ideographic(raw):
@@ -216,7 +212,7 @@ def sequence(text: str) -> list[str]:
     return list(words_of(text))
 
 
-@_remembered(10_000)
+@_remembered
 def words_of(text: str) -> tuple[str, ...]:
     """As `sequence`; remembered, for titles and names that come again."""
     words: list[str] = []

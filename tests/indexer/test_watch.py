@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.errors import IndexerError
 from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
@@ -44,10 +45,13 @@ class Watched(Work):
         """since what was deleted was wiped"""
 
     @contextmanager
-    def follow(self, *, scan_seconds: float = 1000.0, phase: str = "watching") -> Iterator[None]:
+    def follow(
+        self, *, scan_seconds: float = 1000.0, phase: str = "watching", idle_work: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """Run a follower in a thread, from the moment at which it watches until the block ends."""
         stop, raised = threading.Event(), list[BaseException]()
         follower = Follower(self.updater, self, scan_seconds, stop)
+        self.do_a_little = idle_work  # type: ignore[method-assign]
         follower._wiped -= self.hours * 3600
 
         def run() -> None:
@@ -223,4 +227,17 @@ def test_a_full_disk_is_waited_out(watched: Watched, monkeypatch: pytest.MonkeyP
         (watched.files / "new.txt").write_text("new")
         watched.until(lambda: "disk is full" in watched.reports[-1].note)
         full = False
+        watched.until(lambda: "new.txt" in watched.known())
+
+
+def test_a_disk_that_is_full_for_idle_work_is_waited_out(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found by recognising text cannot be kept: changes are followed all the same."""
+    monkeypatch.setattr("indexer.watch.REFUSED_SECONDS", 0.05)
+
+    def work() -> bool:
+        raise IndexerError("ocr.sqlite cannot be written (the disk is full)")
+
+    with watched.follow(idle_work=work):
+        watched.until(lambda: any("ocr.sqlite" in report.note for report in watched.reports))
+        (watched.files / "new.txt").write_text("new")
         watched.until(lambda: "new.txt" in watched.known())

@@ -25,6 +25,12 @@ class Count:
         self.low = self.high = seen
         return is_so
 
+    def became(self, other: Count, *, is_sure: bool) -> None:
+        """It is `other` now, or may be."""
+        self.low, self.high = (
+            (other.low, other.high) if is_sure else (min(self.low, other.low), max(self.high, other.high))
+        )
+
 
 @dataclass(slots=True)
 class Named:
@@ -37,6 +43,13 @@ class Named:
         is_so = all(seen.get(name) == self.sure.get(name) for name in {*seen, *self.sure} - self.unsure)
         self.sure, self.unsure = seen, set()
         return is_so
+
+    def became(self, other: Named, *, is_sure: bool) -> None:
+        """It is `other` now, or each of its values may be."""
+        if is_sure:
+            self.sure, self.unsure = dict(other.sure), set(other.unsure)
+        else:
+            self.unsure.update(self.sure, other.sure, other.unsure)
 
 
 @dataclass(slots=True)
@@ -58,6 +71,17 @@ class Expected:
     """results opened on the page that `open N` speaks of, which teaches when it is left"""
     n_opened: int = N_RESULTS
     screen_opened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """What a backup holds, and where it lies."""
+
+    path: str
+    now: Expected
+    history: bool
+    has_saved: bool
+    """whether the file of saved searches was there: what a backup lacks stays as it is"""
 
 
 @dataclass(slots=True)

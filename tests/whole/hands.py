@@ -64,9 +64,10 @@ class Hands:
         else:
             self.configure()
         self.group: Iterator[Path] = served(folder / "group", GROUP) if is_new and group else iter(())
-        if (server := next(self.group, None)) is not None:
-            self.run(Command(("join", invite(server), "--yes")))
-        self.has_group = server is not None
+        self.server = next(self.group, None)
+        self.has_group = False
+        if self.server is not None:
+            self.join()
         self._look_around()
 
     def __enter__(self) -> Self:
@@ -84,6 +85,11 @@ class Hands:
             (self.notes / f"anchor{i}.md").write_text(f"# {word} {i}\n\n{others}\n")
         self.configure("true", 10)
         self.run(Command(("index", str(self.notes))), Command(("search", "nothing yet"), codes=(0, 1)))
+
+    def join(self) -> None:
+        assert self.server is not None
+        self.run(Command(("join", invite(self.server), "--yes")))
+        self.has_group = True
 
     def _look_around(self) -> None:
         """What is there is what is expected."""

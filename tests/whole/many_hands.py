@@ -18,12 +18,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 
 from app.resident import protocol
 from app.resident.asking import ask
 from app.resident.local_socket import LineError, socket_path
-from tests.whole.acknowledged import N_RESULTS, Command, Count, Violation
+from tests.whole.acknowledged import N_RESULTS, Command, Copy, Count, Violation
 from tests.whole.hands import ANCHORS, Hands, close
 
 VARIABLES: tuple[dict[str, str], ...] = (
@@ -35,6 +36,10 @@ OPTIONS: tuple[tuple[str, ...], ...] = ((), (), ("--json",), ("--strength", "0.5
 
 class ManyHands(Hands):
     """Hands with steps to choose from."""
+
+    def __init__(self, folder: Path, seed: int, *, group: bool = False) -> None:
+        super().__init__(folder, seed, group=group)
+        self.copies: list[Copy] = []
 
     # Steps by commands.
 
@@ -182,6 +187,47 @@ class ManyHands(Hands):
     def rare(self) -> None:
         self.run(self.rng.choice((self.forget, self.clear))())
 
+    def copied(self) -> None:
+        """A backup of which is known what it holds."""
+        self.check(is_thorough=True)
+        command = self.backup()
+        self.run(command)
+        has_saved = (self.home / "config" / "searches.toml").exists()
+        self.copies.append(Copy(command.arguments[-1], deepcopy(self.now), self.history, has_saved))
+
+    def restored(self) -> None:
+        """What was learned, saved and set is again as in a backup, or may be where the restore was killed."""
+        if not self.copies:
+            return
+        self.check()
+        if self.screen is not None:
+            self.query(self.new("v"))  # the page before teaches what is replaced now
+        copy, now = self.rng.choice(self.copies), self.now
+
+        def is_now(*, is_sure: bool) -> None:
+            for name in ("picks", "lessons", "clicks", "kept", "history", *(["saved"] if copy.has_saved else [])):
+                getattr(now, name).became(getattr(copy.now, name), is_sure=is_sure)
+            now.n_opened = copy.now.n_opened if is_sure else N_RESULTS
+
+        command = Command(("restore", copy.path, "--yes"), lambda out: is_now(is_sure=True),
+                          lambda: is_now(is_sure=False))  # fmt: skip
+        is_killed = self.rng.random() < 0.3
+        self.run(command, kill=0 if is_killed else None, after=0.1 * self.rng.random())
+        self.history = copy.history
+        if command.code:
+            now.kept.low = 0
+            self.configure()
+
+    def regrouped(self) -> None:
+        """The group is left, or joined again."""
+        if self.server is None:
+            return
+        if self.has_group:
+            self.run(Command(("leave",)))
+            self.has_group = False
+        else:
+            self.join()
+
     def killed(self) -> None:
         """A command that is killed, perhaps while another one runs."""
         commands = [self.search() if self.rng.random() < 0.3 else self._command()]
@@ -328,6 +374,7 @@ class ManyHands(Hands):
         weights = {
             self.one: 300, self.burst: 120, self.killed: 60, self.find: 40, self.agree: 15, self.looking: 40,
             self.serving: 30, self.watching: 6, self.configure: 10, self.rare: 4, self.cut: 12,
+            self.copied: 6, self.restored: 8, self.regrouped: 4,
         }  # fmt: skip
         chosen, began = self.rng.choices(list(weights), list(weights.values()))[0], time.monotonic()
         self.say(chosen.__name__)

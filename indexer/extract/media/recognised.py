@@ -13,7 +13,8 @@ import json
 import os
 import sqlite3
 import time
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +22,9 @@ import msgspec
 
 from indexer.confined.given import RecallText, ask, is_confined
 from indexer.documents import ExtractedDocument, storable
+from indexer.errors import IndexerError
 from indexer.extract.source import Limits, cut
-from indexer.storage.sqlite_files import connect, connect_to_read
+from indexer.storage.sqlite_files import cause, connect, connect_to_read
 
 FILE = "ocr.sqlite"
 TYPES_WITH_PICTURES = ("pdf", "image")
@@ -42,12 +44,12 @@ def remember(
 ) -> None:
     """Keep what `engine` found; `reason` says why it found nothing, where that was a failure, or what it left out.
 
-    A store that is no database any more, of which nothing can be read, is begun anew.
+    A store that is no database any more, of which nothing can be read, is begun anew. Raises IndexerError.
     """
     row = (digest, engine, json.dumps(pages), storable(reason), seconds, time.time())
     try:
         _keep(path, row)
-    except sqlite3.DatabaseError as error:
+    except IndexerError as error:
         if "not a database" not in str(error):
             raise
         path.unlink()
@@ -55,22 +57,23 @@ def remember(
 
 
 def _keep(path: Path, row: tuple[bytes | str | float, ...]) -> None:
-    with closing(_opened(path)) as store, store:
+    with _writing(path) as store:
         store.execute("INSERT OR REPLACE INTO recognised VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
-    store = connect(path, seconds=30)
+@contextmanager
+def _writing(path: Path) -> Iterator[sqlite3.Connection]:
+    """The store, made where there is none; IndexerError where the disk is full or it is damaged."""
     try:
-        store.execute("PRAGMA secure_delete = ON")
-        store.execute(
-            "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
-            " seconds REAL, made REAL) WITHOUT ROWID"
-        )
-    except sqlite3.Error:
-        store.close()
-        raise
-    return store
+        with closing(connect(path, seconds=30)) as store:
+            store.execute("PRAGMA secure_delete = ON")
+            store.execute(
+                "CREATE TABLE IF NOT EXISTS recognised (digest BLOB PRIMARY KEY, engine TEXT, pages TEXT, reason TEXT,"
+                " seconds REAL, made REAL) WITHOUT ROWID"
+            )
+            yield store
+    except (sqlite3.Error, OSError) as error:
+        raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
 
 
 def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
@@ -80,9 +83,9 @@ def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
         return
     gone = tries.keys() - {bytes(digest) for (digest,) in catalogue.execute("SELECT digest FROM files")}
     try:
-        with closing(_opened(path)) as store, store:
+        with _writing(path) as store:
             store.executemany("DELETE FROM recognised WHERE digest = ?", ((digest,) for digest in gone))
-    except sqlite3.DatabaseError as error:
+    except IndexerError as error:
         if "malformed" not in str(error):
             raise
         path.unlink()

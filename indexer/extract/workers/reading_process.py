@@ -9,7 +9,6 @@ its rights first (indexer.confined).
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import math
 import os
@@ -28,6 +27,7 @@ import msgspec
 
 from indexer.confined.confinement import available, close_all_but
 from indexer.confined.porter import FilesOf, requests_through_porter
+from indexer.confined.system_calls import c_library
 from indexer.documents import storable
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits, shown_size
@@ -44,7 +44,7 @@ def return_freed_memory() -> None:
     if not sys.platform.startswith("linux"):
         return
     try:
-        mallopt = ctypes.CDLL(None).mallopt
+        mallopt = c_library().mallopt
     except (AttributeError, OSError):
         return  # another C library
     mallopt(_MMAP_THRESHOLD, _LARGE)
@@ -64,7 +64,7 @@ def give_way() -> None:
         os.nice(10)
     number = _IO_PRIORITY_CALL.get(platform.machine())
     if sys.platform == "linux" and number is not None:
-        ctypes.CDLL(None).syscall(number, 1, 0, _IO_IDLE)
+        c_library().syscall(number, 1, 0, _IO_IDLE)
 
 
 MEGABYTE = 2**20

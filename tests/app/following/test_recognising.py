@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import multiprocessing
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import pytest
 from app.following.indexing import update_index, watch
 from app.following.recognising import Recognising, spent_today
 from app.settings import IndexSettings, OcrSettings, Paths, Settings
+from indexer.errors import IndexerError
 from indexer.extract.media.recognised import Attempt, recalled, remember, seconds_since, tried
 from indexer.extract.media.recognition import choose
 from indexer.progress import Progress
@@ -109,6 +111,19 @@ def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:
     assert tried(store) == {}
     remember(store, b"1", engine="a", pages=["x"])
     assert recalled(store, b"1") == ("a", ["x"], "")
+
+
+def test_a_store_that_cannot_grow_says_so_in_one_line(tmp_path: Path) -> None:
+    """What it holds already stays."""
+    remember(tmp_path / "ocr.sqlite", b"kept", engine="one", pages=["text"])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, before[1]))
+    try:
+        with pytest.raises(IndexerError, match=r"ocr\.sqlite cannot be written \(.*\)$"):
+            remember(tmp_path / "ocr.sqlite", b"lost", engine="one", pages=["text" * 50_000])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tried(tmp_path / "ocr.sqlite")) == [b"kept"]
 
 
 def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:

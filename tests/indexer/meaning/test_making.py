@@ -127,6 +127,23 @@ def test_what_was_removed_is_dropped_without_loading_anything(place: Place) -> N
     assert place.coverage == (3, 3)
 
 
+def test_an_index_that_is_made_anew_finds_its_vectors_again(place: Place) -> None:
+    """Whoever makes vectors meanwhile sees it empty, then with one file of five: what it lacks is not gone."""
+    for i in range(5):
+        place.write(f"{i}.txt", f"car {i}")
+    place.update()
+    place.make()
+    other, _ = open_catalogue(place.index, place.catalogue.path, rebuild=True)
+    other.close()
+    place.make()
+    place._updater.update([str(place.files / "3.txt")])
+    place.make()
+    assert (len(read(place.index, place.kind.name)), place.coverage) == (5, (1, 1))
+    place.update()
+    place.make()
+    assert (place.n_loads, place.coverage) == (1, (5, 5))
+
+
 def test_the_most_wanted_come_first_then_the_newest(place: Place) -> None:
     for i in range(4):
         place.write(f"{i}.txt", f"car {i}", changed=1e9 + i)

@@ -273,7 +273,7 @@ class Search:
         closeness: Closeness | None,
     ) -> Ranked:  # fmt: skip
         table = self._table(reading, candidates, terms, completions, now, closeness)
-        learner, fixed = self.learner.as_it_is(), table.chosen_before.copy()
+        learner, fixed = self.learner.as_it_is(), table.chosen_before | False
         scores, extra = learner.scores(table.features, table.marks) + table.written, {"written": table.written}
         extra["named"] = named_first(table.named, scores)
         passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}

@@ -268,7 +268,7 @@ SHARING = {
     "between sending and noting that it was sent": "Correspondence.send_shared = after(Correspondence.send_shared)",
 }
 ADDING = {
-    "before the list is noted": "sealed_round._note = die",
+    "before the list is noted": "taking_part._note = die",
     "between the note and the answer": "Correspondence.send_answer = die",
     "after the answer": "Correspondence.send_answer = after(Correspondence.send_answer)",
 }

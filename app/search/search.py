@@ -272,7 +272,7 @@ class Search:
         found = likeness(
             evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
             rows, [names[i] for i in order], scores + extra["named"], fixed=fixed, by_age=not learner.prefers_older(),
-            apart=2 * named + (extra["written"] < 0), text_of=self._catalogue.text,
+            apart=2 * named + (extra["written"] < 0), beginning=self._catalogue.beginning,
         )  # fmt: skip
         extra["alike"], missing = found.moved, candidates.missing_words
         missing = [() if is_called else missing[i] for i, is_called in zip(order, named > TITLE, strict=True)]

@@ -21,6 +21,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import device, libraries
+from benchmarks.identifiers import Texts
 from benchmarks.tables import Table, machine, verdict
 
 SHARE, OFFERED = 0.98, 0.01
@@ -28,21 +29,22 @@ SHARE, OFFERED = 0.98, 0.01
 LEAST_HOLDERS, MOST_HOLDERS = 3, 40
 
 
-def words_by_lot(search: Search, n: int) -> dict[str, int]:
-    """Words of letters, each with the number of the documents that hold it."""
-    snapshot = search._reader.reading.snapshot
-    terms = [term for own in snapshot.term_lists("body") for term in own.terms(np.arange(own.ends.size))]
-    held = {term: snapshot.document_frequency("body", term) for term in terms if re.fullmatch(r"[a-z]{4,8}", term)}
-    fitting = sorted(term for term, n_held in held.items() if LEAST_HOLDERS <= n_held <= MOST_HOLDERS)
+def words_by_lot(texts: Texts, n: int) -> dict[str, frozenset[int]]:
+    """Words of letters, each with the documents that hold it."""
+    held: dict[str, set[int]] = {}
+    for doc_id, text in texts.items():
+        for word in set(re.findall(r"(?<!\w)[a-z]{4,8}(?!\w)", text)):
+            held.setdefault(word, set()).add(doc_id)
+    fitting = sorted(word for word, own in held.items() if LEAST_HOLDERS <= len(own) <= MOST_HOLDERS)
     chosen = np.random.default_rng(0).permutation(len(fitting))[:n].tolist()
-    return {fitting[i]: held[fitting[i]] for i in chosen}
+    return {fitting[i]: frozenset(held[fitting[i]]) for i in chosen}
 
 
-def as_typed(search: Search, word: str, n_held: int) -> list[bool]:
+def as_typed(search: Search, word: str, held: frozenset[int]) -> list[bool]:
     """Whether each of the first rows holds the word as it was typed."""
-    hits = search.search(SearchRequest(word, explore=False)).hits[: min(10, n_held)]
-    texts = {doc_id: text.lower() for doc_id, text in search._catalogue.written([hit.doc_id for hit in hits])}
-    return [re.search(rf"(?<!\w){word}(?!\w)", texts[hit.doc_id]) is not None for hit in hits]
+    hits = search.search(SearchRequest(word, explore=False)).hits
+    n_rows = len({hit.doc_id for hit in hits} & held)  # copies share a row
+    return [hit.doc_id in held for hit in hits[: min(10, n_rows)]]
 
 
 def respelt(search: Search, queries: list[str]) -> Iterator[tuple[str, str, bool]]:
@@ -66,14 +68,21 @@ def main() -> None:
     with libraries(settings, tuple(wanted.collections), n_queries=n_each) as made:
         for name, library in made.items():
             with device(library.paths, settings) as search:
-                found = [as_typed(search, *word) for word in words_by_lot(search, wanted.words).items()]
+                texts = {i: text.lower() for i, text in search._catalogue.written(search._catalogue.doc_ids())}
+                found = [as_typed(search, *word) for word in words_by_lot(texts, wanted.words).items()]
                 queries = list(library.collection.queries.values())
                 others = list(respelt(search, queries))
             share = float(np.mean([held for own in found for held in own]))
             n_replaced = sum(unasked for _, _, unasked in others)
             n_offered = len(others) - n_replaced
             table.add(
-                name, len(found), share, float(np.mean([own[0] for own in found])), len(queries), n_replaced, n_offered
+                name,
+                len(found),
+                share,
+                float(np.mean([own[0] for own in found if own])),
+                len(queries),
+                n_replaced,
+                n_offered,
             )
             rows.append((share, len(queries), n_replaced, n_offered))
             for query, other, unasked in others:

@@ -31,7 +31,7 @@ from indexer.retrieval.alike import (
 )
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
-from indexer.retrieval.dated import day_of_text
+from indexer.retrieval.dated import HEAD, day_of_text
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
@@ -137,12 +137,13 @@ class Likeness(Struct, frozen=True, eq=False):
 
 def likeness(
     table: CandidateTable, sketches: Bytes, scores: FloatVector, *, fixed: Mask, by_age: bool,
-    text_of: Callable[[int], str],
+    beginning: Callable[[int, int], str],
 ) -> Likeness:  # fmt: skip
     """Compare the candidates with each other, by `sketches` [n_docs, BUCKETS] of their texts and `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
-    What is named otherwise, or as typed and not, is never alike. `text_of` gives the text of a document by its id.
+    What is named otherwise, or as typed and not, is never alike. `beginning` gives so many characters of a document's
+    text by its id.
     """
     rows, names = table.rows, table.names
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
@@ -160,7 +161,7 @@ def likeness(
     classes = alike(table.levels, near, members_of, scores, apart)
     dates = Dates(
         np.array([row.modified for row in rows]), names, members_of, are_mails,
-        lambda i: day_of_text(text_of(rows[i].doc_id)),
+        lambda i: day_of_text(beginning(rows[i].doc_id, HEAD)),
     )  # fmt: skip
     dealt, said = newest_first(scores, classes, dates)
     return Likeness(contents_of(rows, twinned), dealt - scores, said)
@@ -306,8 +307,8 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
 
 def remarks(query: Query, candidates: Candidates) -> tuple[Problem, ...]:
     """What is said of a query: what was not understood, the operators read in one that finds little, and that not all
-    of a long one is looked up; nothing where its text is the name of a file."""
-    if (candidates.named > TITLE).any():
+    of a long one is looked up; nothing where its text is a name or a title."""
+    if (candidates.named >= TITLE).any():
         return ()
     found = query.problems + (query.operators if candidates.n_matches < FEW else ())
     message = f"only its first {MAX_CONCEPTS} words and parts of words are asked for one by one, and order the results"

@@ -280,7 +280,7 @@ class Search:
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         alike = likeness(
             table, reading.snapshot.documents.take("sketch", table.docs), scores + extra["named"],
-            fixed=fixed, by_age=not learner.prefers_older(), text_of=self._catalogue.text,
+            fixed=fixed, by_age=not learner.prefers_older(), beginning=self._catalogue.beginning,
         )  # fmt: skip
         extra["alike"] = alike.moved
         scores += extra["named"] + extra["alike"]

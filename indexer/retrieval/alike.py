@@ -22,7 +22,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -186,12 +186,12 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
     if dates.are_mails[rows].all():
         return moments, BY_FILES
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
-    in_names = _days([day_of_name(stem) for stem in stems])
+    in_names = _days(map(day_of_name, stems))
     if len(set(in_names)) > 1:
         return in_names, BY_NAMES
     if max(moments) - min(moments) > BULK_SECONDS:
         return moments, BY_FILES
-    in_texts = _days([dates.in_text(row) for row in rows]) if len(rows) <= MOST_READ else []
+    in_texts = _days(map(dates.in_text, rows)) if len(rows) <= MOST_READ else []
     if len(set(in_texts)) > 1:
         return in_texts, BY_TEXTS
     if dates.members_of[rows[0]] == "" or len({dates.members_of[row] for row in rows}) > 1:
@@ -200,10 +200,14 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
     return [float(sorted(set(numbered)).index(own)) for own in numbered], BY_NUMBERS
 
 
-def _days(days: Sequence[float | None]) -> list[float]:
-    """All days, where each is known; else none."""
-    known = [day for day in days if day is not None]
-    return known if len(known) == len(days) else []
+def _days(days: Iterable[float | None]) -> list[float]:
+    """All days, where each is known; else none, and those behind the first unknown one are not looked for."""
+    known: list[float] = []
+    for day in days:
+        if day is None:
+            return []
+        known.append(day)
+    return known
 
 
 def twins(

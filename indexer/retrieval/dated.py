@@ -67,6 +67,8 @@ _PARTS: tuple[tuple[str, Made], ...] = (
     (rf"(?<![^\W_]){_YEAR}(?![^\W_])", _day),
 )
 """the same of a month, a quarter or a year alone"""
+_NUMBERS = re.compile(r"(?:19|20)\d\d|\d\d\.\d\d\.\d\d|\d\W*[^\W\d_]+\W*\d\d")
+"""what every whole date has of one of"""
 _COMPILED = [(re.compile(pattern), made) for pattern, made in (*_WHOLE, *_PARTS)]
 
 
@@ -91,4 +93,5 @@ def day_of_name(name: str) -> float | None:
 
 def day_of_text(text: str) -> float | None:
     """The first whole date at the beginning of a text, as `day_of_name` counts; None where there is none."""
-    return _first(fold(text[:HEAD]), _COMPILED[: len(_WHOLE)])
+    head = text[:HEAD]
+    return _first(fold(head), _COMPILED[: len(_WHOLE)]) if _NUMBERS.search(head) else None

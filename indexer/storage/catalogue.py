@@ -412,6 +412,12 @@ class Catalogue:
         rows = self._rows("SELECT text_z FROM texts WHERE doc_id = ?", doc_id)
         return _text(rows[0][0]) if rows else ""
 
+    def beginning(self, doc_id: int, n: int) -> str:
+        """The first `n` characters of a document's text; the rest is not taken out."""
+        rows = self._rows("SELECT text_z FROM texts WHERE doc_id = ?", doc_id)
+        start = zlib.decompressobj().decompress(rows[0][0], 4 * n) if rows and rows[0][0] else b""
+        return start.decode("utf-8", "ignore")[:n]
+
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
         """The ids of those documents that are there, each with its path, title, properties and text in lines."""
         wanted = str([int(doc_id) for doc_id in doc_ids])

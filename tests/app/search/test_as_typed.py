@@ -64,6 +64,7 @@ def first(search: Search, text: str) -> str:
         ("invoice !dentist", "garage.txt"),
         ("invoice && dentist", "dentist.txt"),
         ("needle damage done", "needle.txt"),
+        ('zebra "solar corona"', "sun.txt"),  # the phrase must be there, the word beside it need not
     ],
 )
 def test_what_is_typed_stands_first(search: Search, text: str, name: str) -> None:

@@ -73,7 +73,7 @@ from app.tui.terminal.terminal_traits import without_late_answers
 from console.wording import short_path
 
 IDLE_SECONDS = 0.7
-"""rest after which the last word is taken as finished"""
+"""rest, with its page in view, after which the last word is taken as finished"""
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
 TALL = 36
@@ -320,9 +320,9 @@ class SearchScreen(Screen[None]):
         if not event.value.strip():
             self.clear()
         elif rested:
-            self._ask_while_typing()
+            self.ask(as_you_type=True)
         else:
-            self._typing = self.set_timer(pause, self._ask_while_typing)
+            self._typing = self.set_timer(pause, partial(self.ask, as_you_type=True))
 
     @on(Input.Submitted, "#query")
     def _entered(self) -> None:
@@ -335,10 +335,6 @@ class SearchScreen(Screen[None]):
         elif text.strip():
             stop_timer(self._typing)
             self.ask()
-
-    def _ask_while_typing(self) -> None:
-        self.ask(as_you_type=True)
-        self._typing = self.set_timer(IDLE_SECONDS, self._ask_when_idle)
 
     def _ask_when_idle(self) -> None:
         """The last word is finished now; but a page that is being read stays as it is."""
@@ -501,6 +497,9 @@ class SearchScreen(Screen[None]):
         if not page.hits:
             self.welcome.show_nothing(page, narrowed=narrowed, indexing=self.progress.busy)
         self.show_found(bool(page.hits))
+        if page.request.as_you_type and page.request.text == self.box.value:  # however long it took: no key came since
+            stop_timer(self._typing)
+            self._typing = self.set_timer(IDLE_SECONDS, self._ask_when_idle)
 
     @on(RowsShown)
     def _rows_shown(self, message: RowsShown) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 from textual.timer import Timer
 
@@ -23,7 +24,7 @@ from app.tui.session import Session, same_question
 from console.wording import short_path
 
 IDLE_SECONDS = 0.7
-"""rest after which the last word is taken as finished"""
+"""rest, with its page in view, after which the last word is taken as finished"""
 
 
 class Questions:
@@ -72,13 +73,9 @@ class Questions:
         pause, now = self._settings.debounce_ms / 1000, time.monotonic()
         rested, self._last_key = now - self._last_key >= pause, now
         if rested:
-            self._ask_while_typing()
+            self.ask(as_you_type=True)
         else:
-            self._typing = self._box.set_timer(pause, self._ask_while_typing)
-
-    def _ask_while_typing(self) -> None:
-        self.ask(as_you_type=True)
-        self._typing = self._box.set_timer(IDLE_SECONDS, self._ask_when_idle)
+            self._typing = self._box.set_timer(pause, partial(self.ask, as_you_type=True))
 
     def _ask_when_idle(self) -> None:
         """The last word is finished now; but a page that is being read stays as it is."""
@@ -156,11 +153,14 @@ class Questions:
             return False
         return True
 
-    def shown(self) -> None:
-        """The newest page is on the screen: nothing newer is offered."""
+    def shown(self, page: ResultPage) -> None:
+        """The newest page is on the screen: nothing newer is offered, and the hand may rest from now on."""
         if self._offered:
             self._line.say("")
             self._offered = False
+        if page.request.as_you_type and page.request.text == self._box.value:  # however long it took: no key came since
+            self.stop_waiting()
+            self._typing = self._box.set_timer(IDLE_SECONDS, self._ask_when_idle)
 
 
 def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:

@@ -391,7 +391,7 @@ class SearchScreen(Screen[None]):
         self._show_page(page, keep=keep, rows=message.rows)
         narrowed = self.questions.narrowing
         self.line.show_page(page, narrowed=narrowed)
-        self.questions.shown()
+        self.questions.shown(page)
         width = max(20, self.size.width - 4)
         self.hint.show_page(page, key=self.key_of("suggestion"), width=width)
         self.facets.show_facets(page.facets)

@@ -71,7 +71,7 @@ Instruction = tuple[int, int, int, int]
 
 @lru_cache(maxsize=1)
 def c_library() -> ctypes.CDLL:
-    """The system's own; to find it takes as long as half of a process's confinement, and a copy of this has it."""
+    """The system's own, looked up once: a copy of this process has it, too."""
     return ctypes.CDLL(None, use_errno=True)
 
 

@@ -16,6 +16,7 @@ from app.tui.bars.welcome import Welcome
 from app.tui.keys import actions_of
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
+from tests.app.tui.conftest import _runs
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -61,6 +62,23 @@ async def test_the_unfinished_page_stays_when_the_whole_word_finds_nothing(stage
         await one.until(pilot, lambda: not one.engine.requests[-1].as_you_type, "the request at rest")
         await one.settle(pilot)
         assert _rows(one) == ["turbine.md", "report.pdf"]
+
+
+async def test_a_page_that_took_long_is_settled_too(stage: Stages) -> None:
+    """An answer to what is typed that comes after the rest is followed by that for the finished word."""
+    one = stage()
+    one.engine.gate["wind"] = threading.Event()
+    async with one.app.run_test(size=WIDE) as pilot:
+        screen = one.app.search_screen
+        screen.set_query("wind")
+        await one.until(pilot, lambda: bool(one.engine.requests))
+        await one.until(
+            pilot, lambda: screen.questions._typing is None or not _runs(screen.questions._typing), "the rest"
+        )
+        one.engine.gate["wind"].set()
+        await one.until(pilot, lambda: one.asked == "wind")
+        await one.settle(pilot)
+        assert not screen.session.page.request.as_you_type
 
 
 async def test_stale_answers_are_dropped(stage: Stages) -> None:

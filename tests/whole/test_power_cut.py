@@ -173,8 +173,8 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         lambda folder: (folder / "to" / "a.txt").read_text() == "heron",
     ),
     "a catalogue's commit": (
-        "from indexer.storage import catalogue\none = catalogue.Catalogue.open(folder / 'c.sqlite')",
-        "catalogue.CatalogueWriter(one).commit(catalogue.Batch(), generation=7)",
+        "from indexer.storage import catalogue, catalogue_writing\none = catalogue.Catalogue.open(folder / 'c.sqlite')",
+        "catalogue_writing.CatalogueWriter(one).commit(catalogue_writing.Batch(), generation=7)",
         lambda folder: Catalogue.open(folder / "c.sqlite").generation == 7,
     ),
     "an empty index": (

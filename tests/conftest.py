@@ -20,7 +20,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # by a library under the system's calls (tests/whole/power_cut.c). Containers often have a little of it, or none.
 MEMORY = Path("/dev/shm")
 ROOM = 4 << 30
-"""bytes; the largest folders that tests leave together take a tenth"""
+"""bytes that must be free there, far more than tests write; their folders go when they have passed"""
 if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM and not os.statvfs(MEMORY).f_flag & os.ST_NOEXEC:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 

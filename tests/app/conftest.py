@@ -56,7 +56,8 @@ class Device:
         In a copy of a process that has loaded the program, unless the variables are for Python itself.
         """
         variables = self.environment(**(env or {}))
-        if not any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env or {}):
+        is_for_python = any(name.startswith(("PYTHON", "LANG", "LC_")) for name in env or {})
+        if hasattr(os, "fork") and not is_for_python:
             given = [os.fsdecode(argument) for argument in arguments]
             return copied.run(given, variables=variables, cwd=cwd or self.home)
         return subprocess.run(

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (167, 23_400),
     "console": (6, 755),
-    "indexer": (115, 19_215),
+    "indexer": (115, 19_230),
     "simulation": (99, 14_150),
     "federation_server": (65, 7_600),
     "foltr": (64, 7_040),

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (149, 23_200),
     "console": (6, 755),
-    "indexer": (108, 19_000),
+    "indexer": (108, 19_060),
     "simulation": (99, 14_150),
     "federation_server": (65, 7_600),
     "foltr": (64, 7_040),

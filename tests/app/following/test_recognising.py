@@ -20,7 +20,8 @@ import msgspec
 import psutil
 import pytest
 
-from app.following.indexing import update_index, watch
+from app.following.following import follow_changes
+from app.following.indexing import update_index
 from app.following.recognising import Recognising, spent_today
 from app.settings import IndexSettings, OcrSettings, Paths, Settings
 from indexer.errors import IndexerError
@@ -253,7 +254,7 @@ def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest
         if progress.phase == "recognising":
             stop.set()
 
-    watch(settings, paths, on_progress=stop_once_it_recognises, stop=stop)
+    follow_changes(settings, paths, on_progress=stop_once_it_recognises, stop=stop)
     assert stop.is_set()
     assert multiprocessing.active_children() == before
 

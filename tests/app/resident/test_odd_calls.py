@@ -10,10 +10,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.app.resident.test_desk import following, handed
 
 from app.resident import protocol as messages
 from app.resident.local_socket import MAX_QUESTION, index_socket_path, socket_path
+from tests.app.following.test_index_requests import following, handed
 from tests.app.resident.conftest import PATIENCE, serving
 from tests.app.resident.test_serving import n_answered, until
 

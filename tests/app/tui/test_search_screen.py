@@ -70,7 +70,7 @@ async def test_a_page_that_took_long_is_settled_too(stage: Stages) -> None:
     one.engine.gate["wind"] = threading.Event()
     async with one.app.run_test(size=WIDE) as pilot:
         screen = one.app.search_screen
-        screen.set_query("wind")
+        screen.box.set_text("wind")
         await one.until(pilot, lambda: bool(one.engine.requests))
         await one.until(
             pilot, lambda: screen.questions._typing is None or not _runs(screen.questions._typing), "the rest"

@@ -12,7 +12,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.source import MEGABYTE
 
 
-class Kind(NamedTuple):
+class FileKind(NamedTuple):
     """One kind of file that is read."""
 
     type: str
@@ -24,16 +24,16 @@ class Kind(NamedTuple):
     """which are read as any other: its reader is a `NestedExtractor`"""
 
 
-KINDS: dict[str, Kind] = {
-    "text": Kind("text", "markup.texts:extract_text", "txt text log nfo asc lst out err diz list changelog"),
-    "manual": Kind("text", "markup.texts:extract_manual", "1 2 3 4 5 6 7 8 9 1m 3pm man mdoc"),
-    "markdown": Kind("markdown", "markup.notes:extract_markdown", "md markdown mdown mkd mkdn mdx rmd qmd"),
-    "rst": Kind("markdown", "markup.texts:extract_rst", "rst rest"),
-    "org": Kind("markdown", "markup.notes:extract_org", "org"),
-    "latex": Kind("document", "markup.texts:extract_latex", "tex latex ltx"),
-    "pod": Kind("markdown", "markup.texts:extract_pod", "pod"),
-    "asciidoc": Kind("markdown", "markup.texts:extract_asciidoc", "adoc asciidoc"),
-    "source": Kind(
+KINDS: dict[str, FileKind] = {
+    "text": FileKind("text", "markup.texts:extract_text", "txt text log nfo asc lst out err diz list changelog"),
+    "manual": FileKind("text", "markup.texts:extract_manual", "1 2 3 4 5 6 7 8 9 1m 3pm man mdoc"),
+    "markdown": FileKind("markdown", "markup.notes:extract_markdown", "md markdown mdown mkd mkdn mdx rmd qmd"),
+    "rst": FileKind("markdown", "markup.texts:extract_rst", "rst rest"),
+    "org": FileKind("markdown", "markup.notes:extract_org", "org"),
+    "latex": FileKind("document", "markup.texts:extract_latex", "tex latex ltx"),
+    "pod": FileKind("markdown", "markup.texts:extract_pod", "pod"),
+    "asciidoc": FileKind("markdown", "markup.texts:extract_asciidoc", "adoc asciidoc"),
+    "source": FileKind(
         "source",
         "markup.texts:extract_source_code",
         """
@@ -46,41 +46,41 @@ KINDS: dict[str, Kind] = {
         service timer socket desktop reg diff patch po pot gd sol cr hx odin raku prolog pro ipp tpp bzl bazel
         coffee bib sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
     ),
-    "html": Kind("html", "markup.html:extract", "html htm xhtml xht shtml"),
-    "mht": Kind("html", "mail.mail:extract_mht", "mht mhtml"),
-    "xml": Kind(
+    "html": FileKind("html", "markup.html:extract", "html htm xhtml xht shtml"),
+    "mht": FileKind("html", "mail.mail:extract_mht", "mht mhtml"),
+    "xml": FileKind(
         "data",
         "markup.xml:extract",
         """
         xml xbrl xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist fodt fods fodp rdf owl xmp dita""",
     ),
-    "pdf": Kind("pdf", "office.pdf:extract", "pdf"),
-    "docx": Kind("document", "office.open_xml:extract_docx", "docx docm dotx dotm"),
-    "wordml": Kind("document", "office.open_xml:extract_wordml"),
-    "odt": Kind("document", "office.opendocument:extract_text", "odt ott odm"),
-    "rtf": Kind("document", "office.rtf:extract", "rtf"),
-    "pptx": Kind("presentation", "office.open_xml:extract_pptx", "pptx pptm ppsx ppsm potx potm"),
-    "odp": Kind("presentation", "office.opendocument:extract_slides", "odp otp odg"),
-    "xlsx": Kind("spreadsheet", "office.xlsx:extract", "xlsx xlsm xltx xltm"),
-    "xls": Kind("spreadsheet", "office.xls:extract"),
-    "ods": Kind("spreadsheet", "office.opendocument:extract_sheets", "ods ots"),
-    "epub": Kind("ebook", "office.ebooks:extract_epub", "epub"),
-    "mobi": Kind("ebook", "office.ebooks:extract_mobi", "mobi azw azw3 prc"),
-    "djvu": Kind("ebook", "office.ebooks:extract_djvu", "djvu djv"),
-    "eml": Kind("mail", "mail.mail:extract", "eml emlx", holds_files=True),
-    "mbox": Kind("mail", "mail.mail:extract_mbox", "mbox mbx", holds_files=True),
-    "delimited": Kind("data", "markup.texts:extract_delimited", "csv tsv tab psv"),
-    "json": Kind("data", "markup.texts:extract_json", "json jsonl ndjson geojson json5 jsonc webmanifest har"),
-    "notebook": Kind("notebook", "markup.notebook:extract", "ipynb"),
-    "calendar": Kind("calendar", "mail.calendar:extract", "ics ical ifb vcs"),
-    "zip": Kind("archive", "archives:extract_zip", "zip jar war ear whl xpi", holds_files=True),
-    "tar": Kind("archive", "archives:extract_tar", "tar tgz tbz tbz2 txz tzst", holds_files=True),
-    "compressed": Kind("archive", "archives:extract_packed", "gz bz2 xz lzma zst", holds_files=True),
-    "libarchive": Kind("archive", "archives:extract_by_bsdtar", "7z rar", holds_files=True),
-    "ole": Kind("document", "office.ole:extract", "doc dot wiz xls xlt xla ppt pps pot msg oft", holds_files=True),
-    "picture": Kind("image", "media.media:extract_picture", "png jpg jpeg jpe tif tiff webp heic heif avif gif"),
-    "recording": Kind("audio", "media.media:extract_recording", "mp3 m4a m4b ogg oga opus flac wav aif aiff wma"),
-    "film": Kind("video", "media.media:extract_film", "mp4 m4v mov wmv mkv webm avi"),
+    "pdf": FileKind("pdf", "office.pdf:extract", "pdf"),
+    "docx": FileKind("document", "office.open_xml:extract_docx", "docx docm dotx dotm"),
+    "wordml": FileKind("document", "office.open_xml:extract_wordml"),
+    "odt": FileKind("document", "office.opendocument:extract_text", "odt ott odm"),
+    "rtf": FileKind("document", "office.rtf:extract", "rtf"),
+    "pptx": FileKind("presentation", "office.open_xml:extract_pptx", "pptx pptm ppsx ppsm potx potm"),
+    "odp": FileKind("presentation", "office.opendocument:extract_slides", "odp otp odg"),
+    "xlsx": FileKind("spreadsheet", "office.xlsx:extract", "xlsx xlsm xltx xltm"),
+    "xls": FileKind("spreadsheet", "office.xls:extract"),
+    "ods": FileKind("spreadsheet", "office.opendocument:extract_sheets", "ods ots"),
+    "epub": FileKind("ebook", "office.ebooks:extract_epub", "epub"),
+    "mobi": FileKind("ebook", "office.ebooks:extract_mobi", "mobi azw azw3 prc"),
+    "djvu": FileKind("ebook", "office.ebooks:extract_djvu", "djvu djv"),
+    "eml": FileKind("mail", "mail.mail:extract", "eml emlx", holds_files=True),
+    "mbox": FileKind("mail", "mail.mail:extract_mbox", "mbox mbx", holds_files=True),
+    "delimited": FileKind("data", "markup.texts:extract_delimited", "csv tsv tab psv"),
+    "json": FileKind("data", "markup.texts:extract_json", "json jsonl ndjson geojson json5 jsonc webmanifest har"),
+    "notebook": FileKind("notebook", "markup.notebook:extract", "ipynb"),
+    "calendar": FileKind("calendar", "mail.calendar:extract", "ics ical ifb vcs"),
+    "zip": FileKind("archive", "archives:extract_zip", "zip jar war ear whl xpi", holds_files=True),
+    "tar": FileKind("archive", "archives:extract_tar", "tar tgz tbz tbz2 txz tzst", holds_files=True),
+    "compressed": FileKind("archive", "archives:extract_packed", "gz bz2 xz lzma zst", holds_files=True),
+    "libarchive": FileKind("archive", "archives:extract_by_bsdtar", "7z rar", holds_files=True),
+    "ole": FileKind("document", "office.ole:extract", "doc dot wiz xls xlt xla ppt pps pot msg oft", holds_files=True),
+    "picture": FileKind("image", "media.media:extract_picture", "png jpg jpeg jpe tif tiff webp heic heif avif gif"),
+    "recording": FileKind("audio", "media.media:extract_recording", "mp3 m4a m4b ogg oga opus flac wav aif aiff wma"),
+    "film": FileKind("video", "media.media:extract_film", "mp4 m4v mov wmv mkv webm avi"),
 }
 """By name."""
 

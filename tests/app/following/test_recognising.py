@@ -244,7 +244,7 @@ def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recog
 @needs_engine
 def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped while it recognises, the follower of changes ends the process that had the file in hand."""
-    monkeypatch.setattr("app.following.indexing.give_way", lambda: None)  # there is no way back for this process
+    monkeypatch.setattr("app.following.following.give_way", lambda: None)  # there is no way back for this process
     picture(notes / "sign.png", "Mind the okapi")
     before, stop = multiprocessing.active_children(), threading.Event()
     chosen = msgspec.structs.replace(SETTINGS.ocr, pause_on_battery=False)

@@ -24,7 +24,7 @@ from federation_server.database import reading, writing
 from federation_server.group import group
 from federation_server.rounds import closing, rounds
 from federation_server.rounds.rounds import policy_of
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import members, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.federated.fpdgd import FPDGDMessage

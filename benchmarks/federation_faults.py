@@ -31,7 +31,7 @@ from benchmarks.federation_garbage import garbage
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError

@@ -42,7 +42,7 @@ from benchmarks.federation_devices import (
 )
 from benchmarks.postgresql import binaries, temporary_postgresql
 from federation_server.database import reading
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 
 

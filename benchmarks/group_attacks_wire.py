@@ -25,7 +25,7 @@ from benchmarks.hostile_members import ATTACKS, Scene
 from benchmarks.tables import machine
 from federation_server import setup
 from federation_server.database import reading, writing
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import members, rounds
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.joining import noise_of

@@ -20,7 +20,7 @@ from benchmarks.processes import run
 from benchmarks.tables import Table, machine, verdict
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables, preset_names
+from simulation.cells.preset_tables import load_tables, preset_names
 
 QUICK_AIM, FULL_AIM = 2 * 600.0, 3600.0
 """CPU seconds of all together"""

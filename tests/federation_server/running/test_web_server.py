@@ -193,7 +193,7 @@ def test_a_body_shorter_than_announced_harms_nobody(live: Running, ada: Client) 
 
 def test_a_slow_body_is_given_up(live: Running, ada: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """A body that does not arrive in time is refused."""
-    monkeypatch.setattr("federation_server.running.application.BODY_SECONDS", 0.1)
+    monkeypatch.setattr("federation_server.running.web_server.BODY_SECONDS", 0.1)
     answer = raw(live, head(ada, "Content-Length: 900"), b"abc")
     assert answer.startswith(b"HTTP/1.1 408")
     assert live.refused("too-slow") == 1

@@ -19,7 +19,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from federation_server import setup
 from federation_server.cli import main
-from federation_server.running.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError
 from federation_server.setup import shipped_start
 from federation_server.tls import key_fingerprint

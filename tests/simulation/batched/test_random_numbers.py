@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pytest
 
 from foltr.ranking import plackett_luce
-from simulation.batched.drawing import LANES, draw, exponentials, uniforms
+from simulation.batched.random_numbers import LANES, draw, exponentials, uniforms
 from simulation.rounds.streams import StreamStates, make_streams, user_generator
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulation.cells.preset_files import PUBLICATIONS, load_tables, parse_value, preset_names, publication_file
+from simulation.cells.preset_tables import PUBLICATIONS, load_tables, parse_value, preset_names, publication_file
 from simulation.errors import PresetError
 
 BESIDE = (".numbers.csv", ".curves.csv")
@@ -15,7 +15,7 @@ BESIDE = (".numbers.csv", ".curves.csv")
 @pytest.fixture
 def paper(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a paper with one preset."""
-    monkeypatch.setattr("simulation.cells.preset_files.PUBLICATIONS", (tmp_path,))
+    monkeypatch.setattr("simulation.cells.preset_tables.PUBLICATIONS", (tmp_path,))
     folder = tmp_path / "who-2026"
     folder.mkdir()
     (folder / "table-1.toml").write_text('[data]\ndataset = "sample"\n', encoding="utf-8")

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from federation_server.running import connections
-from federation_server.running.connections import Crowd
+from federation_server.running import limits
+from federation_server.running.limits import Crowd
 from tests.federation_server.client import PATIENCE, Running, make_server, running
-from tests.federation_server.running.test_serve import with_settings
+from tests.federation_server.test_serve import with_settings
 
 ONE, OTHER = "127.0.0.1", "127.0.0.2"
 MANY = 1005
@@ -80,7 +80,7 @@ def test_a_thousand_half_open_connections_lock_nobody_else_out(
     live: Running, descriptors: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """1,005 half requests from one address: 64 of them are kept, others are served, and then the address is, too."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 3.0)
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 3.0)
     with ExitStack() as stack:
         for _ in range(MANY):
             half = stack.enter_context(open_from(live, ONE))
@@ -95,7 +95,7 @@ def test_a_thousand_half_open_connections_lock_nobody_else_out(
 
 def test_headers_that_trickle_in_are_hung_up_on(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then does not prolong the time for a head, on a fresh connection or after a first request."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.4)
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.4)
     for before in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"):
         with open_from(live, ONE) as connection:
             if before:
@@ -125,7 +125,7 @@ def trickling(connection: socket.socket) -> Iterator[None]:
 
 def test_a_body_has_more_time_than_its_head(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """Once the headers are there, their time no longer runs."""
-    monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.2)
     signed = "\r\n".join(f"Foltr-{name}: 1" for name in ("Device", "Time", "Nonce", "Signature"))
     with open_from(live, ONE) as connection:
         connection.sendall(f"POST /v1/updates HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n{signed}\r\n\r\n".encode())
@@ -136,7 +136,7 @@ def test_a_body_has_more_time_than_its_head(live: Running, monkeypatch: pytest.M
 
 def test_a_body_that_nobody_reads_is_not_waited_for(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """The request is answered before its body; a client that sends that slowly is hung up on."""
-    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.3)
+    monkeypatch.setattr(limits, "LINGER_SECONDS", 0.3)
     with open_from(live, ONE) as connection:
         connection.sendall(b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx")
         assert connection.recv(65536).startswith(b"HTTP/1.1 405")

@@ -20,10 +20,10 @@ from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
-from federation_server.running.application import Server
-from federation_server.running.connections import Crowd, PatientProtocol, listen
+from federation_server.running.limits import Crowd, PatientProtocol, listen
 from federation_server.running.monitoring import Counters, begin_logging
 from federation_server.running.service import Service
+from federation_server.running.web_server import Server
 from federation_server.settings import ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError
 from federation_server.vault import Vault

@@ -55,22 +55,23 @@ class Server:
 
     def application(self, *extra: Route) -> Starlette:
         """The ASGI application; `extra` routes come from the dashboard."""
+        service = self.service
         routes = [
             self.route("/healthz", "GET", self.healthz),
             self.route("/readyz", "GET", self.readyz),
             self.route("/openapi.json", "GET", self.openapi),
             self.route("/v1/members", "POST", self.enrol),
-            self.route("/v1/round", "GET", self.announcement),
+            self.route("/v1/round", "GET", self._by(service.announcement)),
             self.route("/v1/models/{hash:str}", "GET", self.model),
             self.route("/v1/updates", "POST", self.update),
             self.route("/v1/roster", "GET", self.roster),
             self.route("/v1/roster", "POST", self.take_back),
-            self.route("/v1/invites", "POST", self.invite),
-            self.route("/v1/vouchers", "POST", self.vouch),
+            self.route("/v1/invites", "POST", self._by(service.invite)),
+            self.route("/v1/vouchers", "POST", self._by(service.vouch)),
             self.route("/v1/shares", "POST", self.shared),
-            self.route("/v1/list", "GET", self.task),
-            self.route("/v1/answers", "POST", self.answer),
-            self.route("/v1/farewell", "POST", self.farewell),
+            self.route("/v1/list", "GET", self._by(service.task)),
+            self.route("/v1/answers", "POST", self._by(service.answer)),
+            self.route("/v1/farewell", "POST", self._by(service.farewell)),
             self.route("/v1/receipts/{request:str}", "GET", self.receipt),
             self.route("/v1/log", "GET", self.journal),
             self.route("/v1/moved", "GET", self.moved),
@@ -99,9 +100,6 @@ class Server:
         self.joins.spend(self.address(http))
         return _json(await run_in_threadpool(self.service.enrol, await self._signed(http)))
 
-    async def announcement(self, http: HttpRequest) -> Response:
-        return _json(await run_in_threadpool(self.service.announcement, await self._signed(http)))
-
     async def model(self, http: HttpRequest) -> Response:
         signed = await self._signed(http)
         return _json(await run_in_threadpool(self.service.model, signed, http.path_params["hash"]))
@@ -122,25 +120,10 @@ class Server:
         request = await self._signed(http, largest=LARGEST_ROSTER)
         return _json(await run_in_threadpool(self.service.take_back, request))
 
-    async def invite(self, http: HttpRequest) -> Response:
-        return _json(await run_in_threadpool(self.service.invite, await self._signed(http)))
-
-    async def vouch(self, http: HttpRequest) -> Response:
-        return _json(await run_in_threadpool(self.service.vouch, await self._signed(http)))
-
     async def shared(self, http: HttpRequest) -> Response:
         accepted = await run_in_threadpool(self.service.shared, await self._signed(http))
         self.counters.accepted.inc()
         return _json(accepted)
-
-    async def task(self, http: HttpRequest) -> Response:
-        return _json(await run_in_threadpool(self.service.task, await self._signed(http)))
-
-    async def answer(self, http: HttpRequest) -> Response:
-        return _json(await run_in_threadpool(self.service.answer, await self._signed(http)))
-
-    async def farewell(self, http: HttpRequest) -> Response:
-        return _json(await run_in_threadpool(self.service.farewell, await self._signed(http)))
 
     async def receipt(self, http: HttpRequest) -> Response:
         return _json(await run_in_threadpool(self.service.receipt, http.path_params["request"]))
@@ -183,6 +166,14 @@ class Server:
         status = error.status_code if isinstance(error, HTTPException) else 400
         answer = self._refusal(Refused({404: "not-found", 405: "wrong-verb"}.get(status, "malformed")))
         answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
+        return answer
+
+    def _by(self, method: Callable[[Request], Record]) -> Answer:
+        """What answers signed requests by a method of the service."""
+
+        async def answer(http: HttpRequest) -> Response:
+            return _json(await run_in_threadpool(method, await self._signed(http)))
+
         return answer
 
     async def _signed(self, http: HttpRequest, *, largest: int = 0) -> Request:

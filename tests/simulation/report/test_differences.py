@@ -10,7 +10,7 @@ import pytest
 
 from foltr.arrays import FloatArray
 from foltr.errors import ShapeError
-from simulation.report.query_tests import EXACT, QueryTest, bootstrap_intervals, flip_p, paired, query_test
+from simulation.report.differences import EXACT, QueryTest, bootstrap_intervals, flip_p, paired, query_test
 
 
 def by_brute_force(differences: list[float], total: float) -> float:

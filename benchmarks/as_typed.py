@@ -1,6 +1,6 @@
 """Is a word found as it is typed, and are well-typed queries left as they are?
 
-    python -m benchmarks.as_typed [--collections cranfield ...] [--words 150] [--queries 1000]
+    python -m benchmarks as_typed [--collections cranfield ...] [--words 150] [--queries 1000]
 
 *As typed*: words by lot of four to eight letters that 3 to 40 documents hold, asked for alone; the share of the first
 min(10, documents) rows that hold the word in the form that was typed, and how often the first row does. *Corrections*:

@@ -1,6 +1,6 @@
 """What is typed or pasted as a name, the end of a path or a title: does that file stand first?
 
-    python -m benchmarks.named [--files 1500] [--notes 600] [--seed 1] [--quiet]
+    python -m benchmarks named [--files 1500] [--notes 600] [--seed 1] [--quiet]
 
 Three homes are made and indexed: mixed files with odd names, copies of one file and packages whose modules have the
 same names; this project's own checkout; a vault of notes that name each other in their links. Every file is asked for,

@@ -4,7 +4,7 @@ The files of a collection get folders, types and dates by lot. A person wants wh
 and what they prefer (recent files, one folder, one type, long documents), nothing else: grade = judgement if preferred,
 else 0. They search queries of one half of a collection; nDCG@10 is measured on the other half, exploration off.
 
-    python -m benchmarks.preferences [--collections scifact locomo-chats ...] [--parts lives quiet ...] [--seeds 1 2 3]
+    python -m benchmarks preferences [--collections scifact locomo-chats ...] [--parts lives quiet ...] [--seeds 1 2 3]
 
 lives: 200 searches; the text judgements are judged, too, on the queries with a wanted file and on all not asked.
 quiet: what one opening and twenty do to a hundred other queries. text: 1,000 searches by the text judgements alone.
@@ -14,7 +14,6 @@ random: 80 openings by lot among the first nine, of 80 queries or each of 40 twi
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import tempfile
@@ -35,6 +34,7 @@ from benchmarks import collections
 from benchmarks.collections import Collection, Document
 from benchmarks.devices import device
 from benchmarks.judged import ndcg
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, change, machine, verdict
 from simulation.rounds.click_models import make_users
 
@@ -368,12 +368,14 @@ def _ranks(search: Search, person: Person, queries: list[str], doc_id: int) -> d
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", nargs="+", choices=(*NAMES, *CHOSEN_ON), default=list(NAMES))
-    parser.add_argument("--parts", nargs="+", choices=(*PARTS, "intrusion"), default=[*PARTS, "intrusion"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
-    parser.add_argument("--processes", type=int, default=None)
-    wanted, settings = parser.parse_args(), Settings()
+    wanted = arguments(
+        __doc__,
+        collections=Option(NAMES, choices=(*NAMES, *CHOSEN_ON)),
+        parts=Option((*PARTS, "intrusion"), choices=(*PARTS, "intrusion")),
+        seeds=SEEDS,
+        processes=Option(None, kind=int),
+    )
+    settings = Settings()
     print(machine())
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
         parts = [part for part in wanted.parts if part in PARTS]

@@ -1,6 +1,6 @@
 """Is what is said of a result true? Each sentence of random pages is held against the files.
 
-    python -m benchmarks.truth [--rows 10000] [--seed 1] [--quiet]
+    python -m benchmarks truth [--rows 10000] [--seed 1] [--quiet]
 
 A home is made of mixed files (benchmarks.named) and of families with dates in eleven styles (benchmarks.versions),
 and asked for families, words, names and titles by lot; one page in ten is learned from. Of each row the words beside

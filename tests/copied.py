@@ -20,7 +20,7 @@ LOADED = (
     "app.following.indexing",
     "app.search.search",
     "federation_server.cli",
-    "federation_server.running.serve",
+    "federation_server.serve",
 )
 SECONDS = 600
 COMMAND = "import sys; from app.__main__ import main; sys.exit(main())"

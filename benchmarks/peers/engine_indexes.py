@@ -1,6 +1,6 @@
 """Three other engines over a folder of plain text files: building an index that holds the texts, and asking it.
 
-    python -m benchmarks.peers.engine_indexes ENGINE FILES INDEX      builds; ENGINE: fts5, tantivy or bm25s
+    python -m benchmarks peers.engine_indexes ENGINE FILES INDEX      builds; ENGINE: fts5, tantivy or bm25s
 
 Each is set up as its own documentation does it, with an English stemmer: SQLite's FTS5 with `porter unicode61` and the
 text as its content, tantivy with `en_stem` and the text stored, bm25s with Snowball's stems and the corpus saved.

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (149, 23_200),
-    "console": (6, 755),
+    "app": (150, 23_200),
+    "console": (7, 870),
     "indexer": (108, 19_060),
-    "simulation": (99, 14_150),
-    "federation_server": (65, 7_600),
-    "foltr": (64, 7_040),
+    "simulation": (89, 14_050),
+    "federation_server": (60, 7_530),
+    "foltr": (63, 7_030),
 }
 """files and lines, at most"""
 CROWDED = {}

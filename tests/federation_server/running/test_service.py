@@ -15,8 +15,8 @@ from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.running.monitoring import Counters
-from federation_server.running.serve import service_of
 from federation_server.running.service import Service
+from federation_server.serve import service_of
 from foltr.federated.wire import Accepted
 from tests.federation_server.client import make_server
 from tests.federation_server.groups import NOW, START, device, enrolling, forgetter, identity, make_group, send

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.search import Search
 from app.settings import Settings

@@ -24,7 +24,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from app.federation.trust import believed
+from app.federation.group_ranker import believed
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
 from app.settings import LearningSettings

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.learning.learner import theta_prior
 from app.paths import Paths
 from app.search.results import SearchRequest

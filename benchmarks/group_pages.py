@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.settings import Settings

@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search

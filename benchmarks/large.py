@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.indexing import crawl_rules
+from app.following.indexing import crawl_rules
 from app.paths import Paths
 from app.resident.line import index_socket_path
 from app.search.results import SearchRequest

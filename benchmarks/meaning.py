@@ -23,7 +23,7 @@ from threading import Event
 import msgspec
 import numpy as np
 
-from app.indexing import make_vectors
+from app.following.indexing import make_vectors
 from app.learning.learner import theta_prior
 from app.paths import Paths
 from app.search.page import Ranked, without_copies

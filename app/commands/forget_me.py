@@ -11,7 +11,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, load, say
 from console.wording import iso_minute
 
 if TYPE_CHECKING:
-    from app.federation.joining import JournalFinding
+    from app.federation.admission import JournalFinding
     from app.federation.membership import KeptReceipt
 
 EXAMPLES = """
@@ -34,7 +34,7 @@ def command(yes: bool, as_json: bool) -> int:
     """
     from app.commands.command import ask_server
     from app.federation import membership
-    from app.federation.joining import Admission
+    from app.federation.admission import Admission
     from app.store import Store
 
     context = load()

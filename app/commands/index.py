@@ -48,10 +48,10 @@ def command(
     takes longer; they are found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
     """
     from app.commands.command import collect_from_here, load_numpy, stop_on_interrupt
-    from app.commands.progress import ProgressWriter, summarise
+    from app.following.progress_lines import ProgressWriter, summarise
 
     load_numpy()
-    from app.indexing import make_vectors, update_index
+    from app.following.indexing import make_vectors, update_index
     from indexer.extract.worker import give_way
 
     context = load()
@@ -98,8 +98,8 @@ def _why_no_engine(context: Context) -> str:
 
 def _recognise(context: Context, quiet: bool, stop: threading.Event) -> None:
     """Recognise what waits, and index it."""
-    from app.commands.progress import ProgressWriter
-    from app.indexing import recognise, update_index
+    from app.following.indexing import recognise, update_index
+    from app.following.progress_lines import ProgressWriter
 
     with ProgressWriter(quiet=quiet) as line:
         n_read = recognise(context.settings, context.paths, on_progress=line.show, stop=stop)

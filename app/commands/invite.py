@@ -20,7 +20,7 @@ def command() -> int:
     member at once, and is counted on to add noise. Exit code 3 when the server cannot be reached.
     """
     from app.commands.command import ask_server
-    from app.federation.inviting import invite
+    from app.federation.group_roster import invite
     from app.store import Store
     from foltr.federated.links import to_link
 

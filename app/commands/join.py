@@ -27,7 +27,7 @@ def command(link: str, yes: bool) -> int:
 
     from app.commands.command import ask_server
     from app.commands.federation import sums_in_words
-    from app.federation.joining import Admission
+    from app.federation.admission import Admission
     from app.federation.overview import overview
     from app.store import Store
     from foltr.federated.links import from_link

@@ -20,7 +20,7 @@ def command(local: bool) -> int:
     What this device has sent stays part of the group's ranker; `forget-me` takes it out. The privacy ledger stays.
     """
     from app.commands.command import ask_server
-    from app.federation.joining import Admission
+    from app.federation.admission import Admission
     from app.store import Store
 
     context = load()

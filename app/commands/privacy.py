@@ -24,7 +24,7 @@ def command(as_json: bool) -> int:
     from dataclasses import asdict
 
     from app.federation import ledger, membership
-    from app.federation.claims import of_group
+    from app.federation.consent import of_group
     from app.federation.overview import privacy
     from app.federation.terms import HEADERS, records
     from app.store import Store

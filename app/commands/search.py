@@ -148,7 +148,7 @@ def _start_on_demand(context: Context) -> None:
     from app.resident.line import AVAILABLE
 
     if AVAILABLE and context.settings.resident.start == "on demand" and not is_errand():
-        from app.background import start_resident
+        from app.following.background import start_resident
 
         start_resident(context.paths)
 

@@ -51,9 +51,9 @@ def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet
 
 
 def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] | None) -> int:
-    from app.background import BackgroundIndexer
     from app.commands.command import stop_on_interrupt
-    from app.commands.progress import ProgressWriter
+    from app.following.background import BackgroundIndexer
+    from app.following.progress_lines import ProgressWriter
     from app.resident.serving import ResidentServer
     from app.settings import anything_to_index
 

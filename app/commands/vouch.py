@@ -24,7 +24,7 @@ def command(member: str, gone: bool, yes: bool) -> int:
     whoever is vouched for takes part in sealed rounds, and may be asked to add them up.
     """
     from app.commands.command import ask_server
-    from app.federation import inviting, people
+    from app.federation import group_roster
     from app.store import Store
 
     context = load()
@@ -33,18 +33,18 @@ def command(member: str, gone: bool, yes: bool) -> int:
     def vouch() -> int:
         with Store(context.paths.state) as store:
             if not member:
-                found = inviting.waiting(store, context.settings)
+                found = group_roster.waiting(store, context.settings)
                 for one in found:
-                    click.echo(f"{one.device}  {people.print_of(one.device_key, one.box_key)}")
+                    click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
                 if not found:
                     say("nobody waits for being vouched for")
                 return 0 if found else NOTHING_FOUND
-            about = inviting.find(store, context.settings, member)
+            about = group_roster.find(store, context.settings, member)
             if not yes:
                 question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
-                shown = people.print_of(about.device_key, about.box_key)
+                shown = group_roster.print_of(about.device_key, about.box_key)
                 click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
-            inviting.vouch(store, context.settings, about.device, gone=gone)
+            group_roster.vouch(store, context.settings, about.device, gone=gone)
         say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}")
         return 0
 

@@ -32,11 +32,11 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
 
     Where the system cannot report changes, the folders are scanned every index.scan_minutes.
     """
-    from app.background import stop_with_parent
     from app.commands.command import stop_on_interrupt
-    from app.commands.progress import ProgressWriter
-    from app.indexing import update_index, watch
-    from app.resident.desk import IndexDesk
+    from app.following.background import stop_with_parent
+    from app.following.index_requests import IndexDesk
+    from app.following.indexing import update_index, watch
+    from app.following.progress_lines import ProgressWriter
     from app.resident.line import AVAILABLE
     from app.settings import anything_to_index
 

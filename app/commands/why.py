@@ -21,7 +21,7 @@ def command(paths: tuple[str, ...]) -> int:
     Exit code 0 when every PATH is indexed, 1 when one is not.
     """
     from app.commands.printed import print_line, printed_path
-    from app.indexing import why
+    from app.following.indexing import why
 
     context = load()
     context.paths.create_data_dir()

@@ -10,7 +10,7 @@ like it were never seen.) It is a test of non-inferiority: the lower end of the 
 difference must be above -MARGIN of what the present ranker is worth. Pages of one query are one voice in its standard
 error. A ranker that is mostly noise does not pass, nor one on which there is too little to say.
 
-A device with too few pages to test it on believes of a noisy ranker what is more than noise (`app.federation.trust`),
+A device with too few pages to test it on believes of a noisy ranker what is more than noise (`group_ranker.believed`),
 and tests it once there are enough. The one taken over is then weighed against the personal one (`app.learning.blend`).
 """
 
@@ -23,8 +23,8 @@ import numpy as np
 
 from app.federation import group_ranker, membership
 from app.federation.group_ranker import GroupRanker
-from app.federation.replay import ReplayPages, newest_pages
 from app.federation.server import theta_of
+from app.federation.taking_part import ReplayPages, newest_pages
 from app.federation.terms import method_of
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from app.federation import budget, group_ranker, ledger, membership, people
+from app.federation import group_ranker, group_roster, ledger, membership
 from app.federation.failures import FederationError
 from app.federation.ledger import LedgerEntry
 from app.federation.terms import protection_of
@@ -49,7 +49,7 @@ def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[st
 
 def privacy(spent: tuple[LedgerEntry, ...], settings: FederationSettings, *, now: int) -> dict[str, Any]:
     """What the ledger adds up to, over all groups this device was ever in, and within the budget's period."""
-    recent = budget.in_period(spent, settings, now)
+    recent = ledger.in_period(spent, settings, now)
     absent = ledger.epsilon(recent, settings.delta, "zero-out")
     return {
         "rounds": len(spent),
@@ -81,11 +81,11 @@ def _sealed(store: Store, member: membership.Membership | None, seen: membership
     terms = seen.agreed_terms
     if member is None or terms is None or terms.mode == "open":
         return None
-    roster = people.known(store, member.group_id)
+    roster = group_roster.known(store, member.group_id)
     me = roster.of_device(member.device)
     found: dict[str, Any] = {
         "mode": terms.mode,
-        "fingerprint": people.own_print(member),
+        "fingerprint": group_roster.own_print(member),
         "vouched": me is not None and me.vouched,
         "members": len(roster.vouched),
         "vouchers": len({one.voucher for one in roster.vouched if one.voucher >= 0}),
@@ -119,11 +119,11 @@ def _outlook(
     if terms is None:
         return {"rounds_left": None, "next": None}
     try:
-        planned = ledger.plan_entry(terms, lineage=0, round=0, now=budget.moment(spent, now))
+        planned = ledger.plan_entry(terms, lineage=0, round=0, now=ledger.latest_moment(spent, now))
     except FederationError:  # terms that this program cannot follow
         return {"rounds_left": None, "next": None}
-    left, opens = budget.rounds_left(spent, planned, settings), budget.opens(spent, planned, settings)
-    in_terms, again = budget.in_terms(spent, planned, terms)
+    left, opens = ledger.rounds_left(spent, planned, settings), ledger.opens(spent, planned, settings)
+    in_terms, again = ledger.in_terms(spent, planned, terms)
     return {
         "rounds_left": left if in_terms is None else min(left, in_terms),
         "next": None if opens is None else max(opens, again),

@@ -5,9 +5,9 @@
     -> bytes sent -> newest ranker | hang up -> tested on this device's own pages -> adopted or not -> blended
 
 What the server sees is the same whatever was opened: the same requests over the same two connections, and an answer in
-every round, at a moment that does not depend on the pages (app.federation.answering). In the background a round is
+every round, at a moment that does not depend on the pages (app.federation.taking_part). In the background a round is
 answered by the first sync after that moment. In a sealed group the roster is followed first, and a member of the
-committee adds up what waits for it (app.federation.sealed_round): one sync may do both.
+committee adds up what waits for it (app.federation.taking_part): one sync may do both.
 
 No lock and no transaction is held while the network is waited for, so searching and learning go on meanwhile.
 """
@@ -19,15 +19,14 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-from app.federation import answering, budget, consent, group_ranker, ledger, membership, moving, people, sealed_round
+from app.federation import consent, group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import Declined, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
-from app.federation.replay import ReplayPages, newest_pages, rounds_left
-from app.federation.sealed_round import RoundPlace
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
+from app.federation.taking_part import ReplayPages, RoundPlace, newest_pages, rounds_left
 from app.settings import Settings
 from app.store import Store
 from console.wording import count, iso_day, iso_minute
@@ -84,7 +83,7 @@ class Sync:
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     at_once: bool = True
-    """whether to answer now, or with a sync in the later part of the round's time (app.federation.answering)"""
+    """whether to answer now, or with a sync in the later part of the round's time (app.federation.taking_part)"""
 
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
@@ -106,7 +105,7 @@ class Sync:
         told, upload, newest = errand.told, errand.upload, errand.newest
         if errand.start is not None:
             upload = self._prepared(member, errand, errand.start)
-            self.sleep(answering.pause(answering.chance(told, member), self.clock() - began))
+            self.sleep(taking_part.pause(taking_part.chance(told, member), self.clock() - began))
         sent, sentence = told.received or (upload is not None and upload.state == "sent"), errand.sentence
         summed = [errand.summed]
         if upload is not None and upload.body is not None:
@@ -122,7 +121,9 @@ class Sync:
         """Ask what the present round is, and for all that is needed to answer it."""
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
-            people.follow(self.store, server)  # a restored server has its roster back before it says who is in a round
+            group_roster.follow(
+                self.store, server
+            )  # a restored server has its roster back before it says who is in a round
         told = self._told(server)
         renamed, now = membership.rename(self.store, told.group), int(self.clock())
         consent.ask(self.store, server.member, told.terms, self.settings.federation, agrees=self.agrees, now=now)
@@ -158,14 +159,14 @@ class Sync:
         """Where this device stands in a sealed round; nowhere in an open group, or while the group rests."""
         if told.terms.mode == "open" or told.phase == "rest":
             return RoundPlace(None)
-        return sealed_round.place(self.store, server, told)
+        return taking_part.place(self.store, server, told)
 
     def _answer_list(self, server: Correspondence, told: Announcement, occasion: Occasion) -> str:
         """Add up as a member of the committee; a sentence, "" where this device is not in it or was too late."""
         if occasion.cohort.point(server.member.device) is None:
             return ""
         try:
-            return sealed_round.add_up(self.store, server, told, occasion)
+            return taking_part.add_up(self.store, server, told, occasion)
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:
                 raise
@@ -186,7 +187,7 @@ class Sync:
         try:
             told = server.announcement(before)
         except Declined as refusal:
-            people.readmit(self.store, server, refusal)
+            group_roster.readmit(self.store, server, refusal)
             told = server.announcement(before)
         with self.store.transaction():
             # Another sync may have seen more in the meantime.
@@ -205,7 +206,7 @@ class Sync:
         planned = ledger.plan_entry(told.terms, lineage=0, round=0, now=now)
         known = sum(entry.group_id == planned.group_id and entry.time >= member.joined for entry in spent)
         if told.answered > known:
-            most = budget.most_missing(spent, planned, self.settings.federation)
+            most = ledger.most_missing(spent, planned, self.settings.federation)
             ledger.write_missing(self.store, planned, known=known, counted=told.answered, most=most)
 
     def _why_not(self, member: Membership, told: Announcement, place: RoundPlace) -> str:
@@ -221,9 +222,9 @@ class Sync:
             return f"sat out round {told.round}: it forgets a member, and this device had not taken part before"
         if cost.exact_count and not self._pages(told).interactions:
             return f"sat out round {told.round}: no new pages, and the group's terms tell their number anyway"
-        budget.check_period(spent, cost, told.terms)
-        budget.check(spent, cost, self.settings.federation)
-        moment = answering.moment(told, answering.chance(told, member))
+        ledger.check_period(spent, cost, told.terms)
+        ledger.check_budget(spent, cost, self.settings.federation)
+        moment = taking_part.moment(told, taking_part.chance(told, member))
         if not self.at_once and self.clock() < moment:
             return f"answers round {told.round} after {iso_minute(moment)}; `sync --now` does at once"
         return ""
@@ -233,9 +234,9 @@ class Sync:
         told, theta = errand.told, theta_of(start)
         pages = self._pages(told)
         if errand.occasion is None:
-            body = encode(answering.sealed_update(told, theta, pages, member))
+            body = encode(taking_part.sealed_update(told, theta, pages, member))
         else:
-            body = encode(sealed_round.shared_update(errand.occasion, told, theta, pages, member))
+            body = encode(taking_part.shared_update(errand.occasion, told, theta, pages, member))
         last = 0 if told.purpose == "forget" else pages.last
         upload = Upload(told.lineage, told.round, body, "waiting", last, len(pages.interactions))
         return ledger.write_upload(self.store, upload, self._cost(member, told, errand.occasion))
@@ -249,14 +250,14 @@ class Sync:
 
     def _cost(self, member: Membership, told: Announcement, occasion: Occasion | None) -> LedgerEntry:
         """Of a sealed round this device's part of the noise, which holds for the sum that anyone sees."""
-        part = sealed_round.part_of_noise(told.terms, occasion.cohort) if occasion is not None else None
+        part = taking_part.part_of_noise(told.terms, occasion.cohort) if occasion is not None else None
         now = self._moment(member)
         return ledger.plan_entry(told.terms, lineage=told.lineage, round=told.round, now=now, mechanism=part)
 
     def _moment(self, member: Membership) -> int:
         """The time that goes into the ledger: a clock that went back must not give anything back."""
         seen = max(member.joined, membership.load_standing(self.store).synced, int(self.clock()))
-        return budget.moment(ledger.entries(self.store), seen)
+        return ledger.latest_moment(ledger.entries(self.store), seen)
 
     def _send(self, server: Correspondence, told: Announcement, upload: Upload) -> tuple[bool, str]:
         """Hand the answer over; whether the server has it, and a sentence."""

@@ -3,7 +3,7 @@
 How loud the noise is beside what members can say is `foltr.privacy.accounting.noise_over_signal`. All epsilons here
 are for a device's whole contribution, against the server: in an open group it opens each update of its own, in a sealed
 one it learns the sum, and would not learn more together with fewer members of the committee than can open it.
-app.federation.claims puts all of this into words.
+app.federation.consent puts all of this into words.
 
 What leaves is read off the definitions of the records that are sent: `foltr-search privacy` prints it, docs/privacy.md
 holds it, and tests compare both with the records and with what is seen on the wire.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from app.search.reasons import LEAST, PARTS, Reasons
 from app.search.results import Contrast, Contribution, Explanation, Hit, Part, ResultPage
-from app.search.why import LEAST, PARTS, Reasons
 from indexer.retrieval.features import FEATURES
 
 

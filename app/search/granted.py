@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.indexing import why
+from app.following.indexing import why
 from app.paths import Paths
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search

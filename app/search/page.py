@@ -58,7 +58,7 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     missing_words: Sequence[tuple[str, ...]]
     """[n_docs] words of a plain query that each does not hold"""
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
-    """part of `app.search.why.PARTS` -> [n_docs] points that were added to the ranker's"""
+    """part of `app.search.reasons.PARTS` -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """part -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
     has_words: bool = True

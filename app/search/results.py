@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 if TYPE_CHECKING:  # the screen paints its first frame with these records, and without numpy
-    from app.search.why import Reasons
+    from app.search.reasons import Reasons
     from foltr.arrays import FloatMatrix
     from indexer.query.nodes import Problem
 
@@ -188,7 +188,7 @@ class Part(Struct, frozen=True):
     """One part of a result's score."""
 
     name: str
-    """one of app.search.why.PARTS"""
+    """one of app.search.reasons.PARTS"""
     description: str
     points: float
     ahead: float

@@ -51,12 +51,12 @@ from app.search.page import (
     written_first,
 )
 from app.search.reading import Reader, Reading, language_codes
+from app.search.reasons import Reasons
 from app.search.recent_texts import RecentTexts
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, passage, passage_snippet, snippet
-from app.search.why import Reasons
 from app.settings import Settings
 from app.store import StateError, Store
 from console.printable import display_path

@@ -15,8 +15,8 @@ from console.printable import safe_line
 from console.wording import count
 
 if TYPE_CHECKING:
-    from app.background import BackgroundIndexer
     from app.federation.background_sync import BackgroundSync
+    from app.following.background import BackgroundIndexer
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.tui.picking import Picking
@@ -63,7 +63,7 @@ class Background:
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
     ) -> None:
         """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
-        from app.background import BackgroundIndexer
+        from app.following.background import BackgroundIndexer
         from indexer.files.crawl import is_below
 
         chosen = index_roots(self._settings, self._paths)

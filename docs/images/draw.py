@@ -86,7 +86,7 @@ def write_documents(home: Path) -> None:
 
 async def draw(home: Path) -> None:
     """All pictures, in the order in which one would meet the screens."""
-    from app.indexing import update_index
+    from app.following.indexing import update_index
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.settings import LearningSettings, Paths, ScreenSettings, Settings

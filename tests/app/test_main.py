@@ -39,7 +39,7 @@ def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
 def test_what_is_long_at_work_frees_what_it_no_longer_needs(device: Device) -> None:
     """`index` collects nothing while it loads, and looks for garbage from then on; it ends at once, too."""
     asked = (
-        "import gc; import app.indexing as ours; real = ours.update_index; "
+        "import gc; import app.following.indexing as ours; real = ours.update_index; "
         "ours.update_index = lambda *a, **k: (print(gc.isenabled()), real(*a, **k))[1]; "
     )
     done = ended(device, asked + "main(); print('after')", "index", "--quiet", str(device.home))

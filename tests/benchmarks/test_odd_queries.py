@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.search.search import Search
 from app.settings import IndexSettings, Paths, Settings
 from benchmarks.odd_queries import KINDS, LONGEST, ask, odd_query, run, vocabulary

@@ -16,9 +16,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import pytest
+from tests.app.federation.test_sealed_round import friends
 
 from app.federation.sync import Sync
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
@@ -28,7 +29,6 @@ from indexer.prepare import prepare_file
 from indexer.update import Updater
 from simulation.cli import main as simulate
 from tests.app.federation.groups import Group, Person, serving
-from tests.app.federation.test_sealed_round import friends
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(

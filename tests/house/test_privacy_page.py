@@ -9,7 +9,7 @@ from typing import Literal
 
 import pytest
 
-from app.federation.claims import at_most, per_cent, share
+from app.federation.consent import at_most, per_cent, share
 from app.federation.terms import HEADERS, TYPES, protection_of, records
 from federation_server.settings import MethodSection, ServerSettings
 from federation_server.setup import terms_of

@@ -61,7 +61,7 @@ def main() -> None:
     for name in sorted(set(COMMANDS.values())):
         import_module(name)
     import_module("app.search.search")
-    import_module("app.indexing")
+    import_module("app.following.indexing")
     heard, told = os.pipe()
     os.set_blocking(told, False)
     signal.set_wakeup_fd(told)

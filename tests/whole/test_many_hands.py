@@ -77,13 +77,13 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from app.federation.background_sync import BackgroundSync
-from app.indexing import _followed_by_picks
+from app.following.indexing import _followed_by_picks
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from app.store import SearchHistory, Store
-from app.vector_making import _opened_first
+from app.following.vector_making import _opened_first
 
 paths = Paths.from_environment()
 settings = Settings.load(paths)

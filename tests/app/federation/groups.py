@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from app.federation.joining import Admission
+from app.federation.admission import Admission
 from app.federation.membership import Membership
 from app.federation.server import Connect
 from app.federation.sync import Sync, SyncReport

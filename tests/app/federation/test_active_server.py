@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from app.federation import group_ranker
 from app.federation.terms import method_of, protection_of
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.learning.models import LARGEST_WEIGHT
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search

@@ -8,10 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.federation import budget, ledger
-from app.federation.budget import DAY
+from app.federation import ledger
 from app.federation.failures import SpentError
-from app.federation.ledger import LedgerEntry
+from app.federation.ledger import DAY, LedgerEntry
 from app.settings import FederationSettings
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
@@ -31,9 +30,9 @@ def spend_when_allowed(
     """What a device writes that is offered a round at each of these times by its clock."""
     spent: list[LedgerEntry] = []
     for clock, mechanism in zip(times, mechanisms, strict=True):
-        fresh = entry(budget.moment(tuple(spent), clock), mechanism)
+        fresh = entry(ledger.latest_moment(tuple(spent), clock), mechanism)
         try:
-            budget.check(tuple(spent), fresh, settings)
+            ledger.check_budget(tuple(spent), fresh, settings)
         except SpentError:
             continue
         spent.append(fresh)
@@ -67,10 +66,10 @@ def test_four_rounds_fill_the_default_budget_and_leave_it_one_by_one() -> None:
     spent = tuple(entry(n * 7 * DAY) for n in range(4))
     assert ledger.epsilon(spent, 1e-5, "zero-out") == pytest.approx(9.997, abs=1e-3)
     with pytest.raises(SpentError, match=r"within 365 days, past its budget of 10 .* may leave on 19"):
-        budget.check(spent, entry(365 * DAY - 1), FOUR_A_YEAR)
-    budget.check(spent, entry(365 * DAY), FOUR_A_YEAR)
-    assert budget.opens(spent, entry(30 * DAY), FOUR_A_YEAR) == 365 * DAY
-    assert budget.opens(spent, entry(365 * DAY + 5), FOUR_A_YEAR) == 365 * DAY + 5
+        ledger.check_budget(spent, entry(365 * DAY - 1), FOUR_A_YEAR)
+    ledger.check_budget(spent, entry(365 * DAY), FOUR_A_YEAR)
+    assert ledger.opens(spent, entry(30 * DAY), FOUR_A_YEAR) == 365 * DAY
+    assert ledger.opens(spent, entry(365 * DAY + 5), FOUR_A_YEAR) == 365 * DAY + 5
 
 
 def test_a_clock_that_went_back_refunds_nothing() -> None:
@@ -78,10 +77,10 @@ def test_a_clock_that_went_back_refunds_nothing() -> None:
     spent = tuple(entry(20 * 365 * DAY + n) for n in range(4))
     back = entry(10 * 365 * DAY)
     with pytest.raises(SpentError):
-        budget.check(spent, dataclasses.replace(back, time=budget.moment(spent, back.time)), FOUR_A_YEAR)
+        ledger.check_budget(spent, dataclasses.replace(back, time=ledger.latest_moment(spent, back.time)), FOUR_A_YEAR)
     with pytest.raises(SpentError):
-        budget.check(spent, back, FOUR_A_YEAR)
-    assert budget.rounds_left(spent, back, FOUR_A_YEAR) == 0
+        ledger.check_budget(spent, back, FOUR_A_YEAR)
+    assert ledger.rounds_left(spent, back, FOUR_A_YEAR) == 0
 
 
 def test_a_device_holds_the_group_to_its_rounds() -> None:
@@ -89,40 +88,40 @@ def test_a_device_holds_the_group_to_its_rounds() -> None:
     agreed = make_terms("g", {"privacy": {"mechanism": "gaussian", "clip": 0.8, "noise_multiplier": 4.0}}, 3)
     agreed = msgspec.structs.replace(agreed, n_rounds=4, period_days=365)
     spent = tuple(dataclasses.replace(entry(n * DAY, STRONG), lineage=n) for n in range(4))
-    budget.check_period(spent[:3], entry(5 * DAY), agreed)
+    ledger.check_period(spent[:3], entry(5 * DAY), agreed)
     with pytest.raises(SpentError, match=r"the 4 rounds that the group's terms allow in 365 days; .* 19"):
-        budget.check_period(spent, entry(365 * DAY - 1), agreed)
-    budget.check_period(spent, entry(365 * DAY), agreed)
-    budget.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, group_id="another"))
-    budget.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0))
-    assert budget.in_terms(spent[:3], entry(5 * DAY), agreed) == (1, 5 * DAY)
-    assert budget.in_terms(spent, entry(5 * DAY), agreed) == (0, 365 * DAY)
-    assert budget.in_terms(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0)) == (None, 5 * DAY)
+        ledger.check_period(spent, entry(365 * DAY - 1), agreed)
+    ledger.check_period(spent, entry(365 * DAY), agreed)
+    ledger.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, group_id="another"))
+    ledger.check_period(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0))
+    assert ledger.in_terms(spent[:3], entry(5 * DAY), agreed) == (1, 5 * DAY)
+    assert ledger.in_terms(spent, entry(5 * DAY), agreed) == (0, 365 * DAY)
+    assert ledger.in_terms(spent, entry(5 * DAY), msgspec.structs.replace(agreed, n_rounds=0)) == (None, 5 * DAY)
 
 
 def test_after_an_unprotected_round_no_budget_is_left_in_the_period() -> None:
     """What left without protection cannot be taken back by protecting later rounds; it leaves the window like any."""
     bare = (entry(0, NoPrivacy()),)
     with pytest.raises(SpentError, match="epsilon inf"):
-        budget.check(bare, entry(1), FederationSettings())
-    budget.check(bare, entry(365 * DAY), FederationSettings())
+        ledger.check_budget(bare, entry(1), FederationSettings())
+    ledger.check_budget(bare, entry(365 * DAY), FederationSettings())
 
 
 def test_the_budget_allows_as_many_rounds_as_are_announced() -> None:
     """`rounds_left` is the largest number for which every single check passes."""
     settings = FederationSettings(epsilon_budget=2.0)
-    left = budget.rounds_left((), entry(0, STRONG), settings)
+    left = ledger.rounds_left((), entry(0, STRONG), settings)
     spent: tuple[LedgerEntry, ...] = ()
     for number in range(left):
-        budget.check(spent, entry(number, STRONG), settings)
+        ledger.check_budget(spent, entry(number, STRONG), settings)
         spent = (*spent, entry(number, STRONG))
     with pytest.raises(SpentError, match="past its budget of 2"):
-        budget.check(spent, entry(left, STRONG), settings)
-    assert budget.rounds_left(spent, entry(left, STRONG), settings) == 0
+        ledger.check_budget(spent, entry(left, STRONG), settings)
+    assert ledger.rounds_left(spent, entry(left, STRONG), settings) == 0
 
 
 def test_a_round_that_alone_is_beyond_the_budget_never_fits() -> None:
     """No date is promised for it."""
-    assert budget.opens((), entry(0), FederationSettings(epsilon_budget=1.0)) is None
+    assert ledger.opens((), entry(0), FederationSettings(epsilon_budget=1.0)) is None
     with pytest.raises(SpentError, match=r"the group's ranker stays$"):
-        budget.check((), entry(0), FederationSettings(epsilon_budget=1.0))
+        ledger.check_budget((), entry(0), FederationSettings(epsilon_budget=1.0))

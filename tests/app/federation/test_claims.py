@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
-from app.federation.claims import at_most, in_words, of_group, per_cent, share
+from app.federation.consent import at_most, in_words, of_group, per_cent, share
 from app.federation.terms import protection_of
 from federation_server.settings import MethodSection, RoundsSection, ServerSettings
 from federation_server.setup import terms_of

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 
 from app.federation import group_ranker, ledger, membership
-from app.federation.claims import at_most
+from app.federation.consent import at_most
 from app.federation.failures import ConsentError
 from federation_server.database import reading
 from federation_server.settings import SHARED

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from app.federation import budget, ledger
-from app.federation.claims import in_words
+from app.federation import ledger
+from app.federation.consent import in_words
 from app.federation.failures import SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.terms import Protection
@@ -94,8 +94,8 @@ def test_no_guarantee_against_the_server_is_infinite(mechanism: Mechanism, exact
     bare = entry(1, mechanism, exact_count=exact_count)
     assert math.isinf(ledger.epsilon((bare,), 1e-5, "zero-out"))
     with pytest.raises(SpentError, match="infinite epsilon"):
-        budget.check((), bare, FederationSettings())
-    budget.check((), bare, FederationSettings(allow_unprotected=True))
+        ledger.check_budget((), bare, FederationSettings())
+    ledger.check_budget((), bare, FederationSettings(allow_unprotected=True))
     protection = Protection(mechanism, exact_count, n_params=56, floor=3)
     told = " ".join(in_words(protection, delta=1e-5))
     assert "allow_unprotected" in told

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from sqlalchemy import select
 
-from app.federation.replay import newest_pages, rounds_left
+from app.federation.taking_part import newest_pages, rounds_left
 from app.learning.learner import theta_prior
 from federation_server.database import reading
 from federation_server.settings import SHARED, ServerSettings

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from app.federation import inviting, ledger, membership, moving, people, sealed_round
+from app.federation import group_roster, ledger, membership, moving, taking_part
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.server import corresponding
 from federation_server import backup, setup
@@ -40,7 +40,7 @@ def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: i
     if by is None:
         invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
     else:
-        invite = inviting.invite(by.store, by.settings, by=hasty).invite
+        invite = group_roster.invite(by.store, by.settings, by=hasty).invite
     person.joining().join(invite, agrees=lambda lines: True)
     return person
 
@@ -125,7 +125,7 @@ def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str
             members = enrolment.all_members(connection)
         assert {member.device for member in members} == {device(person) for person in everyone}
         assert {member.expires for member in members} == {None}
-    noted = sealed_round.noted_lists(everyone[0].store, where[0], 1)
+    noted = taking_part.noted_lists(everyone[0].store, where[0], 1)
     assert len(noted) == 1
 
 
@@ -241,7 +241,7 @@ def test_two_are_forgotten_in_a_round(tmp_path: Path, make_person: Make, phase: 
             for _ in range(2):
                 hold_round(live, everyone)
             assert [finding.holds for finding in leaving.joining().findings()] == [True]
-            state = people.known(everyone[0].store, membership.member(everyone[0].store).group_id)
+            state = group_roster.known(everyone[0].store, membership.member(everyone[0].store).group_id)
             assert state.of_device(me) is None
             assert len(state.vouched) == n_left
         found = entries(made)
@@ -264,7 +264,7 @@ def test_a_ghost_waits_for_a_members_signature(
         (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]
         assert not check.good
         assert ghost in check.text
-        inviting.vouch(everyone[0].store, everyone[0].settings, ghost[:8], gone=True, by=hasty)
+        group_roster.vouch(everyone[0].store, everyone[0].settings, ghost[:8], gone=True, by=hasty)
         assert command(made, ["members"]) == 0
         assert capsys.readouterr().err == ""
         (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.federation.trust import AGE, DOUBT, DOUBT_OF_KINDS, KINDS, believed
+from app.federation.group_ranker import AGE, DOUBT, DOUBT_OF_KINDS, KINDS, believed
 
 NAMES = ("bm25f", *AGE, "size", *KINDS)
 SHIPPED = np.arange(10.0)

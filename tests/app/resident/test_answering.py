@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.resident import messages
 from app.resident.answering import Question, answer
 from app.search import kept

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.granted import MAX_QUERY, MAX_TEXT, Granted, RefusedError
 from app.settings import IndexSettings, MeaningSettings, Settings

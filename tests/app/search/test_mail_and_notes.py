@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings

@@ -9,7 +9,7 @@ from threading import Event
 import msgspec
 import pytest
 
-from app.indexing import make_vectors, update_index
+from app.following.indexing import make_vectors, update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, MeaningSettings, Paths, Settings

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.search import recent_texts
 from app.search.recent_texts import RecentTexts
 from app.settings import IndexSettings, Paths, Settings

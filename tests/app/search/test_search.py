@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.learning import outcomes
 from app.learning.learner import theta_prior
 from app.search.results import ORDERS, ResultPage, SearchRequest

@@ -80,7 +80,7 @@ async def test_one_is_chosen_without_multi(stage: Stages) -> None:
 @pytest.mark.parametrize("null", [False, True])
 def test_the_screen_is_on_the_terminal_and_the_bytes_of_the_path_on_stdout(tmp_path: Path, null: bool) -> None:
     """stdin and stdout are pipes, as in $(...); a name that is not UTF-8 arrives as it is."""
-    from app.indexing import update_index
+    from app.following.indexing import update_index
 
     name = os.fsencode(tmp_path) + b"/files/caf\xe9.txt"
     (tmp_path / "files").mkdir()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.search.search import Search
 from app.settings import Paths, Settings
 from app.tui.preview.preview_pane import PreviewBody

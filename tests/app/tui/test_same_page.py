@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.indexing import _pool
+from app.following.indexing import _pool
+from app.following.recognising import Recognising
 from app.paths import Paths
-from app.recognising import Recognising
 from app.settings import Settings
 from app.tui.preview.drawing import address_of
 from app.tui.preview.pictures import _make_pool

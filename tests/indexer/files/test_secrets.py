@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.indexing import update_index, why
+from app.following.indexing import update_index, why
 from app.paths import Paths
 from app.search.granted import Granted, RefusedError
 from app.settings import IndexSettings, MeaningSettings, Settings

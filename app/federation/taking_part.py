@@ -1,4 +1,18 @@
-"""This device's part in a sealed round: a share of its answer for each member of the committee, and the adding up.
+"""This device's part in one round: from which pages its answer is learned, how it is noised and sealed, when it leaves.
+
+A device answers every round, with noise alone when it has nothing to say: who takes part tells nothing about what was
+opened. The noise is a function of this membership's secret key and of all that the update depends on, so that a copied
+or restored state folder releases the same numbers (foltr.privacy.noise). When the answer is sent is a function of the
+same key and of the round, never of the pages: it is on disk before the connection that carries it is opened.
+
+Every page teaches a lineage of the common ranker once: a round replays pages that came after those of the last one,
+oldest first. Those that would not find a place in the rounds left, `n_local` in each, are passed over, the oldest of
+all; the others are spread evenly over those rounds, for an update beyond the clip says no more than one that fills it.
+Where the group began a new lineage, what an abandoned round had learned is gone from the common ranker, and all stored
+pages count as new. A round that helps to forget someone replays the newest `n_unlearn`, whether they were used before
+or not; they then do not count as used.
+
+A sealed round has two phases:
 
 collect     the roster is followed, cohort and committee are drawn from it as it was when the round opened, and the
             answer is cut into shares that only the committee can add up
@@ -11,19 +25,23 @@ sums that differ by one member would open that member's update. It is kept besid
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass
 
-from app.federation import people
-from app.federation.answering import learned
+import msgspec
+
+from app.federation import group_roster
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
-from app.federation.replay import ReplayPages
 from app.federation.server import Correspondence
 from app.federation.terms import method_of
 from app.store import Store
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
-from foltr.federated.envelope import SignatureError, open_document
+from foltr.federated.envelope import SignatureError, open_document, seal
+from foltr.federated.fpdgd import FPDGDLocal
+from foltr.federated.method import Model
+from foltr.federated.payload import encode_message
 from foltr.federated.sealed.committee import Cohort, CohortError, cohort_of
 from foltr.federated.sealed.sums import (
     Occasion,
@@ -34,9 +52,117 @@ from foltr.federated.sealed.sums import (
     randomness,
     shared,
 )
-from foltr.federated.wire import Announcement, SharedUpdate, ShareList, Signed, Terms, decode, digest, encode
+from foltr.federated.wire import (
+    Announcement,
+    Sealed,
+    SharedUpdate,
+    ShareList,
+    Signed,
+    Terms,
+    Update,
+    decode,
+    digest,
+    encode,
+)
 from foltr.privacy.mechanisms import Gaussian
 from foltr.privacy.noise import keyed_generator
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.interaction import decode as decode_interaction
+
+SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 4.0
+"""seconds from the announcement to the answer of a sync that was asked for: more than preparing it takes"""
+EARLY = 0.15
+"""of a round's time: left for devices that sync once a day to answer a round of a week"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReplayPages:
+    """Stored interactions, oldest first."""
+
+    interactions: tuple[Interaction, ...]
+    queries: tuple[bytes, ...]
+    """the hashed query of each, b"" for one of its own"""
+    last: int
+    """the number of the newest, 0 for none"""
+
+
+def newest_pages(store: Store, manifest_hash: str, *, after: int = 0, n: int, n_rounds: int = 1) -> ReplayPages:
+    """At most `n` stored interactions with features of this meaning, of those numbered above `after`.
+
+    The share of one round where the newest ones are spread over the next `n_rounds`: for 1 the newest `n`.
+    """
+    rows = store.rows(
+        "SELECT id, record, query FROM interactions WHERE manifest_hash = ? AND id > ? ORDER BY id DESC LIMIT ?",
+        (manifest_hash, after, n * n_rounds),
+    )
+    taken = rows[::-1][: math.ceil(len(rows) / n_rounds)]
+    return ReplayPages(
+        tuple(decode_interaction(record) for _, record, _ in taken),
+        tuple(bytes(query) for _, _, query in taken),
+        int(taken[-1][0]) if taken else 0,
+    )
+
+
+def rounds_left(terms: Terms, number: int) -> int:
+    """The rounds of a period from round `number` of a lineage on, that one too; 1 where they have no end."""
+    return terms.n_rounds - (number - 1) % terms.n_rounds if terms.n_rounds else 1
+
+
+def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> Sealed:
+    """Begin from `theta`, learn from each page, report with this device's noise for it, seal for this round."""
+    method, local = method_of(told.terms), learned(told, theta, pages, member)
+    rng = keyed_generator(member.noise_key, noise_context(told, method.hidden(local)))
+    update = Update(
+        group_id=told.terms.group_id,
+        lineage=told.lineage,
+        round=told.round,
+        device=member.device,
+        model_hash=told.model_hash,
+        manifest_hash=told.terms.manifest_hash,
+        payload=encode_message(method, method.report(local, rng)),
+    )
+    return Sealed(round=told.round, lineage=told.lineage, box=seal(told.round_key, encode(update)))
+
+
+def learned(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> FPDGDLocal:
+    """What the group's method learns from the pages, beginning from the announced `theta` `[n_params]`."""
+    method = method_of(told.terms)
+    local = method.begin(Model(theta, told.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
+    for interaction, query in zip(pages.interactions, pages.queries, strict=True):
+        local = method.learn(local, interaction, query)
+    return local
+
+
+def noise_context(told: Announcement, hidden: FloatVector) -> bytes:
+    """All that an update depends on: group and terms, lineage, round, model, and the clipped update `[n_params]`."""
+    shown = hashlib.blake2b(hidden.astype("<f8").tobytes(), digest_size=32).hexdigest()
+    return msgspec.json.encode(["update", encode(told.terms), told.lineage, told.round, told.model_hash, shown])
+
+
+def chance(told: Announcement, member: Membership) -> float:
+    """A number in [0, 1) that only this device can foretell, the same for the whole round."""
+    context = msgspec.json.encode(["moment", told.terms.group_id, told.lineage, told.round])
+    return float(keyed_generator(member.noise_key, context).random())
+
+
+def pause(chance: float, taken: float) -> float:
+    """Seconds to wait when preparing took `taken`: from SHORTEST_PAUSE to LONGEST_PAUSE after the announcement.
+
+    Whoever took longer waits for the next such moment, LONGEST_PAUSE later.
+    """
+    moment = SHORTEST_PAUSE + chance * (LONGEST_PAUSE - SHORTEST_PAUSE)
+    while moment < taken:
+        moment += LONGEST_PAUSE
+    return moment - taken
+
+
+def moment(told: Announcement, chance: float) -> int:
+    """When this device answers the round, in seconds since 1970: from half of its time to EARLY of it before its end.
+
+    Answers that leave as soon as a round opens would use up the rounds of a period before anything was opened.
+    """
+    return told.opened + int((0.5 + chance * (0.5 - EARLY)) * max(told.deadline - told.opened, 0))
+
 
 PROOF = 2
 """lists of one round that are kept: two prove what a hundred would"""
@@ -55,9 +181,9 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
     member, mode = server.member, told.terms.mode
     assert mode != "open"
-    now = people.known(store, member.group_id)
+    now = group_roster.known(store, member.group_id)
     if now.number < told.roster_number:  # it grew since this sync followed it
-        now = people.follow(store, server)
+        now = group_roster.follow(store, server)
     me = now.of_device(member.device)
     if me is None:
         return RoundPlace(None, "this device is not on the group's roster: it must join by a new invite")
@@ -65,9 +191,9 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
         return RoundPlace(
             None,
             f"waiting: no member has vouched for this device yet (`foltr-search vouch {member.device[:8]}` on a "
-            f"member's device; compare {people.own_print(member)})",
+            f"member's device; compare {group_roster.own_print(member)})",
         )
-    then = people.at_opening(store, now, told.roster_number, told.roster_head)
+    then = group_roster.at_opening(store, now, told.roster_number, told.roster_head)
     try:
         cohort = cohort_of(then, told.round, mode)
     except CohortError as error:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
-from app.federation import inviting, ledger, membership, people, sealed_round
+from app.federation import group_roster, ledger, membership, taking_part
 from app.federation.failures import Distrusted
 from app.federation.server import Correspondence, corresponding, theta_of
 from federation_server.database import reading, writing
@@ -44,7 +44,9 @@ def friends(group: Group, make_person: Make, n: int = 5) -> list[Person]:
     made = [make_person() for _ in range(n)]
     for number, person in enumerate(made):
         person.see_pages(20, seed=number)
-        invite = group.invite() if number == 0 else inviting.invite(made[0].store, made[0].settings, by=hasty).invite
+        invite = (
+            group.invite() if number == 0 else group_roster.invite(made[0].store, made[0].settings, by=hasty).invite
+        )
         person.joining().join(invite, agrees=lambda lines: True)
     return made
 
@@ -147,14 +149,14 @@ def test_a_newcomer_of_the_administrator_waits_until_a_member_vouches(sealed: Gr
     report = newcomer.sync()
     assert not report.sent
     assert "no member has vouched for this device yet" in report.said[0]
-    assert people.own_print(member) in report.said[0]
+    assert group_roster.own_print(member) in report.said[0]
     assert ledger.entries(newcomer.store) == ()
     everyone[0].sync()  # from now on the round's members stand fast
-    waiting = inviting.waiting(everyone[0].store, everyone[0].settings, by=hasty)
-    assert [(one.device, people.print_of(one.device_key, one.box_key)) for one in waiting] == [
-        (member.device, people.own_print(member))
+    waiting = group_roster.waiting(everyone[0].store, everyone[0].settings, by=hasty)
+    assert [(one.device, group_roster.print_of(one.device_key, one.box_key)) for one in waiting] == [
+        (member.device, group_roster.own_print(member))
     ]
-    inviting.vouch(everyone[0].store, everyone[0].settings, member.device[:8], by=hasty)
+    group_roster.vouch(everyone[0].store, everyone[0].settings, member.device[:8], by=hasty)
     assert "takes part in the next" in newcomer.sync().said[0]
     for _ in range(2):
         for person in everyone:
@@ -181,10 +183,10 @@ def test_a_second_list_for_a_round_is_never_answered(
         person.sync()
     store, told = everyone[0].store, told_to(everyone[0])
     with corresponding(membership.member(store), everyone[0].settings.federation, by=hasty) as server:
-        occasion = sealed_round.place(store, server, told).occasion
+        occasion = taking_part.place(store, server, told).occasion
         assert occasion is not None
         task = server.list_task()
-        assert sealed_round.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
+        assert taking_part.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
         first = decode(task.signed_list.body, ShareList)
         others, n_answers = [], kept(sealed, answers)
         for left_out in (4, 4, 3, 2):
@@ -196,9 +198,9 @@ def test_a_second_list_for_a_round_is_never_answered(
             monkeypatch.setattr(server, "list_task", lambda shown=shown: shown)
             lying = msgspec.structs.replace(told, list_hash=digest(fewer))
             with pytest.raises(Distrusted, match="two lists for round 1"):
-                sealed_round.add_up(store, server, lying, occasion)
+                taking_part.add_up(store, server, lying, occasion)
     assert kept(sealed, answers) == n_answers
-    assert [one.body for one in sealed_round.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
+    assert [one.body for one in taking_part.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
 
 
 def test_strangers_on_the_roster_are_not_believed(
@@ -207,10 +209,10 @@ def test_strangers_on_the_roster_are_not_believed(
     """An entry that no member signed, and a chain that went back, end the sync before anything is prepared."""
     everyone = friends(sealed, make_person)
     person = everyone[2]
-    roster = people.known(person.store, membership.member(person.store).group_id)
+    roster = group_roster.known(person.store, membership.member(person.store).group_id)
     with corresponding(membership.member(person.store), person.settings.federation, by=hasty) as server:
-        people.follow(person.store, server)
-    roster = people.known(person.store, roster.group_id)
+        group_roster.follow(person.store, server)
+    roster = group_roster.known(person.store, roster.group_id)
     stranger = chain.enrolment(roster.group_id, "made up", Identity.generate(), box_public(new_box_key()))
     forged = chain.joined(roster, stranger, voucher=0, signature=bytes(64))
     longer = RosterPage(
@@ -221,27 +223,28 @@ def test_strangers_on_the_roster_are_not_believed(
         monkeypatch.setattr(Correspondence, "roster", lambda self, after, page=page: (None, page))
         with pytest.raises(Distrusted, match=said):
             person.sync()
-    assert people.known(person.store, roster.group_id) == roster
+    assert group_roster.known(person.store, roster.group_id) == roster
     assert ledger.entries(person.store) == ()
 
 
 def test_a_newcomer_is_shown_the_group_of_its_inviter(sealed: Group, make_person: Make) -> None:
     """With an invite whose word is of another chain nobody joins, and nothing of the membership stays."""
     everyone, newcomer = friends(sealed, make_person, 2), make_person()
-    invite = inviting.invite(everyone[1].store, everyone[1].settings, by=hasty).invite
+    invite = group_roster.invite(everyone[1].store, everyone[1].settings, by=hasty).invite
     assert invite.voucher is not None
     other = msgspec.structs.replace(invite.voucher, roster_head="0" * 64)
     with pytest.raises(Distrusted, match="another group than the member who invited is in"):
         newcomer.joining().join(msgspec.structs.replace(invite, voucher=other), agrees=lambda lines: True)
     assert membership.load(newcomer.store) is None
-    assert people.entries(newcomer.store) == ()
+    assert group_roster.entries(newcomer.store) == ()
 
 
 KILLED = """
 import os, signal
 from pathlib import Path
 from tests.app.federation.groups import hasty
-from app.federation import ledger, sealed_round
+from app.federation import taking_part
+from app.federation import ledger
 from app.federation.server import Correspondence
 from app.settings import Settings
 from app.store import Store
@@ -310,6 +313,6 @@ def test_killed_while_adding_up_the_round_is_added_up_once(sealed: Group, make_p
         person.sync()
     sealed.service.tick()
     assert closed_rounds(sealed) == 1
-    assert len(sealed_round.noted_lists(everyone[0].store, 1, 1)) == 1
+    assert len(taking_part.noted_lists(everyone[0].store, 1, 1)) == 1
     rounds_paid = [(entry.lineage, entry.round) for entry in ledger.entries(everyone[0].store)]
     assert rounds_paid == [(1, 1)]

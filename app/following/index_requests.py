@@ -23,7 +23,7 @@ import msgspec
 
 from app.cli import describe
 from app.commands.command import FAILED, INTERRUPTED
-from app.commands.progress import ProgressWriter, summarise
+from app.following.progress_lines import ProgressWriter, summarise
 from app.resident import messages
 from app.resident.answering import BadQuestion, Question
 from app.resident.asking import QUIET, folders_to_index
@@ -31,8 +31,9 @@ from app.resident.line import MAX_QUESTION, LineError, LocalLine, LocalListener,
 from indexer.errors import IndexDamaged, IndexerError
 
 if TYPE_CHECKING:
-    from app.indexing import FollowersWork
+    from app.following.indexing import FollowersWork
     from indexer.progress import Progress
+
 
 QUESTION_SECONDS = 2.0
 """for a whole question to come"""

@@ -9,12 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.indexing import update_index, watch
+from app.following.indexing import update_index, watch
+from app.following.vector_making import Making
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
 from app.settings import IndexSettings, MeaningSettings, Paths, Settings
 from app.store import Store
-from app.vector_making import Making
 from indexer.meaning.encoder import kind_of
 from indexer.meaning.making import n_with_vectors
 from indexer.meaning.vectors import VectorWriter, read

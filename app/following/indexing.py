@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from app.recognising import Recognising, spent_today
+from app.following.recognising import Recognising, spent_today
+from app.following.vector_making import Making
 from app.settings import Paths, Settings, SettingsError, index_roots, index_sources, remember_root
-from app.vector_making import Making
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract import recognised
 from indexer.extract.pool import WorkerPool
@@ -36,6 +36,7 @@ from indexer.update import Job, Moves, Updater, open_catalogue
 
 if TYPE_CHECKING:
     from indexer.watch import Follower
+
 
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 
@@ -222,7 +223,7 @@ def _followed_by(place: FileLock) -> str:
 
 
 class Desk(Protocol):
-    """Where the process that follows changes is asked for a whole scan (app.resident.desk)."""
+    """Where the process that follows changes is asked for a whole scan (app.following.index_requests)."""
 
     asked: threading.Event
 

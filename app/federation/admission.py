@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.federation import consent, membership, moving, people, proof
+from app.federation import consent, group_roster, membership, moving, receipts
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import GONE, ConsentError, Declined, Distrusted, FederationError
@@ -91,7 +91,7 @@ class Admission:
     def _meet(self, server: Correspondence, invite: Invite) -> None:
         """Verify who is in the group; whoever is shown another one than its inviter's belongs to none afterwards."""
         try:
-            people.follow(self.store, server, voucher=invite.voucher)
+            group_roster.follow(self.store, server, voucher=invite.voucher)
         except Distrusted:
             membership.erase(self.store)
             raise
@@ -99,9 +99,9 @@ class Admission:
     def _number(self, server: Correspondence) -> int | None:
         """Of this device's entry in the roster, which its signature ends; None where none is known."""
         try:
-            me = people.follow(self.store, server).of_device(server.member.device)
+            me = group_roster.follow(self.store, server).of_device(server.member.device)
         except Distrusted:  # whatever the server shows as the roster must not keep anyone from leaving
-            me = people.known(self.store, server.member.group_id).of_device(server.member.device)
+            me = group_roster.known(self.store, server.member.group_id).of_device(server.member.device)
         return me.number if me is not None else None
 
     def forget_locally(self) -> None:
@@ -126,8 +126,8 @@ class Admission:
         try:
             with self._talk(former_member(kept)) as server:
                 moved = server.moved()
-                journal = proof.read(lambda after: server.journal(request, after=after))
-            seen, sentence = proof.check(kept, journal)
+                journal = receipts.read(lambda after: server.journal(request, after=after))
+            seen, sentence = receipts.check(kept, journal)
         except Distrusted as error:
             return JournalFinding(request, str(error), holds=False)
         except FederationError as error:

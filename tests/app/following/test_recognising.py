@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from app.indexing import update_index
-from app.recognising import Recognising, spent_today
+from app.following.indexing import update_index
+from app.following.recognising import Recognising, spent_today
 from app.settings import IndexSettings, OcrSettings, Paths, Settings
 from indexer.extract.ocr_engines import choose
 from indexer.extract.recognised import Attempt, recalled, remember, seconds_since, tried

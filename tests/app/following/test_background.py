@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.background import BackgroundIndexer
+from app.following.background import BackgroundIndexer
 from app.paths import Paths, remember_root
 from indexer.progress import Progress
 
@@ -66,7 +66,7 @@ def test_it_ends_with_the_screen_however_that_ends(paths: Paths, tmp_path: Path)
     code = """
 import sys, time
 from pathlib import Path
-from app.background import BackgroundIndexer
+from app.following.background import BackgroundIndexer
 from app.paths import Paths
 paths = Paths(Path(sys.argv[1]), Path(sys.argv[2]))
 indexer = BackgroundIndexer(paths, lambda progress: print(progress.phase, flush=True))

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.indexing import update_index
+from app.following.indexing import update_index
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
 from app.search.explanation import contrast
+from app.search.reasons import LEAST, PARTS, Reasons, times
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
-from app.search.why import LEAST, PARTS, Reasons, times
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
 from indexer.retrieval.features import MANIFEST_HASH, NAMES

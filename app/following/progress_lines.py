@@ -12,6 +12,7 @@ from console.wording import columns, fit, fit_left
 if TYPE_CHECKING:
     from indexer.progress import Progress, UpdateSummary
 
+
 PLAIN_SECONDS = 5.0
 """between two lines where there is no terminal, as in a log"""
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from app.commands.progress import ProgressWriter, describe, duration, summarise
+from app.following.progress_lines import ProgressWriter, describe, duration, summarise
 from indexer.progress import Progress, UpdateSummary
 
 INDEXING = Progress(

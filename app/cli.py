@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, Group, say
-from console.standard_streams import open_missing, show_everything
+from app.commands.command import Group
+from console.command_line import CommandsByName, run
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -67,17 +67,10 @@ foltr-search search --help            every command has help with examples
 """
 
 
-class DeviceProgram(Group):
+class DeviceProgram(CommandsByName, Group):
     """The top command: its subcommands by name; any other first word is a folder for the screen."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
-        return command
+    modules = COMMANDS
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] == "--simulate":  # what follows is the laboratory's own command line
@@ -173,40 +166,9 @@ def _pick(ctx: click.Context, arguments: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code; nothing but the exit code leaves this function."""
+    """Run one command line and give its exit code."""
     os.umask(0o077)  # whatever a command writes is for its owner only
-    open_missing()
-    show_everything()
-    out = sys.stdout
-    try:
-        code = program.main(
-            args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False
-        )
-        sys.stdout.flush()
-    except click.ClickException as error:
-        say(_usage(error))
-        return FAILED
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
-    except (BrokenPipeError, SystemExit) as error:
-        if isinstance(error, SystemExit) and sys.stdout is out:
-            raise  # not click's answer to a broken pipe, which is to wrap stdout and exit with 1
-        # The reader has seen enough (`| head`). What is still buffered goes nowhere, so that exiting stays quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get("FOLTR_DEBUG"):
-            raise
-        say(describe(error))
-        return FAILED
-    return code if isinstance(code, int) else 0
-
-
-def _usage(error: click.ClickException) -> str:
-    """One line for a command line that cannot be: what was wrong, and where the right ones are."""
-    message = " ".join(error.format_message().split()).removesuffix(".")
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    return message if context is None or NAME in message else f"{message}; see `{context.command_path} --help`"
+    return run(program, arguments, program=NAME, describe=describe)
 
 
 def describe(error: Exception) -> str:

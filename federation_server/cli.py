@@ -6,16 +6,15 @@ interrupted. stdout carries results only.
 
 from __future__ import annotations
 
-import importlib
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
+from console.command_line import CommandsByName, run
+
 NAME = "foltr-server"
-FAILED, INTERRUPTED = 2, 130
 
 COMMANDS: Mapping[str, str] = {
     "init": "federation_server.commands.init",
@@ -37,25 +36,20 @@ COMMANDS: Mapping[str, str] = {
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
 
-class ServerProgram(click.Group):
-    """The commands by name."""
+class ServerProgram(CommandsByName):
+    """The operator's commands."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(COMMANDS)
+    modules = COMMANDS
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
         try:
-            module = importlib.import_module(COMMANDS[cmd_name])
+            return super().get_command(ctx, cmd_name)
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] in ("federation_server", "foltr"):
                 raise
             raise click.ClickException(
                 f"{error.name} is missing; install the server with: pip install 'foltr-search[server]'"
             ) from error
-        command: click.Command = module.command
-        return command
 
 
 @click.command(cls=ServerProgram, context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,23 +80,10 @@ def _default_folder() -> Path:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
     os.umask(0o077)  # settings, keys and rows are for the operator only
-    from console.standard_streams import open_missing, show_everything
+    return run(program, arguments, program=NAME, describe=_described)
+
+
+def _described(error: Exception) -> str | None:
     from foltr.errors import FoltrError
 
-    open_missing()
-    show_everything()
-    try:
-        code = program.main(
-            args=list(sys.argv[1:] if arguments is None else arguments), prog_name=NAME, standalone_mode=False
-        )
-    except click.ClickException as error:
-        error.show()
-        return FAILED
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
-    except (FoltrError, OSError) as error:
-        if os.environ.get("FOLTR_DEBUG"):
-            raise
-        click.echo(f"{NAME}: {error}", err=True)
-        return FAILED
-    return code if isinstance(code, int) else 0
+    return str(error) if isinstance(error, (FoltrError, OSError)) else None

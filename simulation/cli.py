@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import shlex
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.standard_streams import open_missing, show_everything
+from console.command_line import CommandWithExamples, run
 from foltr.errors import FoltrError
 from simulation import THREAD_VARIABLES
 from simulation.errors import PresetError
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 PROGRAM = "foltr-search --simulate"
 
 DEFAULT_PRESET = "quick/fpdgd"
-
-WRONG, INTERRUPTED = 2, 130
 
 EXTRA = ("numba", "scipy", "matplotlib", "rich")
 """what `pip install 'foltr-search[simulation]'` brings"""
@@ -64,19 +61,15 @@ TYPED = "simulation.typed"
 """where the context keeps the words of the command line"""
 
 
-class _WithExamples(click.Command):
-    """A command whose help ends with example command lines as they were written."""
+class _Study(CommandWithExamples):
+    """Remembers what was typed, for the records of the study."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         ctx.meta[TYPED] = [*ctx.command_path.split(), *args]
         return super().parse_args(ctx, args)
 
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        formatter.write("\nExamples:\n")
-        formatter.write("".join(f"  {line}\n" for line in EXAMPLES.strip().splitlines()))
 
-
-@click.command(cls=_WithExamples, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=_Study, examples=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("dataset", required=False)
 @click.option(
     "--data", "folder", metavar="DIR", help="The folder of data sets; else FOLTR_DATASETS, else simulation.toml."
@@ -240,25 +233,10 @@ def one_thread_each() -> None:
 def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> int:
     """Run one command line and give its exit code."""
     one_thread_each()
-    open_missing()
-    show_everything()
-    try:
-        code = command.main(
-            args=list(sys.argv[1:] if arguments is None else arguments), prog_name=program, standalone_mode=False
-        )
-    except click.UsageError as error:
-        error.show()
-        return WRONG
-    except (click.ClickException, FoltrError) as error:
-        if os.environ.get("FOLTR_DEBUG"):
-            raise
-        click.echo(f"foltr-search: {' '.join(str(error).split())}", err=True)
-        return WRONG
-    except OSError as error:
-        if os.environ.get("FOLTR_DEBUG") or not error.strerror:
-            raise
-        click.echo(f"foltr-search: {error.strerror}: {error.filename}", err=True)
-        return WRONG
-    except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
-    return code if isinstance(code, int) else 0
+    return run(command, arguments, program=program, describe=_described)
+
+
+def _described(error: Exception) -> str | None:
+    if isinstance(error, FoltrError):
+        return " ".join(str(error).split())
+    return f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.strerror else None

@@ -19,34 +19,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec import Struct
 
+from console.command_line import FAILED as FAILED
+from console.command_line import FOUND as FOUND
+from console.command_line import INTERRUPTED as INTERRUPTED
+from console.command_line import NOTHING_FOUND as NOTHING_FOUND
+from console.command_line import CommandWithExamples
+
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from app.settings import Paths, Settings
 
 
-FOUND = 0
-NOTHING_FOUND = 1
-FAILED = 2
-INTERRUPTED = 130
-"""128 + SIGINT, as a shell reports it"""
-
 _FLAGS = "foltr.flags"
 _THREADS = "OPENBLAS_NUM_THREADS"
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-class Command(click.Command):
-    """A command that takes `--set` and whose help ends with examples."""
+class Command(CommandWithExamples):
+    """A command that takes `--set`."""
 
-    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.examples = examples
         self.params.append(set_option())
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_epilog(ctx, formatter)
-        write_examples(self.examples, formatter)
 
 
 class Group(Command, click.Group):
@@ -128,13 +123,6 @@ def wants_colour(choice: str = "auto") -> bool:
 def say(message: str) -> None:
     """One diagnostic line, on stderr: stdout carries results only."""
     click.echo(f"foltr-search: {message}", err=True)
-
-
-def write_examples(examples: str, formatter: click.HelpFormatter) -> None:
-    """Example command lines as they were written, not re-wrapped."""
-    if examples:
-        formatter.write("\nExamples:\n")
-        formatter.write("".join(f"  {line}\n" for line in examples.strip().splitlines()))
 
 
 def _remember_assignments(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:

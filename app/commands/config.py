@@ -7,6 +7,7 @@ import os
 import click
 
 from app.commands.command import FAILED, Group, flags, load, say
+from console.command_line import print_settings
 
 EXAMPLES = """
 foltr-search config                       every setting in force, and where it comes from
@@ -54,10 +55,10 @@ def check(ctx: click.Context) -> int:
 
     resolved, problems = examine(Paths.from_environment(), os.environ, flags=flags(ctx))
     screen = resolved.settings.screen
-    found = [one for one in (*problems, *problems_of(screen.keys), problem_of(screen.theme)) if one]
-    for problem in found:
+    every = [problem for problem in (*problems, *problems_of(screen.keys), problem_of(screen.theme)) if problem]
+    for problem in every:
         say(problem)
-    return FAILED if found else 0
+    return FAILED if every else 0
 
 
 @command.command("default", examples='foltr-search config default > "$(foltr-search config path)"')
@@ -90,8 +91,4 @@ def _show(prefix: str) -> int:
     from app.settings import SCHEME, resolve
 
     effective = resolve(load().paths, os.environ, flags=flags(click.get_current_context()))
-    lines = list(SCHEME.listing(effective, prefix))
-    if not lines:
-        raise click.UsageError(f"no setting `{prefix}`; {SCHEME.nearest(prefix)}")
-    click.echo("\n".join(lines))
-    return 0
+    return print_settings(SCHEME, effective, prefix)

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from federation_server.cli import FAILED
+from console.command_line import FAILED, print_settings
 from federation_server.commands.installation import SETTINGS_FILE, folder
 
 
@@ -56,8 +56,4 @@ def _show(prefix: str) -> int:
     from federation_server.settings import SCHEME, resolve, text_if_any
 
     file = folder() / SETTINGS_FILE
-    lines = list(SCHEME.listing(resolve(file, text_if_any(file), os.environ), prefix))
-    if not lines:
-        raise click.UsageError(f"no setting `{prefix}`; {SCHEME.nearest(prefix)}")
-    click.echo("\n".join(lines))
-    return 0
+    return print_settings(SCHEME, resolve(file, text_if_any(file), os.environ), prefix)

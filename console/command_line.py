@@ -1,0 +1,116 @@
+"""What the command lines of all programs do alike: commands by name, examples, exit codes, one line for an error.
+
+stdout carries results only. FOLTR_DEBUG=1 shows the traceback of an error.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.standard_streams import open_missing, show_everything
+
+if TYPE_CHECKING:
+    from console.scheme import Effective, Scheme
+
+FOUND = 0
+NOTHING_FOUND = 1
+FAILED = 2
+INTERRUPTED = 130
+"""128 + SIGINT, as a shell reports it"""
+
+
+class CommandWithExamples(click.Command):
+    """A command whose help ends with example command lines as they were written, not re-wrapped."""
+
+    def __init__(self, *args: Any, examples: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        if self.examples:
+            formatter.write("\nExamples:\n")
+            formatter.write("".join(f"  {line}\n" for line in self.examples.strip().splitlines()))
+
+
+class CommandsByName(click.Group):
+    """A program whose commands are modules, each with its `command`; imported only when it is asked for."""
+
+    modules: Mapping[str, str] = {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.modules)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.modules:
+            return None
+        command: click.Command = importlib.import_module(self.modules[cmd_name]).command
+        return command
+
+
+def run(
+    command: click.Command,
+    arguments: Sequence[str] | None,
+    *,
+    program: str,
+    describe: Callable[[Exception], str | None],
+) -> int:
+    """Run one command line and give its exit code; nothing else leaves this function, but for an unknown error.
+
+    `describe` gives one line for an error, None for one whose traceback is to be seen.
+    """
+    open_missing()
+    show_everything()
+    out = sys.stdout
+    try:
+        code = command.main(
+            args=list(sys.argv[1:] if arguments is None else arguments), prog_name=program, standalone_mode=False
+        )
+        sys.stdout.flush()
+    except click.ClickException as error:
+        _say(program, _usage(error, program))
+        return FAILED
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    except (BrokenPipeError, SystemExit) as error:
+        if isinstance(error, SystemExit) and sys.stdout is out:
+            raise  # not click's answer to a broken pipe, which is to wrap stdout and exit with 1
+        # The reader has seen enough (`| head`). What is still buffered goes nowhere, so that exiting stays quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        return 0
+    except Exception as error:
+        message = None if os.environ.get("FOLTR_DEBUG") else describe(error)
+        if message is None:
+            raise
+        _say(program, message)
+        return FAILED
+    return code if isinstance(code, int) else 0
+
+
+def print_settings(scheme: Scheme[Any], effective: Effective[Any], prefix: str) -> int:
+    """Print the settings in force with their sources; UsageError where none begins with `prefix`."""
+    lines = list(scheme.listing(effective, prefix))
+    if not lines:
+        raise click.UsageError(f"no setting `{prefix}`; {scheme.nearest(prefix)}")
+    click.echo("\n".join(lines))
+    return FOUND
+
+
+def _say(program: str, message: str) -> None:
+    """One diagnostic line, on stderr."""
+    click.echo(f"{program.split()[0]}: {message}", err=True)
+
+
+def _usage(error: click.ClickException, program: str) -> str:
+    """One line for a command line that cannot be: what was wrong, and where the right ones are."""
+    message = " ".join(error.format_message().split()).removesuffix(".")
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None or program in message:
+        return message
+    return f"{message}; see `{context.command_path} --help`"

@@ -142,25 +142,28 @@ def _round(found: dict[str, Any]) -> str:
 
 def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Who adds up what nobody opens."""
-    yield (
-        "people",
-        f"{count(sealed['members'], 'person')} vouched for by {sealed['vouchers']:,}".replace("persons", "people")
-        + (f"; {len(sealed['waiting']):,} waiting (`foltr-search vouch`)" if sealed["waiting"] else ""),
-    )
+    brought = f"; one has brought in {sealed['brought_by_one']:,}" if sealed["brought_by_one"] > 1 else ""
+    waiting = f"; {len(sealed['waiting']):,} waiting (`foltr-search vouch`)" if sealed["waiting"] else ""
+    yield "members", f"{sealed['members']:,}{brought}{waiting}"
+    if sealed["growth"]:
+        yield "asks you", f"{sealed['growth']} Nothing is sent until you agree: `foltr-search sync`"
     if not sealed["vouched"]:
         yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
     yield "fingerprint", sealed["fingerprint"]
+    if sealed["history"]["hash"]:
+        same = f"of lineage {sealed['history']['lineage']} is {sealed['history']['hash'][:16]} for every honest member"
+        yield "history", f"round {sealed['history']['rounds']:,} {same}"
     yield "sums", sums_in_words(sealed)
 
 
 def sums_in_words(sealed: dict[str, Any]) -> str:
-    """Who could open what, and how long the noise is beside the longest signal."""
+    """Who must be honest, and who could read what."""
     if sealed["committee"] is None:
         return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
-    noise = "" if sealed["noise_over_signal"] is None else f"; noise {sealed['noise_over_signal']:.1f} times the signal"
+    epsilon = "" if sealed["epsilon_opened"] is None else f", which reveal epsilon {sealed['epsilon_opened']:.1f}"
     return (
-        f"{sealed['mode']}: nobody opens an update; {sealed['threshold']} of {sealed['committee']} members together "
-        f"with the server could{noise}"
+        f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
+        f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"
     )
 
 

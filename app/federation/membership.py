@@ -44,6 +44,8 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """seconds since 1970"""
     agreed: str = ""
     """digest of the Terms that the user agreed to (app.federation.consent), "" before"""
+    agreed_roster: int = 0
+    """entries of the roster when the user last agreed to who is in a sealed group"""
     serial: int = 0
     """of the newest move of the server that this device followed"""
     moved: bytes = b""
@@ -209,6 +211,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """what that test found, in a sentence"""
     synced: int = 0
     """seconds since 1970 of the last sync that reached the server"""
+    followed: tuple[int, int, str] = (0, 0, "")
+    """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
     error: str = ""
     """why the last sync failed, "" when it did not"""
 

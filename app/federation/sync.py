@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from app.federation import consent, group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.adoption import consider
 from app.federation.consent import Ask
-from app.federation.failures import Declined, FederationError, SpentError
+from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
@@ -47,7 +47,7 @@ class SyncReport:
     said: tuple[str, ...]
     """sentences for a person"""
     refused: str = ""
-    """why the privacy ledger kept this device from sending, "" when it did not"""
+    """why the privacy ledger, or its user, kept this device from sending, "" where they did not"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class _Errand:
     sentence: str
     """why nothing is to be made, "" otherwise"""
     refused: str
-    """the same, where the budget says so"""
+    """the same, where the budget or the user says so"""
     occasion: Occasion | None = None
     """the round, where the group is sealed and this device takes part"""
     summed: str = ""
@@ -119,6 +119,8 @@ class Sync:
 
     def _errand(self, server: Correspondence) -> _Errand:
         """Ask what the present round is, and for all that is needed to answer it."""
+        if broken := taking_part.broken_word(self.store):
+            raise Distrusted(broken)
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
             group_roster.follow(
@@ -149,15 +151,20 @@ class Sync:
         else:
             try:
                 sentence = self._why_not(server.member, told, place)
+                if not sentence:
+                    consent.ask_about_members(self.store, membership.member(self.store), told.terms, agrees=self.agrees)
                 start = None if sentence else server.announced_model(told)
-            except SpentError as error:  # the group's ranker is still of use
+            except (SpentError, ConsentError) as error:  # the group's ranker is still of use
                 refused = str(error)
         newest = server.newest_model(told)
         return _Errand(told, upload, start, newest, renamed, sentence, refused, place.occasion, summed)
 
     def _place(self, server: Correspondence, told: Announcement) -> RoundPlace:
         """Where this device stands in a sealed round; nowhere in an open group, or while the group rests."""
-        if told.terms.mode == "open" or told.phase == "rest":
+        if told.terms.mode == "open":
+            return RoundPlace(None)
+        taking_part.follow_rankers(self.store, server, told)
+        if told.phase == "rest":
             return RoundPlace(None)
         return taking_part.place(self.store, server, told)
 

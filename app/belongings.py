@@ -13,9 +13,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.loose_mail import FOLDER
+from app.handing_over import FOLDER
 from app.paths import COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, Paths
-from app.resident.line import socket_path
+from app.resident.local_socket import socket_path
 from console.durable import UNFINISHED
 from foltr.errors import FoltrError
 from indexer.storage.file_lock import FileLock

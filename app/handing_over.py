@@ -2,21 +2,31 @@
 
 A pager would show the bytes of a PDF or of a mailbox, and a machine without a desktop shows neither. There the
 extracted text is handed over, in a file that only the user can read and that goes when the program has ended.
+
+A mail program is to open the message and not its whole mailbox. A file that is a mail and says so by its name is opened
+where it lies. Any other one (a Maildir's file has no ending, a mailbox holds many) is copied into a folder that only
+the user can read. Copies go after a day, when they are many, and when the mail was deleted: by the next one that is
+opened, or the next look at all files.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.loose_mail import loose_mail
-from app.opener import How, Invocation, NoDisplayError, OpenError, address_of, is_plain, plan, run
-from app.search.description import headed
+from app.opener import How, Invocation, LooseMail, NoDisplayError, OpenError, address_of, is_plain, plan, run
+from app.paths import COPY_NAMES
+from app.search.headings import headed
 from app.settings import Settings
+from console.printable import display_path
 
 if TYPE_CHECKING:
     from app.search.results import Hit
@@ -97,3 +107,101 @@ def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data
     except OpenError:
         Path(file.name).unlink()
         raise
+
+
+FOLDER = "mail"
+"""in the data folder"""
+MAX_COPIES = 20
+MAX_AGE = 86_400.0
+"""seconds"""
+STILL_READ = 3600.0
+"""seconds that a mail program may take to read a copy, though its mailbox has changed"""
+MAX_BYTES = 64_000_000
+"""of one message"""
+_PART = re.compile(r"message (\d{1,9})")
+
+
+def loose_mail(mail: Hit | DocumentRow, data_dir: Path) -> LooseMail | None:
+    """The mail as a file of its own; None for what is no mail, or lies in an archive. OpenError when it is gone."""
+    number = _PART.fullmatch(mail.part)
+    if mail.type != "mail" or (mail.part and number is None) or mail.path.lower().endswith(".msg"):
+        return None
+    message_id = next((value for name, value in mail.properties if name == "message-id"), "")
+    if mail.path.lower().endswith(".eml"):
+        return LooseMail(mail.path, os.path.dirname(mail.path), message_id)
+    try:
+        data = _message(mail.path, int(number[1]) if number else 0)
+    except OSError as error:
+        raise OpenError(f"{display_path(mail.path)}: {error.strerror}") from error
+    message = hashlib.blake2b(mail.part.encode() + data, digest_size=12).hexdigest()
+    folder, above = data_dir / FOLDER, os.path.dirname(mail.path)
+    is_maildir = os.path.basename(above) in ("cur", "new")
+    path = _copied(data, folder / f"{_name_of(mail.path)}-{message}.eml")
+    return LooseMail(path, os.path.dirname(above) if is_maildir else mail.path, message_id)
+
+
+def _message(path: str, number: int) -> bytes:
+    """Message `number` of a mailbox, from 1; 0 for a file that is one mail."""
+    from indexer.extract.mail import messages, without_envelope
+    from indexer.extract.source import Limits, Source
+
+    source, limits = Source(name=path, path=path), Limits(max_member_bytes=MAX_BYTES)
+    if not number:
+        return without_envelope(source.read(MAX_BYTES))
+    for i, (data, _) in enumerate(messages(source, limits), start=1):
+        if i == number:
+            return data
+    raise OpenError(f"{display_path(path)}: there is no message {number} any more; it is indexed again soon")
+
+
+def _copied(data: bytes, path: Path) -> str:
+    """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    _remove_old(copies(path.parent.parent), keep=path)
+    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
+    with open(handle, "wb") as file:
+        file.write(data)
+    os.replace(unfinished, path)
+    return str(path)
+
+
+def _age(path: Path) -> float:
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _name_of(mailbox: str) -> str:
+    """How the name of every copy from that file begins."""
+    return hashlib.blake2b(os.fsencode(mailbox), digest_size=8).hexdigest()
+
+
+def copies(data_dir: Path) -> list[Path]:
+    """The copies that are there, the youngest first."""
+    return sorted((path for path in (data_dir / FOLDER).glob("*") if re.fullmatch(COPY_NAMES, path.name)), key=_age)
+
+
+def _remove_old(found: Sequence[Path], keep: Path | None = None) -> None:
+    """Delete copies, the youngest of which stand first, that are old or too many."""
+    for i, copy in enumerate(found):
+        if copy != keep and (i >= MAX_COPIES - bool(keep) or _age(copy) > MAX_AGE):
+            copy.unlink(missing_ok=True)
+
+
+def remove_old(data_dir: Path) -> None:
+    """Delete copies that are a day old, or too many."""
+    _remove_old(copies(data_dir))
+
+
+def remove_gone(data_dir: Path, read_at: Mapping[str, float]) -> None:
+    """Delete the copies of mails whose file is none of those that are indexed, or was read anew since.
+
+    `read_at` tells when each was, in seconds since the epoch.
+    """
+    names = {_name_of(path): when for path, when in read_at.items()}
+    for copy in copies(data_dir):
+        age, when = _age(copy), names.get(copy.name.partition("-")[0])
+        is_gone = when is None and copy.suffix != ".part"
+        if is_gone or (age > STILL_READ and (when is None or when > time.time() - age)):
+            copy.unlink(missing_ok=True)

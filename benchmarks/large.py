@@ -25,7 +25,7 @@ import numpy as np
 
 from app.following.indexing import crawl_rules
 from app.paths import Paths
-from app.resident.line import index_socket_path
+from app.resident.local_socket import index_socket_path
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings

@@ -28,9 +28,9 @@ from pathlib import Path
 
 import numpy as np
 
-from app.resident import messages
+from app.resident import protocol
 from app.resident.asking import ask
-from app.resident.line import socket_path
+from app.resident.local_socket import socket_path
 from benchmarks import load
 from benchmarks.large import write_pieces
 from benchmarks.odd_queries import Words, odd_query, vocabulary
@@ -84,7 +84,7 @@ class Week:
     def put(self, arguments: Sequence[str]) -> bytes:
         """The answer to one command line."""
         before, started = self.on_cpu(), time.perf_counter()
-        answer = ask(socket_path(str(self.data_dir)), messages.question(messages.RUN, arguments), seconds=PATIENCE)
+        answer = ask(socket_path(str(self.data_dir)), protocol.question(protocol.RUN, arguments), seconds=PATIENCE)
         self.waited.append(time.perf_counter() - started)
         self.cpu.append(self.on_cpu() - before)
         self.codes[exit_code(answer)] += 1
@@ -147,13 +147,13 @@ class Week:
 
 def exit_code(answer: bytes) -> str:
     """As a number in digits; "alone" where the command must work by itself."""
-    parts = dict(messages.parts(answer))
-    return parts.get(messages.CODE, b"alone").decode()
+    parts = dict(protocol.parts(answer))
+    return parts.get(protocol.CODE, b"alone").decode()
 
 
 def output(answer: bytes) -> tuple[bytes, str]:
     """What a command printed on stdout, and its exit code."""
-    printed = b"".join(content for kind, content in messages.parts(answer) if kind == messages.OUT)
+    printed = b"".join(content for kind, content in protocol.parts(answer) if kind == protocol.OUT)
     return printed, exit_code(answer)
 
 

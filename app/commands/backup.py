@@ -27,7 +27,7 @@ def command(target: Path) -> int:
     import time
 
     from app.backup import write_backup
-    from app.commands.printed import printed_path
+    from app.commands.command import printed_path
     from app.paths import Paths
 
     target = target.expanduser().absolute()

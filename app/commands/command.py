@@ -3,6 +3,9 @@
 Importing a command loads click and nothing heavier; each imports what it works with inside its function, so that
 `--help`, `--version` and completion answer at once. The first Ctrl-C (or SIGTERM) asks long work to stop, the second
 one ends it at once. A group's server that is not there is an exit code of its own.
+
+A path reaches stdout by its very bytes for a program, and as a terminal can show it for that. A name may hold a line
+end: `--paths0` and JSON are for those.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from console.command_line import FOUND as FOUND
 from console.command_line import INTERRUPTED as INTERRUPTED
 from console.command_line import NOTHING_FOUND as NOTHING_FOUND
 from console.command_line import CommandWithExamples
+from console.printable import display_path
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -173,3 +177,13 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def printed_path(path: str) -> str:
+    """The path itself where stdout is no terminal, else without control and direction characters."""
+    return display_path(path) if sys.stdout.isatty() else path
+
+
+def print_line(line: str) -> None:
+    """One line on stdout as it is: left alone, click would take what looks like colour out of a name in a pipe."""
+    click.echo(line, color=True)

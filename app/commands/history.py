@@ -26,7 +26,7 @@ def command(ctx: click.Context, limit: int) -> int:
     if ctx.invoked_subcommand:
         return 0
 
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
     from app.store import PastQuery, SearchHistory, Store
 
     context = load()

@@ -101,7 +101,7 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
 
 
 def _print(search: Search, rank: int, what: str) -> int:
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
 
     print_line(printed_path(what))
     if rank:

@@ -23,9 +23,9 @@ def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     The screen is drawn on the terminal, stdout carries the paths alone. What is chosen counts as opened, for learning.
     Exit codes: 0 chosen; 1 Enter where nothing was found; 130 left with Esc or Ctrl-C; 2 an error.
     """
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
     from app.tui import run_picker
-    from app.tui.terminal.own_terminal import NoTerminal, on_the_terminal
+    from app.tui.terminal.controlling_terminal import NoTerminal, on_the_terminal
 
     context = load()
     try:

@@ -27,7 +27,7 @@ def command(yes: bool) -> int:
     from pathlib import Path
 
     from app.belongings import belongings, own_units, remove, strangers
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
     from console.wording import size
 
     paths = load().paths

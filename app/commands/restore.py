@@ -25,7 +25,7 @@ def command(file: Path, only_verify: bool, yes: bool) -> int:
     it is; `index` makes one where there is none. Files here that the backup lacks stay.
     """
     from app.backup import read_backup, replaced, restore
-    from app.commands.printed import printed_path
+    from app.commands.command import printed_path
     from app.paths import Paths
     from console.wording import iso_minute
 

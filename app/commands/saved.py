@@ -23,7 +23,7 @@ def command(ctx: click.Context) -> int:
     """
     if ctx.invoked_subcommand:
         return 0
-    from app.commands.printed import printed_path
+    from app.commands.command import printed_path
     from app.search.saved import SavedSearches
 
     searches = SavedSearches(load().paths.saved).all()

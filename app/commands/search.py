@@ -145,7 +145,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
 def _start_on_demand(context: Context) -> None:
     """The next question is answered at once, where the user has asked for that."""
     from app.resident.errand import is_errand
-    from app.resident.line import AVAILABLE
+    from app.resident.local_socket import AVAILABLE
 
     if AVAILABLE and context.settings.resident.start == "on demand" and not is_errand():
         from app.following.background import start_resident
@@ -182,8 +182,8 @@ def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explai
 
 
 def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> list[tuple[int, int]]:
-    from app.commands.match_lines import match_lines
-    from app.commands.printed import print_line
+    from app.commands.command import print_line
+    from app.commands.results_text import match_lines
 
     for hit in hits:
         if not hit.missing:
@@ -195,7 +195,7 @@ def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> 
 def _print_lines(
     search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None
 ) -> list[tuple[int, int]]:
-    from app.commands.printed import print_line
+    from app.commands.command import print_line
     from app.commands.results_text import OF_SNIPPET, PLAIN, fields_of, formatted
 
     template = PLAIN if template is None else template

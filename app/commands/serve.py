@@ -35,7 +35,7 @@ def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet
     The other commands find it by themselves. Files are watched and indexed in a process beside it, at the lowest
     priority, as `watch` does.
     """
-    from app.resident.line import AVAILABLE
+    from app.resident.local_socket import AVAILABLE
 
     context = load()
     if not AVAILABLE:
@@ -102,16 +102,16 @@ def _inherited() -> int:
 
 
 def _stop(context: Context) -> int:
-    from app.resident import messages
+    from app.resident import protocol
     from app.resident.asking import ask
-    from app.resident.line import LineError, socket_path
+    from app.resident.local_socket import LineError, socket_path
 
     try:
-        answer = ask(socket_path(str(context.paths.data_dir)), messages.question(messages.STOP))
+        answer = ask(socket_path(str(context.paths.data_dir)), protocol.question(protocol.STOP))
     except (LineError, OSError) as error:
         say(f"nothing was stopped: {error}")
         return NOTHING_FOUND
-    for kind, content in messages.parts(answer):
-        if kind == messages.OUT:
+    for kind, content in protocol.parts(answer):
+        if kind == protocol.OUT:
             say(f"{content.decode().strip()} ends")
     return 0

@@ -59,7 +59,7 @@ def _failures(paths: Paths) -> list[Failure]:
 
 
 def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
 
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
@@ -100,7 +100,7 @@ def _recognised(status: IndexStatus) -> str:
 
 
 def _print_failures(failures: list[Failure]) -> None:
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
 
     for failure in failures:
         print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{_in_one_line(failure.reason)}")

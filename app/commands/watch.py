@@ -37,7 +37,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     from app.following.index_requests import IndexDesk
     from app.following.indexing import update_index, watch
     from app.following.progress_lines import ProgressWriter
-    from app.resident.line import AVAILABLE
+    from app.resident.local_socket import AVAILABLE
     from app.settings import anything_to_index
 
     context = load()

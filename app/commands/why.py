@@ -20,7 +20,7 @@ def command(paths: tuple[str, ...]) -> int:
 
     Exit code 0 when every PATH is indexed, 1 when one is not.
     """
-    from app.commands.printed import print_line, printed_path
+    from app.commands.command import print_line, printed_path
     from app.following.indexing import why
 
     context = load()

@@ -4,7 +4,7 @@ It does what the command would do alone: remembers the folders that were named, 
 indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches told,
 so what they missed is not missed. A call that it cannot answer so (other settings, another version) goes back at once.
 
-Over the line: the question, an empty message that it begins, then messages of parts (app.resident.messages) until one
+Over the line: the question, an empty message that it begins, then messages of parts (app.resident.protocol) until one
 holds the exit code. An empty message from the caller asks it to stop.
 """
 
@@ -24,10 +24,10 @@ import msgspec
 from app.cli import describe
 from app.commands.command import FAILED, INTERRUPTED
 from app.following.progress_lines import ProgressWriter, summarise
-from app.resident import messages
+from app.resident import protocol
 from app.resident.answering import BadQuestion, Question
 from app.resident.asking import QUIET, folders_to_index
-from app.resident.line import MAX_QUESTION, LineError, LocalLine, LocalListener, index_socket_path
+from app.resident.local_socket import MAX_QUESTION, LineError, LocalLine, LocalListener, index_socket_path
 from indexer.errors import IndexDamaged, IndexerError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _CallersScreen(io.TextIOBase):
         return self._call.question.terminals[1]
 
     def write(self, text: str) -> int:
-        self._call.send(messages.ERR, text.encode(self._call.question.encodings[1].split()[0], "backslashreplace"))
+        self._call.send(protocol.ERR, text.encode(self._call.question.encodings[1].split()[0], "backslashreplace"))
         return len(text)
 
 
@@ -83,7 +83,7 @@ class IndexCall:
 
     def send(self, kind: bytes, content: bytes) -> None:
         try:
-            self.line.send(messages.part(kind, content))
+            self.line.send(protocol.part(kind, content))
         except (OSError, LineError):
             self.stop.set()
 
@@ -134,7 +134,7 @@ class IndexDesk:
         """Have all that wait work alone."""
         for call in self._taken():
             call.progress.__exit__()
-            call.end(messages.ALONE, b"")
+            call.end(protocol.ALONE, b"")
             self._forget(call)
 
     def answer(self, work: FollowersWork) -> None:
@@ -152,7 +152,7 @@ class IndexDesk:
 
     def _do(self, call: IndexCall, work: FollowersWork) -> None:
         if not (work.would_do(call.question.variables) and work.choose(call.folders)):
-            call.end(messages.ALONE, b"")
+            call.end(protocol.ALONE, b"")
             return
         try:
             with call.progress:
@@ -164,12 +164,12 @@ class IndexDesk:
                     made = work.read_for_meaning(call.stop)
                 if made:
                     call.say(made)
-            call.end(messages.CODE, b"%d" % (INTERRUPTED if call.stop.is_set() else 0))
+            call.end(protocol.CODE, b"%d" % (INTERRUPTED if call.stop.is_set() else 0))
         except IndexDamaged:
             raise
         except IndexerError as error:
             call.say(describe(error))
-            call.end(messages.CODE, b"%d" % FAILED)
+            call.end(protocol.CODE, b"%d" % FAILED)
 
     def _taken(self) -> list[IndexCall]:
         with self._guard:
@@ -195,7 +195,7 @@ class IndexDesk:
         try:
             line.connection.settimeout(QUESTION_SECONDS)
             question = Question.decode(line.receive(MAX_QUESTION))
-            if question.version == messages.identity() and folders_to_index(question.arguments) is not None:
+            if question.version == protocol.identity() and folders_to_index(question.arguments) is not None:
                 line.connection.settimeout(TAKING_SECONDS)
                 self._stand(line, question)
         except (OSError, LineError, BadQuestion):

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from app import cli
-from app.resident import messages
+from app.resident import protocol
 from app.resident.errand import Errand, NotHere, errands
-from app.resident.line import MAX_ANSWER
+from app.resident.local_socket import MAX_ANSWER
 
 WIDEST = 100_000
 """columns and lines of a terminal; a larger one is none"""
@@ -51,8 +51,8 @@ class Question:
         try:
             protocol, version, wanted, folder, columns, lines, *rest = message.split(b"\0")
             out, err, out_encoding, err_encoding, n, *rest = rest
-            if protocol != messages.PROTOCOL:
-                raise BadQuestion(f"wanted {messages.PROTOCOL!r}, got {protocol[:40]!r}")
+            if protocol != protocol.PROTOCOL:
+                raise BadQuestion(f"wanted {protocol.PROTOCOL!r}, got {protocol[:40]!r}")
             arguments, variables = rest[: int(n)], rest[int(n) :]
             return cls(
                 version, wanted, folder, _size(columns), _size(lines), (out == b"1", err == b"1"),
@@ -102,7 +102,7 @@ class _Console:
 
     def __init__(self) -> None:
         self.written: list[tuple[bytes, bytes]] = []
-        self.outputs = _Output(messages.OUT, self.written), _Output(messages.ERR, self.written)
+        self.outputs = _Output(protocol.OUT, self.written), _Output(protocol.ERR, self.written)
         self.streams = tuple(
             io.TextIOWrapper(io.BufferedWriter(output, 1 << 16), encoding="utf-8", line_buffering=True)
             for output in self.outputs
@@ -142,26 +142,26 @@ def answer(question: Question) -> bytes:
         return alone("it needs the process that asked")
     except Exception as error:  # the next question is not to suffer; who asked meets the error, and says it
         return alone(f"{type(error).__name__}: {error}")
-    answer = b"".join(messages.part(*one) for one in _joined(console.written)) + _end(code, errand)
+    answer = b"".join(protocol.part(*one) for one in _joined(console.written)) + _end(code, errand)
     return answer if len(answer) <= MAX_ANSWER else alone("the answer is too long")
 
 
 def alone(why: str) -> bytes:
     """The answer that sends a command back to work by itself."""
-    return messages.part(messages.ALONE, why.encode())
+    return protocol.part(protocol.ALONE, why.encode())
 
 
 def text(content: str) -> bytes:
     """An answer of some lines."""
-    return messages.part(messages.OUT, os.fsencode(content)) + messages.part(messages.CODE, b"0")
+    return protocol.part(protocol.OUT, os.fsencode(content)) + protocol.part(protocol.CODE, b"0")
 
 
 def _end(code: int, errand: Errand) -> bytes:
-    end = messages.part(messages.CODE, b"%d" % code)
+    end = protocol.part(protocol.CODE, b"%d" % code)
     if errand.planned is None:
         return end
     argv = b"\0".join(map(os.fsencode, (str(int(errand.planned.needs_terminal)), *errand.planned.argv)))
-    return end + messages.part(messages.ERRAND, argv)
+    return end + protocol.part(protocol.ERRAND, argv)
 
 
 def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
@@ -185,7 +185,7 @@ def _in_its_place(question: Question, console: _Console) -> Iterator[None]:
     os.chdir(question.folder)
     try:
         _set_variables({
-            **{name: value for name, value in before.items() if not messages.matters(name)},
+            **{name: value for name, value in before.items() if not protocol.matters(name)},
             **question.variables, "COLUMNS": str(question.columns), "LINES": str(question.lines),
         })  # fmt: skip
         console.begin(question)

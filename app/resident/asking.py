@@ -8,15 +8,15 @@ from __future__ import annotations
 import os
 import sys
 
-from app.resident import messages
-from app.resident.line import AVAILABLE, MAX_ANSWER, LineError, call, index_socket_path, socket_path
+from app.resident import protocol
+from app.resident.local_socket import AVAILABLE, MAX_ANSWER, LineError, call, index_socket_path, socket_path
 from app.standard_folders import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from app.resident.line import LocalLine
+    from app.resident.local_socket import LocalLine
 
 COMMANDS = frozenset({"search", "open", "why"})
 """first words that the resident process may answer"""
@@ -36,8 +36,8 @@ def answered(arguments: Sequence[str]) -> int | None:
     if not AVAILABLE or not is_brief(arguments, os.environ) or os.environ.get("FOLTR_DEBUG"):
         return None
     try:
-        answer = ask(socket_path(data_folder(os.environ)), messages.question(messages.RUN, arguments))
-        parts = list(messages.parts(answer))
+        answer = ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, arguments))
+        parts = list(protocol.parts(answer))
     except (LineError, OSError, ValueError):
         return None
     return _printed(parts)
@@ -86,7 +86,7 @@ def _indexed(arguments: Sequence[str]) -> int | None:
     except LineError:
         return None
     try:
-        line.send(messages.question(messages.RUN, arguments))
+        line.send(protocol.question(protocol.RUN, arguments))
         line.receive(0)  # a stopped process never begins
         line.connection.settimeout(None)
         return _followed(line)
@@ -111,11 +111,11 @@ def _followed(line: LocalLine) -> int | None:
     before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         while True:
-            for kind, content in messages.parts(line.receive(MAX_ANSWER)):
-                if kind == messages.ERR:
+            for kind, content in protocol.parts(line.receive(MAX_ANSWER)):
+                if kind == protocol.ERR:
                     _write(2, content)
                 else:
-                    return int(content) if kind == messages.CODE else None
+                    return int(content) if kind == protocol.CODE else None
     except (LineError, OSError):
         if asked:
             return 130
@@ -130,24 +130,24 @@ def _followed(line: LocalLine) -> int | None:
 def standing(data_dir: str) -> str:
     """How the resident process of a data folder fares, in one line; "" where there is none."""
     try:
-        answer = ask(socket_path(data_dir), messages.question(messages.STATUS))
-        return b"".join(content for kind, content in messages.parts(answer) if kind == messages.OUT).decode()
+        answer = ask(socket_path(data_dir), protocol.question(protocol.STATUS))
+        return b"".join(content for kind, content in protocol.parts(answer) if kind == protocol.OUT).decode()
     except (LineError, OSError, ValueError):
         return ""
 
 
 def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
     kinds = [kind for kind, _ in parts]
-    if messages.ALONE in kinds or messages.CODE not in kinds:
+    if protocol.ALONE in kinds or protocol.CODE not in kinds:
         return None
     code = 0
     try:
         for kind, content in parts:
-            if kind in (messages.OUT, messages.ERR):
-                _write(1 if kind == messages.OUT else 2, content)
-            elif kind == messages.CODE:
+            if kind in (protocol.OUT, protocol.ERR):
+                _write(1 if kind == protocol.OUT else 2, content)
+            elif kind == protocol.CODE:
                 code = int(content)
-            elif kind == messages.ERRAND:
+            elif kind == protocol.ERRAND:
                 return _run(content)
     except BrokenPipeError:  # the reader has seen enough (`| head`)
         return 0

@@ -19,10 +19,10 @@ from pathlib import Path
 from threading import Event
 
 import app
-from app.resident import answering, messages
+from app.resident import answering, protocol
 from app.resident.answering import BadQuestion, Question
 from app.resident.asking import is_brief
-from app.resident.line import MAX_QUESTION, LocalLine, LocalListener, socket_path
+from app.resident.local_socket import MAX_QUESTION, LocalLine, LocalListener, socket_path
 from app.search.kept import keep_searches
 from foltr.errors import FoltrError
 from indexer.storage.file_lock import FileLock
@@ -195,13 +195,13 @@ class ResidentServer:
         caller.line.close()
 
     def _answer(self, question: Question) -> bytes:
-        if question.wanted == messages.STOP:
+        if question.wanted == protocol.STOP:
             self.stop.set()
             return answering.text(f"process {os.getpid()}\n")
-        if question.wanted == messages.STATUS:
+        if question.wanted == protocol.STATUS:
             return answering.text(self._status())
-        if question.version != messages.identity():
-            self.superseded |= messages.is_whole(question.version)
+        if question.version != protocol.identity():
+            self.superseded |= protocol.is_whole(question.version)
             return answering.alone("another version of the program")
         if not is_brief(question.arguments, question.variables):
             return answering.alone("not a command that ends by itself")

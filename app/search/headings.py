@@ -1,16 +1,24 @@
-"""The heading over a line, found when it is shown: in a note by its marks, in HTML by what its reader has seen.
+"""What stands above a text and above a line of it: the head of a mail, properties, the heading over a place.
 
-Notes are Markdown, org, reStructuredText and AsciiDoc; what stands in a block of code is no heading.
+A heading is found when it is shown: in a note by its marks, in HTML by what its reader has seen. Notes are Markdown,
+org, reStructuredText and AsciiDoc; what stands in a block of code is no heading.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from typing import TYPE_CHECKING
 
+from app.search.results import Hit
+from console.wording import iso_minute, minute_of
 from indexer.text.analysis import fold
+
+if TYPE_CHECKING:
+    from indexer.storage.catalogue import DocumentRow
+
 
 _UNDERLINE = r"(?P<under>\S[^\n]{0,200})\n(?P<rule>[=\-~^\"'*+#.:])(?P=rule){2,}[ \t]*"
 _MARKDOWN = r"[ ]{0,3}\#{1,6}[ \t]+(?P<hashed>\S[^\n]*?)[ \t#]*|(?P<under>\S[^\n]{0,200})\n(?:={3,}|-{3,})[ \t]*"
@@ -71,3 +79,38 @@ def heading_among(text: str, line: int, starts: Sequence[int], *, title: str = "
 def _shown(heading: str, title: str) -> str:
     shown = " ".join(heading.split())
     return "" if fold(shown) == fold(title) else shown[:100]
+
+
+_LABELS = (("to", "To"), ("cc", "Cc"), ("bcc", "Bcc"))
+_BEHIND = (("attachment", "Attached"), ("tag", "Tags"), ("is", "State"))
+_UNSAID = frozenset({"message-id", "id"})
+"""properties for programs"""
+
+
+def head_of(hit: Hit | DocumentRow) -> Iterator[tuple[str, str]]:
+    """(label, value) pairs, several values of one name in one line."""
+    from indexer.properties import DATE_FIELDS  # the screen loads no numpy before its first frame
+
+    known: dict[str, str] = {}
+    for name, value in hit.properties:
+        value = minute_of(value) if name in DATE_FIELDS else value
+        if name not in _UNSAID:
+            known[name] = f"{known[name]}, {value}" if name in known else value
+    if hit.type == "mail":
+        yield "From", hit.author
+        yield from ((label, known.pop(name)) for name, label in _LABELS if name in known)
+        yield "Date", iso_minute(hit.modified)
+        yield "Subject", hit.title
+        yield from ((label, known.pop(name)) for name, label in _BEHIND if name in known)
+    elif hit.author:
+        yield "Author", hit.author
+        known.pop("author", None)
+    yield from ((name[:1].upper() + name[1:], value) for name, value in known.items())
+
+
+def headed(hit: Hit | DocumentRow, text: str) -> str:
+    """A mail's text below its head, as a pager shows it; other texts as they are."""
+    if hit.type != "mail":
+        return text
+    lines = [f"{label}: {value}" for label, value in head_of(hit) if value]
+    return "\n".join((*lines, "", text))

@@ -50,9 +50,8 @@ from app.search.page import (
     without_copies,
     written_first,
 )
-from app.search.reading import Reader, Reading, language_codes
+from app.search.reading import Reader, Reading, RecentTexts, language_codes
 from app.search.reasons import Reasons
-from app.search.recent_texts import RecentTexts
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits

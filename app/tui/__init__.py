@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from app.settings import Paths, Settings
-    from app.tui.picking import Picking
+    from app.tui.screen_parts import Picking
 
 __all__ = ["run", "run_picker"]
 
@@ -30,7 +30,7 @@ def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
 
 def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> tuple[int, tuple[str, ...]]:
     """Let the user choose: the exit code (0 chosen, 1 nothing was there, 130 left), and the paths chosen."""
-    from app.tui.picking import Picking
+    from app.tui.screen_parts import Picking
 
     picking = Picking(multi, query)
     code = _start(settings, paths, picking=picking)

@@ -1,19 +1,26 @@
-"""Syncing with the group while the screen is up: in a worker of its own, so that nothing else waits for the network."""
+"""Syncing with the group while the screen is up, in a worker of its own; before the first time the user is asked."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from textual.screen import Screen
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen, Screen
+from textual.widgets import Button, Static
 
 from app.tui.bars.status_line import StatusLine
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session
+from console.printable import safe_line
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
+
 
 LOOK_SECONDS = 60.0
 """time between two looks at whether a sync is due"""
@@ -36,7 +43,7 @@ class GroupSyncing:
     def take(self, message: ConsentWanted | Synced) -> None:
         """Let the user say whether syncing is wanted at all, or say what came of a sync."""
         if isinstance(message, ConsentWanted):
-            from app.tui.panels.consent_screen import ConsentScreen
+            from app.tui.group_syncing import ConsentScreen
 
             self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
             return
@@ -71,3 +78,46 @@ class GroupSyncing:
             assert self._make is not None
             self._group = self._make()
         return self._group
+
+
+class ConsentScreen(ModalScreen[bool | None]):
+    """Gives True or False, and None when the user wants to be asked another time."""
+
+    CSS_PATH = "panels.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "dismiss", "Ask me later"),
+        Binding("left", "app.focus_previous", "The button before"),
+        Binding("right", "app.focus_next", "The button after"),
+        Binding("up", "read(-1)", "Read on above"),
+        Binding("down", "read(1)", "Read on below"),
+        Binding("pageup", "read(-10)", "Read on above"),
+        Binding("pagedown", "read(10)", "Read on below"),
+    ]
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        """The question, then what it means."""
+        super().__init__()
+        self._lines = [safe_line(line) for line in lines]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="consent-panel"):  # the question and the answers stay in sight whatever is read between them
+            yield Static(self._lines[0], id="consent-title", markup=False)
+            with VerticalScroll(id="consent-text", can_focus=False):
+                yield Static("\n\n".join(self._lines[1:]), id="consent-about", markup=False)
+            with Horizontal(id="consent-buttons"):
+                yield Button("Agree", id="consent-yes", compact=True)
+                yield Button("No", variant="primary", id="consent-no", compact=True)
+
+    def on_mount(self) -> None:
+        self.query_one("#consent-no").focus()
+
+    def action_read(self, n_lines: int) -> None:
+        self.query_one("#consent-text").scroll_relative(y=n_lines, animate=False)
+
+    @on(Button.Pressed, "#consent-yes")
+    def _agree(self) -> None:
+        self.dismiss(True)
+
+    @on(Button.Pressed, "#consent-no")
+    def _decline(self) -> None:
+        self.dismiss(False)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from app.filing import Filed
     from app.handing_over import Prepared
     from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
-    from app.tui.parts import FolderChoice, ProgressLine
     from app.tui.preview.preview_rows import Row, Rows
+    from app.tui.screen_parts import FolderChoice, ProgressLine
 
 
 @dataclass(eq=False, repr=False)

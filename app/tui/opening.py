@@ -18,10 +18,9 @@ from app.tui.bars.query_input import Recall
 from app.tui.bars.status_line import StatusLine
 from app.tui.marks import Marked
 from app.tui.messages import Copied, Failed, HandedOver, NotOpened, TerminalWanted
-from app.tui.parts import Setup
-from app.tui.picking import CHOSEN, NOTHING, Picking
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList, title_of
+from app.tui.screen_parts import CHOSEN, NOTHING, Picking, Setup
 from app.tui.session import Session
 from console.printable import display_path, safe_line
 

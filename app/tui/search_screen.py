@@ -62,12 +62,11 @@ from app.tui.messages import (
     TerminalWanted,
 )
 from app.tui.opening import Opening
-from app.tui.palette import SearchCommands
-from app.tui.parts import ProgressLine, Setup
-from app.tui.picking import LEFT
+from app.tui.panels.action_lists import SearchCommands
 from app.tui.preview.side_pane import WIDE, SidePane
 from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
+from app.tui.screen_parts import LEFT, ProgressLine, Setup
 from app.tui.session import Session, same_question
 from app.tui.terminal.terminal_traits import without_late_answers
 from console.wording import short_path
@@ -573,7 +572,7 @@ class SearchScreen(Screen[None]):
         self.line.show_marked(len(self.results.marks))
 
     def _show_leader(self) -> None:
-        from app.tui.panels.leader_panel import LeaderPanel
+        from app.tui.panels.action_lists import LeaderPanel
 
         self.app.push_screen(LeaderPanel(self.setup.keymap, without=self.without), self._after_leader)
 
@@ -699,7 +698,7 @@ class SearchScreen(Screen[None]):
 
     def _show_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now and that work there."""
-        from app.tui.panels.help_screen import HelpScreen
+        from app.tui.panels.action_lists import HelpScreen
 
         focused, typing = self.focused, isinstance(self.focused, Input)
         parts = {self.results: "list", self.facets: "filter", self.side.preview.body: "preview"}

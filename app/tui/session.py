@@ -277,9 +277,7 @@ class Session:
         *, as_written: bool, turned: bool, stop: threading.Event,
     ) -> None:  # fmt: skip
         if self._engine is not None:
-            from app.tui.preview.rendering import (
-                render,  # what knows languages and formats is loaded for the first text
-            )
+            from app.tui.preview.rendering import render  # loaded for the first text
 
             pictures = self._shown_pictures()
             preview = self._engine.preview(page, hit, snippet_width)

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.settings import Paths, Settings
-from app.tui.application import FoltrApp
 from app.tui.keys import problems_of, usable
-from app.tui.parts import Background, Setup, StoredHistory
 from app.tui.remembered import Remembered, keep_remembered, read_remembered
+from app.tui.screen_parts import Background, Setup, StoredHistory
+from app.tui.search_app import FoltrApp
 from console.printable import safe_line
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from app.tui.picking import Picking
+    from app.tui.screen_parts import Picking
     from app.tui.terminal.terminal_traits import TerminalTraits
 
 

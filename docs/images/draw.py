@@ -90,9 +90,9 @@ async def draw(home: Path) -> None:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.settings import LearningSettings, Paths, ScreenSettings, Settings
-    from app.tui.application import FoltrApp
     from app.tui.bars.query_input import QueryInput
-    from app.tui.parts import FolderChoice, ProgressLine, Setup, StoredHistory
+    from app.tui.screen_parts import FolderChoice, ProgressLine, Setup, StoredHistory
+    from app.tui.search_app import FoltrApp
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")
     fresh = Paths(config_dir=home / ".config", data_dir=home / ".fresh")

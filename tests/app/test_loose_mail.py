@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from app.loose_mail import FOLDER, MAX_COPIES, loose_mail
+from app.handing_over import FOLDER, MAX_COPIES, loose_mail
 from app.opener import NoDisplayError, OpenError, plan
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings

@@ -13,7 +13,7 @@ from types import ModuleType
 
 import pytest
 
-from app.resident.line import socket_path
+from app.resident.local_socket import socket_path
 from app.standard_folders import standard_folder
 
 ROOT = Path(__file__).resolve().parents[2]

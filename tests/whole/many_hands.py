@@ -20,9 +20,9 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from app.resident import messages
+from app.resident import protocol
 from app.resident.asking import ask
-from app.resident.line import LineError, socket_path
+from app.resident.local_socket import LineError, socket_path
 from tests.whole.acknowledged import N_RESULTS, Command, Count, Violation
 from tests.whole.hands import ANCHORS, Hands, close
 
@@ -194,7 +194,7 @@ class ManyHands(Hands):
         """Until it has done what a command asked that was killed."""
         while self.serve is not None and self.serve.poll() is None:
             with suppress(LineError, OSError):
-                ask(socket_path(str(self.home / "data")), messages.question(messages.STATUS), seconds=60)
+                ask(socket_path(str(self.home / "data")), protocol.question(protocol.STATUS), seconds=60)
                 return
 
     def find(self) -> None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 from app.settings import Paths, examine
 from app.tui import starting
-from app.tui.application import FoltrApp
+from app.tui.search_app import FoltrApp
 from app.tui.terminal.terminal_traits import TerminalTraits
 from tests.app.tui.conftest import Stage
 

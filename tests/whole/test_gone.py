@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.loose_mail import FOLDER, MAX_AGE
+from app.handing_over import FOLDER, MAX_AGE
 from indexer.extract.recognised import FILE, remember
 from indexer.meaning.encoder import kind_of
 from indexer.meaning.vectors import FILE as VECTORS

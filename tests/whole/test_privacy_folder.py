@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from app.loose_mail import FOLDER
-from app.resident.line import index_socket_path
+from app.handing_over import FOLDER
+from app.resident.local_socket import index_socket_path
 from app.tui.remembered import Remembered, keep_remembered
 from indexer.extract.recognised import FILE, remember
 from tests.app.conftest import make_device

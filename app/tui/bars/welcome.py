@@ -8,7 +8,7 @@ from rich.text import Text
 from textual.widgets import Static
 
 from app.search.results import IndexStatus, ResultPage
-from app.tui.parts import ProgressLine
+from app.tui.screen_parts import ProgressLine
 from console.printable import safe_line
 from console.wording import count
 

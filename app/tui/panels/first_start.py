@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.tui.messages import FoldersSuggested
-from app.tui.parts import FolderChoice
+from app.tui.screen_parts import FolderChoice
 from console.printable import safe_line
 from console.wording import fit_path, short_path
 

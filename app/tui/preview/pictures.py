@@ -1,6 +1,6 @@
 """Pictures and pages of PDFs as rows of the preview, in the way that the terminal can show them.
 
-They are drawn in a process of its own (`app/tui/preview/drawing.py`), which may take so much time and memory and no
+They are drawn in a process of its own (app.tui.preview.picture_drawing), which may take so much time and memory and no
 more; what was overtaken is given up. All but `forget` is called in the worker of previews.
 """
 
@@ -15,11 +15,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from app.tui.preview.drawing import HOW, Drawing, address_of, draw, files_of
-from app.tui.preview.half_blocks import POINTS as BLOCK_POINTS
-from app.tui.preview.half_blocks import half_block_rows
-from app.tui.preview.kitty_graphics import MOST_COLUMNS, deletion, placeholder_rows, through_tmux, transmission
-from app.tui.preview.kitty_graphics import POINTS as KITTY_POINTS
+from app.tui.preview.picture_drawing import HOW, Drawing, address_of, draw, files_of
+from app.tui.preview.picture_rows import (
+    BLOCK_POINTS,
+    KITTY_POINTS,
+    MOST_COLUMNS,
+    deletion,
+    half_block_rows,
+    placeholder_rows,
+    through_tmux,
+    transmission,
+)
 from app.tui.preview.preview_rows import Piece, Row
 from app.tui.terminal.terminal_traits import places_pictures
 from console.printable import safe_line

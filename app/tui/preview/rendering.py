@@ -1,7 +1,7 @@
 """How each kind of document is shown in the preview; runs in a worker, and is bounded by what the formats bound.
 
-A document is what describes it (who, when, what its properties say), then its text: source and other notes in colours,
-Markdown and tables as they are meant, everything else as written.
+A document is what describes it (who, when, what its properties say), then its text: source (around the place that is
+shown first) and other notes in colours, Markdown and tables as they are meant, everything else as written.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
-from app.search.description import head_of
+from app.search.headings import head_of
 from app.search.results import Hit, Preview
 from app.tui.preview.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.preview.markdown_rows import markdown_rows
 from app.tui.preview.pictures import Picture
 from app.tui.preview.preview_layout import Layout, lay_out
 from app.tui.preview.preview_rows import Coloured, Headed, PagePictures, Piece, Rendered, Row, Rows, wrap_pieces
-from app.tui.preview.source_colours import source_colours
 from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.preview.table_rows import SEPARATORS, delimited_rows
 from console.printable import safe_line
@@ -97,3 +96,39 @@ def _above(hit: Hit, width: int) -> Iterator[Row]:
     for name, value in known:
         label = (Piece(name.ljust(room), "label"),)
         yield from wrap_pieces([Piece(safe_line(value))], width, first=label, rest=(Piece(" " * room),))[:2]
+
+
+BEFORE = 8_000
+"""characters in front of the place that are read too: a string or a comment may begin there"""
+BEHIND = 24_000
+"""characters behind the place"""
+
+
+def source_colours(path: str, text: str, place: int) -> list[tuple[int, int, str]]:
+    """(start, end, style) of what is coloured in `text` around `place`, ascending; [] for an unknown language."""
+    from pygments.lexers import get_lexer_for_filename
+    from pygments.token import Comment, Generic, Keyword, Name, Number, String
+    from pygments.util import ClassNotFound
+
+    styles = (
+        (Comment, "comment"), (String, "string"), (Number, "number"), (Keyword, "keyword"),
+        (Name.Function, "name"), (Name.Class, "name"), (Name.Decorator, "name"), (Name.Tag, "keyword"),
+        (Name.Attribute, "name"), (Generic.Heading, "heading"), (Generic.Subheading, "heading"),
+    )  # fmt: skip
+    try:
+        lexer = get_lexer_for_filename(path.rsplit("/", 1)[-1], stripnl=False, ensurenl=False)
+    except ClassNotFound:
+        return []
+    begin = text.rfind("\n", 0, max(0, place - BEFORE)) + 1
+
+    def spans() -> Iterator[tuple[int, int, str]]:
+        for start, token, value in lexer.get_tokens_unprocessed(text[begin : place + BEHIND]):
+            style = next((name for kind, name in styles if token in kind), "")
+            if style:
+                yield begin + start, begin + start + len(value), style
+
+    ascending: list[tuple[int, int, str]] = []
+    for span in spans():
+        if not ascending or span[0] >= ascending[-1][1]:
+            ascending.append(span)
+    return ascending

@@ -13,10 +13,10 @@ from app.search.results import Hit
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.status_line import StatusLine
 from app.tui.messages import Explained, PageDrawn, PagesInView, PreviewMade, PreviewResized
-from app.tui.parts import Setup
 from app.tui.preview.explain_pane import ExplainPane
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList
+from app.tui.screen_parts import Setup
 from app.tui.session import Session
 
 REST_SECONDS = 0.08

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.commands.match_lines import LONGEST, MATCHES, match_lines
+from app.commands.results_text import LONGEST, MATCHES, match_lines
 from app.search.results import Hit, Preview
 
 if TYPE_CHECKING:

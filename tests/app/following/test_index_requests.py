@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.paths import Paths, remember_root
-from app.resident.line import AVAILABLE, index_socket_path
+from app.resident.local_socket import AVAILABLE, index_socket_path
 from indexer.storage.catalogue import Catalogue
 from tests.app.resident.conftest import PATIENCE, serving
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.resident.line import AVAILABLE, socket_path
+from app.resident.local_socket import AVAILABLE, socket_path
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from app.following.indexing import update_index
-from app.resident import messages
+from app.resident import protocol
 from app.resident.answering import Question, answer
 from app.search import kept
 from app.settings import IndexSettings, Paths, Settings
@@ -24,7 +24,7 @@ from benchmarks.odd_queries import odd_query
 
 def question(folder: Path, *arguments: str, **variables: str) -> Question:
     return Question(
-        b"", messages.RUN, os.fsencode(folder), 60, 20, (True, False), ("utf-8 strict", "latin-1 strict"),
+        b"", protocol.RUN, os.fsencode(folder), 60, 20, (True, False), ("utf-8 strict", "latin-1 strict"),
         arguments, {"HOME": str(folder), "FOLTR_DATA_DIR": str(folder / "data"), **variables},
     )  # fmt: skip
 
@@ -36,16 +36,16 @@ def test_the_process_is_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     time.tzset()
     before = dict(os.environ), os.getcwd(), sys.stdin, sys.stdout, sys.stderr, time.timezone
     asked = question(tmp_path, "config", "path", TZ="Asia/Tokyo", FOLTR_CONFIG_DIR="here")
-    assert list(messages.parts(answer(asked))) == [
-        (messages.OUT, os.fsencode(tmp_path.resolve() / "here" / "config.toml\n")), (messages.CODE, b"0"),
+    assert list(protocol.parts(answer(asked))) == [
+        (protocol.OUT, os.fsencode(tmp_path.resolve() / "here" / "config.toml\n")), (protocol.CODE, b"0"),
     ]  # fmt: skip
     assert (dict(os.environ), os.getcwd(), sys.stdin, sys.stdout, sys.stderr, time.timezone) == before
 
 
 def test_each_stream_has_the_encoding_and_the_order_of_the_one_that_asked(tmp_path: Path) -> None:
     """Usage errors go to its stderr, in its encoding, with its exit code."""
-    parts = list(messages.parts(answer(question(tmp_path, "search", "--café", "x"))))
-    assert [kind for kind, _ in parts] == [messages.ERR, messages.CODE]
+    parts = list(protocol.parts(answer(question(tmp_path, "search", "--café", "x"))))
+    assert [kind for kind, _ in parts] == [protocol.ERR, protocol.CODE]
     assert b"caf\xe9" in parts[0][1]
     assert parts[1][1] == b"2"
 
@@ -54,12 +54,12 @@ def test_no_encoding_is_left_over_for_the_next(tmp_path: Path) -> None:
     """Whoever asks after whom; ASCII stands for none, and is UTF-8."""
     for encoding, wanted in (("ascii", "utf-8"), ("latin-1", "latin-1"), ("utf-8", "utf-8"), ("ascii", "utf-8")):
         asked = dataclasses.replace(question(tmp_path, "search", "--café", "x"), encodings=(f"{encoding} strict",) * 2)
-        assert "café".encode(wanted) in next(messages.parts(answer(asked)))[1]
+        assert "café".encode(wanted) in next(protocol.parts(answer(asked)))[1]
 
 
 def test_a_folder_that_is_gone_is_for_the_asking_process(tmp_path: Path) -> None:
     """It works alone, and says what it says then."""
-    assert [kind for kind, _ in messages.parts(answer(question(tmp_path / "gone", "status")))] == [messages.ALONE]
+    assert [kind for kind, _ in protocol.parts(answer(question(tmp_path / "gone", "status")))] == [protocol.ALONE]
 
 
 @pytest.fixture
@@ -104,5 +104,5 @@ def test_nothing_of_a_question_stays(tmp_path: Path, kept_searches: None) -> Non
 def test_an_error_that_no_command_knows_is_left_to_who_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With FOLTR_DEBUG a command does not catch what it cannot explain; this process must go on all the same."""
     monkeypatch.setattr("app.cli.program.main", lambda **_: 1 // 0)
-    parts = list(messages.parts(answer(question(tmp_path, "status", FOLTR_DEBUG="1"))))
-    assert parts == [(messages.ALONE, b"ZeroDivisionError: integer division or modulo by zero")]
+    parts = list(protocol.parts(answer(question(tmp_path, "status", FOLTR_DEBUG="1"))))
+    assert parts == [(protocol.ALONE, b"ZeroDivisionError: integer division or modulo by zero")]

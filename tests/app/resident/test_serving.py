@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.resident import messages
+from app.resident import protocol
 from app.resident.asking import ask
-from app.resident.line import MAX_QUESTION, LineError, socket_path
+from app.resident.local_socket import MAX_QUESTION, LineError, socket_path
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from tests.app.resident.conftest import PATIENCE, dial, serving
 from tests.tiny_encoder import write_encoder
@@ -224,7 +224,7 @@ def test_a_stopped_process_is_not_waited_for_and_does_no_work_later(resident: De
     os.kill(stopped, signal.SIGSTOP)
     try:
         with pytest.raises(LineError, match="does not answer: it is stopped, or busy"):
-            ask(str(path), messages.question(messages.STATUS))
+            ask(str(path), protocol.question(protocol.STATUS))
         assert resident.run("search", "heron").stdout == wanted
         assert resident.run("open", "1", "--print").returncode == 0
         assert resident.run("serve", "--stop").stderr.startswith("foltr-search: nothing was stopped: the resident ")
@@ -325,12 +325,12 @@ def test_garbage_is_hung_up_on(resident: Device) -> None:
 
 
 def put(
-    device: Device, *arguments: bytes, version: bytes = messages.identity(), encoding: bytes = b"utf-8 strict"
+    device: Device, *arguments: bytes, version: bytes = protocol.identity(), encoding: bytes = b"utf-8 strict"
 ) -> bytes:
     """What comes back for a question that is written by hand."""
     variables = [f"{name}={value}".encode() for name, value in device.environment().items()]
-    version = version or messages.identity()
-    fields = [messages.PROTOCOL, version, messages.RUN, b"/", b"80", b"24", b"0", b"0", encoding, encoding]
+    version = version or protocol.identity()
+    fields = [protocol.PROTOCOL, version, protocol.RUN, b"/", b"80", b"24", b"0", b"0", encoding, encoding]
     question = b"\0".join((*fields, b"%d" % len(arguments), *arguments, *variables))
     with dial(device) as caller:
         caller.sendall(len(question).to_bytes(4, "big") + question)
@@ -342,7 +342,7 @@ def test_no_question_ends_it_or_keeps_it(resident: Device) -> None:
     assert put(resident, b"search", b"heron", encoding=b"no-such strict") == b""
     for endless in (b"serve", b"watch", b"mcp", b"--simulate", b"index"):
         assert b"not a command that ends by itself" in put(resident, endless, b"--no-watch")
-    real = messages.identity()
+    real = protocol.identity()
     for version in (b" ", b"x", real[:-1], real[1:], real.replace(b"0.", b"7.", 1), real.replace(b"utf", b"ut7")):
         assert b"another version" in put(resident, b"search", b"heron", version=version)
     before = n_answered(resident)
@@ -380,7 +380,7 @@ def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
     """An answer larger than what the system keeps for it waits for its reader, and the next question does not."""
     n_paths = 20_000
     fields = [
-        messages.PROTOCOL, messages.identity(), messages.RUN, b"/", b"80", b"24", b"0", b"0", b"utf-8 strict",
+        protocol.PROTOCOL, protocol.identity(), protocol.RUN, b"/", b"80", b"24", b"0", b"0", b"utf-8 strict",
         b"utf-8 strict", b"%d" % (n_paths + 1), b"why", *[b"/nowhere"] * n_paths,
         *(f"{name}={value}".encode() for name, value in resident.environment().items()),
     ]  # fmt: skip
@@ -393,8 +393,8 @@ def test_a_caller_who_does_not_read_holds_nobody_up(resident: Device) -> None:
         assert resident.run("search", "heron").returncode == 0
         assert n_answered(resident) == before + 1
         answer = read_to_end(lazy)[4:]
-    kinds = [kind for kind, _ in messages.parts(answer)]
-    assert (kinds[-1], len(answer) > 1_000_000) == (messages.CODE, True)
+    kinds = [kind for kind, _ in protocol.parts(answer)]
+    assert (kinds[-1], len(answer) > 1_000_000) == (protocol.CODE, True)
 
 
 def test_nobody_else_can_reach_it(resident: Device) -> None:

@@ -32,9 +32,9 @@ from app.search.results import (
     Snippet,
 )
 from app.settings import OpenSettings, ScreenSettings, SearchSettings, Settings
-from app.tui.application import FoltrApp
 from app.tui.keys import problems_of, usable
-from app.tui.parts import FolderChoice, ProgressLine, Setup
+from app.tui.screen_parts import FolderChoice, ProgressLine, Setup
+from app.tui.search_app import FoltrApp
 from indexer.query.nodes import Problem
 
 NOW = 1_750_000_000.0

@@ -16,7 +16,7 @@ import pytest
 
 from app.paths import Paths
 from app.settings import IndexSettings, Settings
-from app.tui.picking import Picking
+from app.tui.screen_parts import Picking
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.tui.picking import Picking
 from app.tui.remembered import FILE, Remembered, keep_remembered, read_remembered
 from app.tui.results_list import ResultsList
+from app.tui.screen_parts import Picking
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

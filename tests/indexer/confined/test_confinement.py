@@ -18,7 +18,7 @@ from app.following.indexing import _pool
 from app.following.recognising import Recognising
 from app.paths import Paths
 from app.settings import Settings
-from app.tui.preview.drawing import address_of
+from app.tui.preview.picture_drawing import address_of
 from app.tui.preview.pictures import _make_pool
 from indexer.confined.confinement import available
 from indexer.documents import FileEntry

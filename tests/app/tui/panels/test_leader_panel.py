@@ -10,7 +10,7 @@ import pytest
 from app.settings import ScreenSettings
 from app.tui.bars.query_input import QueryInput
 from app.tui.keys import BY_ID
-from app.tui.panels.leader_panel import LeaderPanel, in_columns
+from app.tui.panels.action_lists import LeaderPanel, in_columns
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from app.tui.preview.drawing import Drawing
-from app.tui.preview.half_blocks import half_block_rows
+from app.tui.preview.picture_drawing import Drawing
+from app.tui.preview.picture_rows import half_block_rows
 
 RED, BLUE = b"\xff\0\0", b"\0\0\xff"
 

@@ -7,8 +7,8 @@ import re
 import zlib
 from base64 import b64decode
 
-from app.tui.preview.drawing import Drawing
-from app.tui.preview.kitty_graphics import (
+from app.tui.preview.picture_drawing import Drawing
+from app.tui.preview.picture_rows import (
     CHUNK,
     MOST_COLUMNS,
     _diacritics,

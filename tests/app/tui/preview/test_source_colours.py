@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from app.tui.preview.source_colours import BEFORE, BEHIND, source_colours
+from app.tui.preview.rendering import BEFORE, BEHIND, source_colours
 
 
 def test_python() -> None:

@@ -30,9 +30,9 @@ import sys
 from pathlib import Path
 from app.paths import Paths
 from app.settings import Settings
-from app.tui.application import FoltrApp
-from app.tui.parts import Setup
-from app.tui.parts import Background, StoredHistory
+from app.tui.search_app import FoltrApp
+from app.tui.screen_parts import Setup
+from app.tui.screen_parts import Background, StoredHistory
 from app.tui.starting import show
 
 class Crashing(FoltrApp):

@@ -1,4 +1,7 @@
-"""What the screen is given at its start: indexing in the background, past queries, settings. No part knows Textual."""
+"""What the screen is given at its start: indexing in the background, past queries, settings, what it is to choose.
+
+No part knows Textual.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from app.following.background import BackgroundIndexer
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from app.tui.picking import Picking
     from indexer.progress import Progress
 
 
@@ -176,3 +178,27 @@ class Setup:
     """the screen chooses paths for another program; None where it opens them itself"""
     now: float | None = None
     """the moment that dates are told from; None for the real one"""
+
+
+CHOSEN, NOTHING, LEFT = 0, 1, 130
+"""exit codes, those of fzf: chosen; Enter where nothing is found; left with Esc or Ctrl-C"""
+
+
+@dataclass(slots=True)
+class Picking:
+    """A screen that chooses and opens nothing."""
+
+    multi: bool = False
+    query: str = ""
+    """what is asked at the start"""
+    paths: tuple[str, ...] = ()
+    """what was chosen"""
+
+    @property
+    def without(self) -> frozenset[str]:
+        """The actions that do nothing here."""
+        return FILING if self.multi else FILING | {"mark", "mark-back", "unmark"}
+
+
+FILING = frozenset({"open-all", "copy-files", "move-files", "trash"})
+"""the actions that change or start something; a picker only chooses"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from app.search.description import head_of, headed
+from app.search.headings import head_of, headed
 from app.search.results import Hit
 
 HIT = Hit(1, 1, "/a", "", "Plans", "mail", "Ann <a@x>", 1_750_000_000.0, 1, "", 1.0, 1)

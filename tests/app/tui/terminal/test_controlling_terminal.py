@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.terminal.hang_up import watch_terminal
+from app.tui.terminal.controlling_terminal import watch_terminal
 from tests.app.tui.terminal.test_terminal import Terminal
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.resident.line import MAX_ADDRESS, LineError, LocalLine, LocalListener, call
+from app.resident.local_socket import MAX_ADDRESS, LineError, LocalLine, LocalListener, call
 
 
 def taken(listener: LocalListener) -> LocalLine:

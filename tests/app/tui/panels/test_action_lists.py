@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.settings import ScreenSettings
-from app.tui.panels.help_screen import HelpScreen
+from app.tui.panels.action_lists import HelpScreen
 
 Stages = Callable[..., Any]
 TALL = (110, 70)

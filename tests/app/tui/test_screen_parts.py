@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from app.settings import Paths, Settings, remember_root, remembered_roots
-from app.tui.parts import Background, progress_line
+from app.tui.screen_parts import Background, progress_line
 from indexer.files.crawl import is_below
 from indexer.progress import Progress
 

@@ -1,8 +1,9 @@
-"""Kitty's graphics protocol: a picture is sent once, under a number, and placed by characters that stand for its cells.
+"""A picture as rows of text: by kitty's graphics protocol, or as half blocks, two points above each other in a cell.
 
-Each such character is U+10EEEE with two diacritics that say which row and column of the picture it shows, in a
-foreground colour that is the picture's number. So a picture is text to Textual and to tmux: it scrolls, is cut off and
-is covered as text is, and nothing has to be erased. No answer is asked for (q=2), for it would look like keys.
+By the protocol a picture is sent once, under a number, and placed by characters that stand for its cells. Each is
+U+10EEEE with two diacritics that say which row and column of the picture it shows, in a foreground colour that is the
+picture's number. So a picture is text to Textual and to tmux: it scrolls, is cut off and is covered as text is, and
+nothing has to be erased. No answer is asked for (q=2), for it would look like keys.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby, zip_longest
 
-from app.tui.preview.drawing import Drawing
+from app.tui.preview.picture_drawing import Drawing
 from app.tui.preview.preview_rows import Piece, Row
 
-POINTS = (10, 20)
+KITTY_POINTS = (10, 20)
 """of one cell, across and down: what is sent of a picture; the terminal fits it to its own cells"""
 MOST_COLUMNS = 120
 PLACEHOLDER = "\U0010eeee"
@@ -70,3 +72,21 @@ def _diacritics() -> tuple[str, ...]:
         and not unicodedata.decomposition(sign)
         and sign not in _COMPOSED
     )
+
+
+BLOCK_POINTS = (1, 2)
+"""of one cell, across and down"""
+
+
+def half_block_rows(drawing: Drawing) -> tuple[Row, ...]:
+    """As many cells wide as the drawing has points, and half as many rows; below an odd last line is what is behind."""
+    stride = 3 * drawing.width
+    lines = [drawing.points[start : start + stride] for start in range(0, len(drawing.points), stride)]
+    return tuple(_row(upper, lower) for upper, lower in zip_longest(lines[::2], lines[1::2], fillvalue=b""))
+
+
+def _row(upper: bytes, lower: bytes) -> Row:
+    """Two lines of points as one row: the upper one is the colour of the sign, the lower one that behind it."""
+    pairs = ((upper[at : at + 3].hex(), lower[at : at + 3].hex()) for at in range(0, len(upper), 3))
+    styles = (f"#{above} #{below}" if below else f"#{above}" for above, below in pairs)
+    return tuple(Piece("▀" * len(list(same)), style) for style, same in groupby(styles))

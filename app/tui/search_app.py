@@ -25,11 +25,10 @@ from textual.widgets import Input
 from app.clipboard import copy, terminal_sequence
 from app.tui.keys import BY_ID
 from app.tui.messages import Copied
-from app.tui.parts import Setup
-from app.tui.picking import LEFT
 from app.tui.remembered import Remembered
+from app.tui.screen_parts import LEFT, Setup
 from app.tui.search_screen import SearchScreen
-from app.tui.terminal.hang_up import outliving, watch_terminal
+from app.tui.terminal.controlling_terminal import outliving, watch_terminal
 from app.tui.themes import problem_of, theme_named
 
 GONE = 129

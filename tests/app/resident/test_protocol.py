@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.resident import messages
+from app.resident import protocol
 from app.resident.answering import BadQuestion, Question
 
 
@@ -15,12 +15,12 @@ def test_a_question_arrives_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("FOLTR_INDEX__WORKERS", "a=b")
     monkeypatch.setenv("SECRET_TOKEN", "no business of the other's")
     arguments = ("search", "", "a b", "caf\udce9", "-x")
-    asked = Question.decode(messages.question(messages.RUN, arguments))
-    assert (asked.arguments, asked.wanted, asked.version) == (arguments, b"run", messages.identity())
+    asked = Question.decode(protocol.question(protocol.RUN, arguments))
+    assert (asked.arguments, asked.wanted, asked.version) == (arguments, b"run", protocol.identity())
     assert (asked.columns, asked.lines) == (91, 24)
     assert asked.variables["FOLTR_INDEX__WORKERS"] == "a=b"
     assert "SECRET_TOKEN" not in asked.variables
-    assert all(messages.matters(name) for name in asked.variables)
+    assert all(protocol.matters(name) for name in asked.variables)
 
 
 @pytest.mark.parametrize(
@@ -28,10 +28,10 @@ def test_a_question_arrives_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> 
     [
         b"",
         b"x",
-        messages.PROTOCOL,
+        protocol.PROTOCOL,
         b"\0" * 20,
         b"foltr-search resident 2" + b"\0" * 20,
-        messages.PROTOCOL + b"\0x" * 20,
+        protocol.PROTOCOL + b"\0x" * 20,
     ],
 )
 def test_what_is_no_question_is_refused(message: bytes) -> None:
@@ -47,7 +47,7 @@ def test_what_is_no_question_is_refused(message: bytes) -> None:
 )  # fmt: skip
 def test_a_terminal_that_cannot_be_is_refused(place: int, content: bytes) -> None:
     """No columns, too many, an encoding that is none of texts, a name for errors that nobody knows."""
-    fields = messages.question(messages.RUN, ("status",)).split(b"\0")
+    fields = protocol.question(protocol.RUN, ("status",)).split(b"\0")
     fields[place] = content
     with pytest.raises(BadQuestion, match="wanted"):
         Question.decode(b"\0".join(fields))
@@ -55,8 +55,8 @@ def test_a_terminal_that_cannot_be_is_refused(place: int, content: bytes) -> Non
 
 def test_the_parts_of_an_answer() -> None:
     """In their order, of any content; an answer that ends early is none."""
-    made = [(messages.OUT, b"\0\n" * 5), (messages.ERR, b""), (messages.OUT, b"x" * 70_000), (messages.CODE, b"1")]
-    answer = b"".join(messages.part(*one) for one in made)
-    assert list(messages.parts(answer)) == made
+    made = [(protocol.OUT, b"\0\n" * 5), (protocol.ERR, b""), (protocol.OUT, b"x" * 70_000), (protocol.CODE, b"1")]
+    answer = b"".join(protocol.part(*one) for one in made)
+    assert list(protocol.parts(answer)) == made
     with pytest.raises(ValueError, match="early"):
-        list(messages.parts(answer[:-1]))
+        list(protocol.parts(answer[:-1]))

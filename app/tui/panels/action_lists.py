@@ -1,0 +1,174 @@
+"""The actions of the screen in lists: the help for where the focus is, what may follow the leader key, the palette."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from rich.cells import cell_len
+from rich.table import Table
+from rich.text import Text
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hits, Provider
+from textual.command import Hit as CommandHit
+from textual.containers import VerticalScroll
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from app.search.results import ORDERS
+from app.tui.bars.status_line import ORDER_NAMES
+from app.tui.keys import ACTIONS, BY_ID, Action, actions_of, after_leader, keys_of, letter_of, typed_action
+
+QUERIES = (
+    ("wind turbine", "both words; some when few documents hold both"),
+    ('"wind turbine"', "this phrase"),
+    ("wind OR solar", "either; also AND, NOT, ( )"),
+    ("-nuclear", "without this word"),
+    ("turb*", "any word that begins so"),
+    ("=running", "this very form, not run or runs"),
+    ("title: name: path: from:", "only there: title:lease"),
+    ("type:pdf ext:md lang:de", "kind of document, name ending, language"),
+    ("dir:projects", "in this folder or below"),
+    ("modified:last-week", "also today, 2024, >2024-01, 2024-01..2024-03"),
+    ("size:>1mb", "also <10kb"),
+    ("artist: camera: tag: taken:", "what describes it: taken:2026-05"),
+)
+LEARNING = (
+    "Text decides first. What you open moves up a little for this and similar questions, and for documents like it; "
+    "one stray opening hardly counts, two or three do. It stays on this device, unless you join a group: then noised "
+    "changes of the weights leave it (`foltr-search privacy`). `foltr-search model` shows, saves or resets what was "
+    "learned, and x on a result says what moved it."
+)
+
+
+class HelpScreen(ModalScreen[None]):
+    """A panel over the screen; any of the keys that opened it closes it."""
+
+    CSS_PATH = "panels.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,f1,question_mark,enter", "dismiss", "Close"),
+        Binding("down,j", "scroll(1)", "Down", show=False),
+        Binding("up,k", "scroll(-1)", "Up", show=False),
+        Binding("pagedown,space", "scroll(10)", "Page down", show=False),
+        Binding("pageup", "scroll(-10)", "Page up", show=False),
+    ]
+
+    def __init__(self, about: str, keys: Sequence[tuple[str, str]]) -> None:
+        """`about` says what the focused part is; `keys` are (keys, description)."""
+        super().__init__()
+        self._about = about
+        self._keys = keys
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="help-panel"):
+            yield Static(Text(self._about + "\n"))
+            yield Static(Text("Keys", style="bold"))
+            yield Static(_in_columns(self._keys, 17, ("bold", "")))
+            yield Static(Text("\nWhat can be asked", style="bold"))
+            yield Static(_in_columns(QUERIES, 26, ("", "dim")))
+            yield Static(Text("\nHow the order learns", style="bold"))
+            yield Static(Text(LEARNING))
+            yield Static(Text("\nNames for screen.keys", style="bold"))
+            yield Static(Text(", ".join(action.id for action in ACTIONS), style="dim"))
+
+    def action_scroll(self, lines: int) -> None:
+        self.query_one("#help-panel", VerticalScroll).scroll_relative(y=lines, animate=False)
+
+
+def _in_columns(pairs: Sequence[tuple[str, str]], width: int, styles: tuple[str, str]) -> Table:
+    """Two columns, the first of so many cells at least; what is too long goes on below in its own."""
+    grid = Table.grid(padding=(0, 1, 0, 0), pad_edge=False)
+    grid.add_column(style=styles[0], min_width=width + 2)
+    grid.add_column(style=styles[1], ratio=1)
+    for left, right in pairs:
+        grid.add_row(f"  {left}", right)
+    return grid
+
+
+COLUMN = 23
+"""cells of one column"""
+
+
+class LeaderPanel(ModalScreen[str]):
+    """Gives the id of the action whose key was pressed; "" for none."""
+
+    CSS_PATH = "panels.tcss"
+
+    def __init__(self, keymap: Mapping[str, str], *, without: frozenset[str]) -> None:
+        super().__init__()
+        self._without = without
+        self._actions = {key: action for key, action in after_leader(keymap).items() if action.id not in without}
+        self._ending = {"escape", "ctrl+c", *keys_of(BY_ID["leader"], keymap)}
+        self._keymap = keymap
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="leader-panel", can_focus=False):
+            yield Static(id="leader-keys", markup=False)
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        actions = list(dict.fromkeys(self._actions.values()))
+        shown = [(self._display(letter_of(action, self._keymap)), action) for action in actions]
+        self.query_one("#leader-keys", Static).update(in_columns(shown, max(1, (self.size.width - 4) // COLUMN)))
+
+    def _display(self, key: str) -> str:
+        return self.app.get_key_display(Binding(key, ""))
+
+    def on_key(self, event: events.Key) -> None:
+        """Any key ends this: one of an action does it, another one is forgotten."""
+        event.stop()
+        event.prevent_default()
+        if event.key in ("pagedown", "pageup") and self.query_one("#leader-panel").max_scroll_y:
+            self.query_one("#leader-panel").scroll_relative(y=5 if event.key == "pagedown" else -5, animate=False)
+            return
+        action = None if event.key in self._ending else self._actions.get(event.key)
+        self.dismiss(action.id if action else "")
+
+
+def in_columns(actions: list[tuple[str, Action]], n_columns: int) -> Text:
+    """The keys and titles, down each column in turn."""
+    n_rows = -(-len(actions) // n_columns)
+    text = Text(no_wrap=True)
+    for row in range(n_rows):
+        for key, action in actions[row::n_rows]:
+            letter = key.rjust(4) + " "
+            text.append(letter, style="bold")
+            text.append(action.title + " " * max(1, COLUMN - cell_len(letter) - cell_len(action.title)))
+        text.append("\n")
+    text.append("Any of these keys does it now; Esc closes this.", style="dim")
+    return text
+
+
+class SearchCommands(Provider):
+    """The actions that the screen offers."""
+
+    async def discover(self) -> Hits:
+        for name, help_text, action in self._commands():
+            yield DiscoveryHit(name, partial(self._run, action), help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for name, help_text, action in self._commands():
+            score = matcher.match(name)
+            if score > 0:
+                yield CommandHit(score, matcher.highlight(name), partial(self._run, action), help=help_text)
+
+    def _commands(self) -> Iterator[tuple[str, str, str]]:
+        """(name, help, action) of each command."""
+        without: frozenset[str] = getattr(self.screen, "without", frozenset())
+        for action in actions_of("search"):
+            if action.id not in without:
+                yield action.title, action.description, typed_action(action.id)
+        for order in ORDERS:
+            yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"screen.order_by('{order}')"
+
+    async def _run(self, action: str) -> None:
+        await self.screen.run_action(action)

@@ -1,0 +1,104 @@
+"""The screen on the terminal itself, whatever its streams are: `vim "$(foltr-search --pick)"`; and when that goes away.
+
+Textual draws on stderr, reads stdin and asks stdout for its size. While the block runs, all three descriptors are the
+controlling terminal, so that an editor that the screen steps aside for has it, too; afterwards they are what they were.
+
+Of a window that was closed and a connection that ended SIGHUP tells only the session's first process and those to whom
+it passes it on. A program beside it would read an ended terminal for ever, so that the descriptor itself is watched, by
+a thread that sleeps until then. On the way out the screen still writes. Textual's thread for that would die of the
+first error, and the program would then wait for it without an end: what is written to a terminal that is gone is
+dropped instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+from textual.driver import Driver
+
+TERMINAL = "/dev/tty"
+
+
+class NoTerminal(Exception):
+    """There is no terminal to draw on; the message says so."""
+
+
+@contextmanager
+def on_the_terminal() -> Iterator[None]:
+    """Point stdin, stdout and stderr at the controlling terminal; raises NoTerminal where there is none."""
+    if all(os.isatty(descriptor) for descriptor in (0, 1, 2)):
+        yield
+        return
+    try:
+        terminal = os.open(TERMINAL, os.O_RDWR)
+    except OSError as error:
+        raise NoTerminal(f"wanted a terminal to draw on, and there is none ({TERMINAL}: {error.strerror})") from error
+    _flush()
+    before = [os.dup(descriptor) for descriptor in (0, 1, 2)]
+    try:
+        for descriptor in (0, 1, 2):
+            os.dup2(terminal, descriptor)
+        yield
+    finally:
+        _flush()
+        for descriptor, old in enumerate(before):
+            os.dup2(old, descriptor)
+            os.close(old)
+        os.close(terminal)
+
+
+def _flush() -> None:
+    """What was written before goes where it was meant to go."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+
+
+def watch_terminal(descriptor: int, when_gone: Callable[[], object]) -> None:
+    """Call `when_gone` in a thread of its own once the terminal hangs up; nothing where it cannot be watched."""
+    if hasattr(select, "poll") and os.isatty(descriptor):
+        threading.Thread(target=_wait, args=(descriptor, when_gone), name="foltr-terminal", daemon=True).start()
+
+
+def _wait(descriptor: int, when_gone: Callable[[], object]) -> None:
+    poll = select.poll()
+    poll.register(descriptor, 0)  # a hang-up is told without being asked for, and keys wake nobody here
+    if any(event & select.POLLHUP for _, event in poll.poll()):
+        when_gone()
+
+
+class _UntilGone:
+    """A terminal to write to, which takes no harm from having gone away."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
+def outliving(driver: type[Driver]) -> type[Driver]:
+    """The same driver, but that what it writes to a terminal that is gone is dropped."""
+
+    class OutlivingDriver(driver):  # type: ignore[misc, valid-type]
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            file: TextIO | None = getattr(self, "_file", None)
+            if file is not None:  # a driver without a terminal has none
+                self._file = _UntilGone(file)
+
+    return OutlivingDriver

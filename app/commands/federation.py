@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from app.commands.command import NOTHING_FOUND, Group, load, say
-from console.wording import count, iso_minute
+from console.wording import count, iso_minute, lineage_label, round_label
 
 EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker
@@ -134,7 +134,7 @@ def spent_in_words(privacy: dict[str, Any]) -> str:
 
 
 def _round(found: dict[str, Any]) -> str:
-    where = f"{found['round']} of lineage {found['lineage']}"
+    where = f"{found['round']} of lineage {lineage_label(found['lineage'])}"
     if found["phase"] == "rest":
         return f"none: the group rests until {_moment(found['opens'])}; its ranker stays, and nothing is sent"
     return f"{where}, until {_moment(found['deadline'])}"
@@ -150,9 +150,13 @@ def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not sealed["vouched"]:
         yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
     yield "fingerprint", sealed["fingerprint"]
-    if sealed["history"]["hash"]:
-        same = f"of lineage {sealed['history']['lineage']} is {sealed['history']['hash'][:16]} for every honest member"
-        yield "history", f"round {sealed['history']['rounds']:,} {same}"
+    seen = sealed["history"]
+    if seen["hash"]:
+        after = round_label(seen["lineage"], seen["rounds"])
+        yield (
+            "history",
+            f"{seen['hash'][:16]} after round {after}; on another member's device the same, or something is wrong",
+        )
     yield "sums", sums_in_words(sealed)
 
 
@@ -178,8 +182,8 @@ def _ranker(ranker: dict[str, Any] | None) -> str:
     if ranker is None:
         return "your own; the group's was not adopted"
     return (
-        f"the group's of round {ranker['round']}, lineage {ranker['lineage']}, alpha {ranker['alpha']:g} "
-        f"({1 - ranker['alpha']:.0%} the group's, {ranker['alpha']:.0%} your own)"
+        f"the group's of round {ranker['round']}, lineage {lineage_label(ranker['lineage'])}, "
+        f"alpha {ranker['alpha']:g} ({1 - ranker['alpha']:.0%} the group's, {ranker['alpha']:.0%} your own)"
     )
 
 

@@ -72,7 +72,7 @@ class Admission:
 
         None where the server had let this device go already, as when its first answer was lost.
         """
-        member = moving.followed(
+        member, _ = moving.followed(
             self.store, membership.member(self.store), self.settings.federation, by=self.by, clock=self.clock
         )
         kept = None

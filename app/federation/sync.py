@@ -17,12 +17,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.federation import consent, group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.adoption import consider
 from app.federation.consent import Ask
-from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
+from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
@@ -88,12 +88,18 @@ class Sync:
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
         federation = self.settings.federation
-        member = moving.followed(self.store, membership.member(self.store), federation, by=self.by, clock=self.clock)
+        known = membership.member(self.store)
+        member, not_followed = moving.followed(self.store, known, federation, by=self.by, clock=self.clock)
         try:
             report = self._with(member)
         except FederationError as error:
-            membership.note_standing(self.store, error=str(error))
+            said = "; ".join(filter(None, (str(error), not_followed)))
+            membership.note_standing(self.store, error=said)
+            if not_followed and isinstance(error, Unreachable):
+                raise Unreachable(said) from error
             raise
+        if not_followed:
+            report = replace(report, said=(not_followed, *report.said))
         synced = max(int(self.clock()), membership.load_standing(self.store).synced)
         membership.note_standing(self.store, synced=synced, error=report.refused)
         return report

@@ -7,6 +7,7 @@ each update that is the device's own noise, where it learns their sum alone the 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,16 +15,30 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, select
 
-from federation_server.group import group
+from federation_server.group import group, roster_book
 from federation_server.rounds.rounds import chance
 from federation_server.tables import rounds
-from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals
+from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals, least_members, quorums
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger, noise_over_signal
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 DELTA = 1e-5
 DAY = 86_400
+
+
+def members_in_words(connection: Connection, agreed: Terms) -> str:
+    """How many a round needs; in a sealed group also who brought them in, and who must be honest."""
+    if agreed.mode == "open":
+        return f"a round needs at least {agreed.floor}"
+    vouched = roster_book.state(connection).vouched
+    held = quorums(len(vouched), agreed.mode)
+    brought = max(Counter(one.voucher for one in vouched if one.voucher >= 0).values(), default=0)
+    by_one = f", {brought:,} of them by one member" if brought > 1 else ""
+    return (
+        f"{len(vouched):,} vouched for{by_one}; a {agreed.mode} round needs at least {least_members(agreed.mode)}; "
+        f"what members are told holds while at most {held.n_spared:,} of {held.n_members:,} side with the operator"
+    )
 
 
 @dataclass(frozen=True, slots=True)

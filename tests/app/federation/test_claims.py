@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
@@ -23,6 +24,7 @@ from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from tests.foltr.federated.sealed.sealed_groups import make_roster
 
 DELTA = 1e-5
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 Mode = Literal["open", "sealed", "grouped"]
 
 
@@ -185,6 +187,25 @@ def test_who_must_be_honest_and_who_could_read_what_is_the_mechanisms(n: int) ->
     assert exact <= number(r"one by one sees epsilon ([\d.]+)\.\n", text) < exact + 0.1
     assert f"right in {per_cent(best_guess(2 * 2 / z))} of 100 cases" in text
     assert (f"One has brought in {n - 1}: are they people?" in text) == (n > 2)
+
+
+def test_the_table_of_the_documentation_is_computed() -> None:
+    """Each row of docs/methods.md on sealed rounds, and what docs/privacy.md says of five and of thirty."""
+    text = (DOCS / "methods.md").read_text(encoding="utf-8")
+    table = text.partition("begin of the numbers of sealed rounds -->")[2].partition("<!-- end")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.strip().splitlines()][2:]
+    protection = protection_of(agreed("sealed"))
+    assert len(rows) >= 5
+    for row in rows:
+        held = quorums(int(row[0]))
+        epsilon = protection.opened(held.n_honest).epsilon(DELTA, "zero-out", n_rounds=4)
+        numbers = (held.n_members, held.n_committee, held.threshold, held.least, held.n_honest)
+        assert row == [*map(str, (*numbers, held.n_spared, held.n_readers)), at_most(epsilon)]
+    said = " ".join((DOCS / "privacy.md").read_text(encoding="utf-8").split())
+    for n, who in ((5, "five"), (30, "thirty")):
+        held = quorums(n)
+        epsilon = at_most(protection.opened(held.n_honest).epsilon(DELTA, "zero-out", n_rounds=4))
+        assert f"of {who} members {held.n_readers}, who see epsilon {epsilon} of a year" in said
 
 
 @pytest.mark.parametrize("company", [Company(2, 0, 1), Company(5, 0, 4), Company(30, 0, 29), Company(99, 0, 50)])

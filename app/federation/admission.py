@@ -63,7 +63,8 @@ class Admission:
                 raise ConsentError(
                     "not joined: the server was told to forget this device, its key is erased; the invite is used up"
                 ) from None
-            membership.save_standing(self.store, Standing().seen(told))
+            shown = group_roster.known(self.store, member.group_id).number
+            membership.save_standing(self.store, msgspec.structs.replace(Standing().seen(told), roster_known=shown))
             consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
         return member
 

@@ -211,6 +211,10 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """what that test found, in a sentence"""
     synced: int = 0
     """seconds since 1970 of the last sync that reached the server"""
+    roster_known: int = 0
+    """entries of the roster while the round was open"""
+    roster_least: int = 0
+    """the same of the round seen before it: the present one opened later, and for no older roster"""
     followed: tuple[int, int, str] = (0, 0, "")
     """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
     error: str = ""
@@ -223,8 +227,10 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def seen(self, told: Announcement) -> Standing:
         """The standing once this announcement was believed."""
+        is_next = (told.lineage, told.round) != (self.lineage, self.round)
         return msgspec.structs.replace(
             self,
+            roster_least=self.roster_known if is_next else self.roster_least,
             lineage=told.lineage,
             round=told.round,
             terms=encode(told.terms),

@@ -187,7 +187,14 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
     member, mode = server.member, told.terms.mode
     assert mode != "open"
-    now = group_roster.known(store, member.group_id)
+    now, seen = group_roster.known(store, member.group_id), membership.load_standing(store)
+    membership.note_standing(store, roster_known=max(seen.roster_known, now.number, told.roster_number))
+    if told.roster_number < seen.roster_least:
+        return RoundPlace(
+            None,
+            f"sat out round {told.round}: the server opened it for an older roster ({told.roster_number} entries) than "
+            f"it had shown before ({seen.roster_least}), in which fewer members could read a note",
+        )
     if now.number < told.roster_number:  # it grew since this sync followed it
         now = group_roster.follow(store, server)
     me = now.of_device(member.device)

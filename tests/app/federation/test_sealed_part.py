@@ -249,6 +249,21 @@ def test_the_noise_does_not_fall_because_strangers_came(sealed: Group, make_pers
     assert overview(friend.store, friend.settings.federation, now=1)["sealed"]["growth"] == ""
 
 
+def test_a_round_is_for_no_older_roster_than_was_shown_before(sealed: Group, make_person: Make) -> None:
+    """A server that opens the second round of seven for the first five, of whom fewer read a note, is not answered."""
+    everyone = friends(sealed, make_person, 5)
+    older = group_roster.known(everyone[4].store, membership.member(everyone[4].store).group_id)
+    everyone += friends_of(everyone[0], make_person, 2)
+    a_round(everyone)
+    with writing(sealed.made.engine) as connection:
+        opened = update(rounds).where(rounds.c.state == "open")
+        connection.execute(opened.values(roster_number=older.number, roster_head=older.head))
+    for person in everyone[:5]:
+        spent = ledger.entries(person.store)
+        assert "for an older roster (5 entries) than it had shown before (7)" in " ".join(person.sync().said)
+        assert ledger.entries(person.store) == spent
+
+
 def test_whoever_answered_another_list_than_the_published_one_stops(
     sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -212,9 +212,9 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     synced: int = 0
     """seconds since 1970 of the last sync that reached the server"""
     roster_known: int = 0
-    """entries of the roster while the round was open"""
+    """entries of the roster while this round was open, or the group rested before it"""
     roster_least: int = 0
-    """the same of the round seen before it: the present one opened later, and for no older roster"""
+    """the same before this round: it opened later, for no older roster"""
     followed: tuple[int, int, str] = (0, 0, "")
     """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
     error: str = ""
@@ -227,7 +227,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def seen(self, told: Announcement) -> Standing:
         """The standing once this announcement was believed."""
-        is_next = (told.lineage, told.round) != (self.lineage, self.round)
+        opened = self.phase == "rest" and told.phase != "rest"
+        is_next = opened or (told.lineage, told.round) != (self.lineage, self.round)
         return msgspec.structs.replace(
             self,
             roster_least=self.roster_known if is_next else self.roster_least,

@@ -170,6 +170,7 @@ class Sync:
         if told.terms.mode == "open":
             return RoundPlace(None)
         taking_part.follow_rankers(self.store, server, told)
+        taking_part.note_roster(self.store, server.member, told)
         if told.phase == "rest":
             return RoundPlace(None)
         return taking_part.place(self.store, server, told)

@@ -187,13 +187,13 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
     member, mode = server.member, told.terms.mode
     assert mode != "open"
-    now, seen = group_roster.known(store, member.group_id), membership.load_standing(store)
-    membership.note_standing(store, roster_known=max(seen.roster_known, now.number, told.roster_number))
-    if told.roster_number < seen.roster_least:
+    now = group_roster.known(store, member.group_id)
+    least = membership.load_standing(store).roster_least
+    if told.roster_number < least:
         return RoundPlace(
             None,
             f"sat out round {told.round}: the server opened it for an older roster ({told.roster_number} entries) than "
-            f"it had shown before ({seen.roster_least}), in which fewer members could read a note",
+            f"it had shown before ({least}), in which fewer members could read a note",
         )
     if now.number < told.roster_number:  # it grew since this sync followed it
         now = group_roster.follow(store, server)
@@ -252,6 +252,13 @@ def shared_update(
     return shared(occasion, steps, member.identity, member.device, rng)
 
 
+def note_roster(store: Store, member: Membership, told: Announcement) -> None:
+    """Remember how long the roster is while this round is open, or the group rests: no later round is for less."""
+    number = group_roster.known(store, member.group_id).number
+    seen = membership.load_standing(store).roster_known
+    membership.note_standing(store, roster_known=max(seen, number, told.roster_number))
+
+
 def follow_rankers(store: Store, server: Correspondence, told: Announcement) -> None:
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
@@ -259,6 +266,8 @@ def follow_rankers(store: Store, server: Correspondence, told: Announcement) -> 
     """
     known = membership.load_standing(store).followed
     lineage, round, wanted = told.lineage, told.round - 1, told.model_hash
+    if (lineage, round) < known[:2]:
+        return  # another sync has seen more meanwhile
     end = known[1] if known[0] == lineage else 0
     if known[0] and round - end > LONGEST_WALK:
         raise Distrusted(f"the server's round went from {end + 1} to {told.round} since this device saw one")

@@ -6,7 +6,6 @@ Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FO
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Group
+from app.commands.command import NAME, Group, error_line
 from console.command_line import CommandsByName, run
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-NAME = "foltr-search"
 PICK = "--pick"
 
 COMMANDS: Mapping[str, str] = {
@@ -168,30 +166,7 @@ def _pick(ctx: click.Context, arguments: Sequence[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
     os.umask(0o077)  # whatever a command writes is for its owner only
-    return run(program, arguments, program=NAME, describe=describe)
-
-
-def describe(error: Exception) -> str:
-    """One line for a person: the message of our own errors, with its kind for any other."""
-    import sqlite3
-
-    from app.opener import OpenError
-    from app.settings import SettingsError
-    from foltr.errors import FoltrError
-    from indexer.errors import IndexDamaged, IndexerError
-
-    message = " ".join(str(error).split())
-    if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
-        return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
-    if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
-        return message
-    if isinstance(error, sqlite3.Error):
-        return f"database: {message}; `{NAME} doctor` looks for the cause"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "the disk is full; free some space, then try again" + (f": {error.filename}" if error.filename else "")
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
+    return run(program, arguments, program=NAME, describe=error_line)
 
 
 if __name__ == "__main__":

@@ -157,7 +157,7 @@ def _message(path: str, number: int) -> bytes:
 def _copied(data: bytes, path: Path) -> str:
     """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    _remove_old(copies(path.parent.parent), keep=path)
+    _remove_old(mail_copies(path.parent.parent), keep=path)
     handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
     with open(handle, "wb") as file:
         file.write(data)
@@ -177,7 +177,7 @@ def _name_of(mailbox: str) -> str:
     return hashlib.blake2b(os.fsencode(mailbox), digest_size=8).hexdigest()
 
 
-def copies(data_dir: Path) -> list[Path]:
+def mail_copies(data_dir: Path) -> list[Path]:
     """The copies that are there, the youngest first."""
     return sorted((path for path in (data_dir / FOLDER).glob("*") if re.fullmatch(COPY_NAMES, path.name)), key=_age)
 
@@ -189,18 +189,18 @@ def _remove_old(found: Sequence[Path], keep: Path | None = None) -> None:
             copy.unlink(missing_ok=True)
 
 
-def remove_old(data_dir: Path) -> None:
+def remove_old_mails(data_dir: Path) -> None:
     """Delete copies that are a day old, or too many."""
-    _remove_old(copies(data_dir))
+    _remove_old(mail_copies(data_dir))
 
 
-def remove_gone(data_dir: Path, read_at: Mapping[str, float]) -> None:
+def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:
     """Delete the copies of mails whose file is none of those that are indexed, or was read anew since.
 
     `read_at` tells when each was, in seconds since the epoch.
     """
     names = {_name_of(path): when for path, when in read_at.items()}
-    for copy in copies(data_dir):
+    for copy in mail_copies(data_dir):
         age, when = _age(copy), names.get(copy.name.partition("-")[0])
         is_gone = when is None and copy.suffix != ".part"
         if is_gone or (age > STILL_READ and (when is None or when > time.time() - age)):

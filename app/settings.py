@@ -373,10 +373,6 @@ SCHEME = Scheme(
     others=("FOLTR_SERVER_",),
     error=SettingsError,
     entries={"index.max_file_mb": TYPES},
-    retired={
-        "search.min_matches": "documents with some of the words are always found, below those with more of them",
-        "federation.min_interactions": "a device answers every round, with noise alone when it has nothing to say",
-    },
     checks={"search.languages": _known_languages, "index.roots": _absolute, "index.sources": _known_sources},
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.

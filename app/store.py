@@ -8,13 +8,14 @@ Any number of threads and processes may use it at once, also by several `Store`s
 of its own, so that nobody is in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a
 pick) is synchronised to the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
 
-The tables are the steps that lead from an empty file to the present format; a file's `user_version` is the number of
-steps it has seen. Released steps never change; a new format adds a step. Past queries are off by default, and kept
+A file's `user_version` is the number of its format. Released formats never change; a new one adds a step that leads to
+it. Past queries are off by default, and kept
 apart from everything that is learned.
 """
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -36,9 +37,11 @@ R = TypeVar("R")
 _FIRST = (
     # small values by name: the session's nonce, the last page, a check of the key, a revision of the picks
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID",
-    # pages that taught something: foltr.ranking.interaction records, nothing else
+    # pages that taught something: foltr.ranking.interaction records, and the query that each answered, named as in
+    # picks: pages of one query are one voice; x'' has no name
     """CREATE TABLE interactions (
-        id INTEGER PRIMARY KEY AUTOINCREMENT, manifest_hash TEXT NOT NULL, record BLOB NOT NULL)""",
+        id INTEGER PRIMARY KEY AUTOINCREMENT, manifest_hash TEXT NOT NULL, record BLOB NOT NULL,
+        query BLOB NOT NULL DEFAULT x'')""",
     # the present model of each ranker: app.learning.models.StoredModel; `revision` is random, new with each write
     "CREATE TABLE models (ranker TEXT PRIMARY KEY, revision BLOB NOT NULL, record BLOB NOT NULL) WITHOUT ROWID",
     # the model as it was at the end of a day (ISO date, local time)
@@ -58,16 +61,14 @@ _FIRST = (
     """CREATE TABLE outcomes (
         id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, rank_learned INTEGER NOT NULL,
         rank_bm25 INTEGER NOT NULL, source TEXT NOT NULL, winner TEXT)""",
-)
-
-_FEDERATION = (
     # the group this device belongs to: an app.federation.membership.Membership
     "CREATE TABLE membership (id INTEGER PRIMARY KEY CHECK (id = 1), record BLOB NOT NULL)",
-    # what was spent on privacy, written before anything is sent; mechanism is JSON of foltr.privacy.mechanisms
+    # what was spent on privacy, written before anything is sent; mechanism is JSON of foltr.privacy.mechanisms; against
+    # whom it is counted: "server" where it opens each update, "sum" where it learns the sum alone
     """CREATE TABLE privacy_ledger (
         id INTEGER PRIMARY KEY AUTOINCREMENT, time INTEGER NOT NULL, group_id TEXT NOT NULL, lineage INTEGER NOT NULL,
         round INTEGER NOT NULL, n_params INTEGER NOT NULL, mechanism TEXT NOT NULL, exact_count INTEGER NOT NULL,
-        UNIQUE (group_id, lineage, round))""",
+        against TEXT NOT NULL DEFAULT 'server', UNIQUE (group_id, lineage, round))""",
     """CREATE TRIGGER ledger_keeps BEFORE DELETE ON privacy_ledger
         BEGIN SELECT raise(ABORT, 'the privacy ledger only grows'); END""",
     """CREATE TRIGGER ledger_stands BEFORE UPDATE ON privacy_ledger
@@ -81,34 +82,23 @@ _FEDERATION = (
     "CREATE TABLE group_ranker (id INTEGER PRIMARY KEY CHECK (id = 1), revision BLOB NOT NULL, record BLOB NOT NULL)",
     # what servers signed when this device left: an app.federation.membership.KeptReceipt
     "CREATE TABLE receipts (id INTEGER PRIMARY KEY AUTOINCREMENT, request TEXT NOT NULL, record BLOB NOT NULL)",
-)
-
-_EVIDENCE = (
     # what the lessons of each query have taught up to one of them (app.learning.evidence): float32 by feature; the
     # query as in picks
     """CREATE TABLE query_steps (
         ranker TEXT NOT NULL, query BLOB NOT NULL, manifest_hash TEXT NOT NULL, lesson INTEGER NOT NULL,
         steps BLOB NOT NULL, PRIMARY KEY (ranker, query)) WITHOUT ROWID""",
-)
-
-_PAGE_QUERIES = (
-    # the query that a page answered, as in picks: pages of one query are one voice; empty for pages of before
-    "ALTER TABLE interactions ADD COLUMN query BLOB NOT NULL DEFAULT x''",
-)
-
-_SEALED = (
     # the group's members as verified: the JSON of wire.RosterEntry by number
     "CREATE TABLE roster (number INTEGER PRIMARY KEY, record BLOB NOT NULL)",
     # lists that a sealed group's server signed for a round: place 0 is answered, any other is proof against the server
     """CREATE TABLE round_lists (
         lineage INTEGER NOT NULL, round INTEGER NOT NULL, place INTEGER NOT NULL, signed BLOB NOT NULL,
         PRIMARY KEY (lineage, round, place)) WITHOUT ROWID""",
-    # whom a cost is counted against: "server" where it opens each update, "sum" where it learns the sum alone
-    "ALTER TABLE privacy_ledger ADD COLUMN against TEXT NOT NULL DEFAULT 'server'",
 )
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (_FIRST, _FEDERATION, _EVIDENCE, _PAGE_QUERIES, _SEALED)
-
+FIRST_FORMAT = 5
+"""`user_version` of a file with `_FIRST`; none before it was released"""
+LATER: tuple[tuple[str, ...], ...] = ()
+"""steps that lead from each released format to the next"""
 
 APPLICATION_ID = 0x464F4C54
 """"FOLT": how SQLite's header names this kind of file"""
@@ -309,16 +299,18 @@ class Store:
         self._refuse_strangers()
         if self.is_kept:
             use_write_ahead_log(self._db, self.path)
-        if self._schema_version() == len(MIGRATIONS):
+        version, newest = self._format(), FIRST_FORMAT + len(LATER)
+        if version == newest:
             return
         with self.transaction() as db:
-            for step in MIGRATIONS[self._schema_version() :]:
-                for statement in step:
-                    db.execute(statement)
-            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+            version = self._format()  # another process may have made the file meanwhile
+            steps = LATER[version - FIRST_FORMAT :] if version else (_FIRST, *LATER)
+            for statement in itertools.chain(*steps):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {newest}")
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
-    def _schema_version(self) -> int:
+    def _format(self) -> int:
         return int(self._db.execute("PRAGMA user_version").fetchone()[0])
 
     def _refuse_strangers(self) -> None:
@@ -327,10 +319,12 @@ class Store:
         kind = int(self._db.execute("PRAGMA application_id").fetchone()[0])
         if n_tables and kind != APPLICATION_ID:
             raise StateError(f"{self.path} is a database of another program; move it away to start afresh")
-        if self._schema_version() > len(MIGRATIONS):
+        version, newest = self._format(), FIRST_FORMAT + len(LATER)
+        if version and not FIRST_FORMAT <= version <= newest:
+            age = "a newer" if version > newest else "an unreleased"
             raise StateError(
-                f"{self.path} was written by a newer foltr-search (format {self._schema_version()}, this one reads "
-                f"up to {len(MIGRATIONS)}); update the program, or move the file away to start afresh"
+                f"{self.path} was written by {age} foltr-search (format {version}, this one reads {FIRST_FORMAT} to "
+                f"{newest}); update the program, or move the file away to start afresh"
             )
 
     @contextmanager

@@ -59,8 +59,8 @@ class Recording(Search):
 
     ranked: Ranked
 
-    def _ranked(self, *given: object) -> Ranked:
-        self.ranked = super()._ranked(*given)  # type: ignore[arg-type]
+    def _rank(self, *given: object) -> Ranked:
+        self.ranked = super()._rank(*given)  # type: ignore[arg-type]
         return self.ranked
 
 
@@ -142,7 +142,7 @@ def _asked(search: Recording, library: Library, text: str, grades: dict[str, int
     began = time.process_time()
     search.search(SearchRequest(text))
     seconds = time.process_time() - began
-    rows, features = search.ranked.rows, search.ranked.features
+    rows, features = search.ranked.table.rows, search.ranked.table.features
     shown = without_copies(search.ranked.contents, range(len(rows)))
     worth = [max(grades.get(library.files[rows[j].path], 0) for j in (i, *copies)) for i, copies in shown.items()]
     return Asked(features[list(shown)], np.array(worth, dtype=np.float64), tuple(grades.values()), seconds)

@@ -91,8 +91,6 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
     """beginnings of variables that belong to other programs"""
     entries: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     """the entries that a table accepts, by dotted key; a table that is not named here accepts any"""
-    retired: Mapping[str, str] = msgspec.field(default_factory=dict)
-    """keys of former versions, by dotted name, and what holds today: they are passed over, and `examine` names them"""
     checks: Mapping[str, Callable[[Any], Any]] = msgspec.field(default_factory=dict)
     """by dotted key: gives the value to use; a ValueError says what was wanted and what came"""
     contradictions: Callable[[S], Iterable[str]] | None = None
@@ -126,7 +124,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
 
         As `examine`; `hint` names the command that lists all problems.
         """
-        effective, problems, _ = self._examined(file, text, env, flags=flags)
+        effective, problems = self.examine(file, text, env, flags=flags)
         if problems:
             more = f" (and {len(problems) - 1} more: {hint})" if len(problems) > 1 else ""
             raise self.error(problems[0] + more)
@@ -139,15 +137,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
 
         `text` is what the file of the name `file` holds; `flags` maps dotted keys to text.
         """
-        effective, problems, retired = self._examined(file, text, env, flags=flags)
-        return effective, problems + retired
-
-    def _examined(
-        self, file: str, text: str, env: Mapping[str, str], *, flags: Mapping[str, str]
-    ) -> tuple[Effective[S], list[str], list[str]]:
-        """As `examine`, with the lines about retired keys apart: they are no reason not to start."""
         problems: list[str] = []
-        retired: list[str] = []
         assignments: list[Assignment] = []
         try:
             assignments += self._from_file(file, text)
@@ -158,9 +148,6 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         values = {name: key.default for name, key in self.keys.items()}
         sources = dict.fromkeys(values, DEFAULT)
         for assignment in assignments:
-            if assignment.name in self.retired:
-                retired.append(f"{assignment.source}: {assignment.name} is gone: {self.retired[assignment.name]}")
-                continue
             try:
                 key, value = self._checked(assignment)
             except self.error as error:
@@ -172,7 +159,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         settings = self._build(values)
         if self.contradictions is not None:
             problems += [f"{file}: {problem}" for problem in self.contradictions(settings)]
-        return Effective(settings, sources), problems, retired
+        return Effective(settings, sources), problems
 
     def _from_file(self, file: str, text: str) -> Iterator[Assignment]:
         import tomllib  # a device without a file of settings needs no parser

@@ -182,32 +182,56 @@ FIRST_TROUBLE, LONGEST_TROUBLE = 0.5, 60.0
 """seconds before watching again after a report that cannot be used; doubled while that goes on"""
 
 
+Scan = Callable[[threading.Event], UpdateSummary]
+
+
+class Work:
+    """What is done around an index while its changes are followed; as it stands, nothing. For one thread."""
+
+    def report(self, progress: Progress) -> None:
+        """Show how far the index is."""
+
+    def why_to_pause(self) -> str:
+        """ "on battery", or "" to go on."""
+        return ""
+
+    def do_a_little(self) -> bool:
+        """Some of the work that can wait until nothing has changed; True while more is left."""
+        return False
+
+    def rest(self) -> None:
+        """Give back what is held, after some minutes without work."""
+
+    def folders(self) -> tuple[str, ...] | None:
+        """Those to follow as they are chosen by now, asked before each scan; None: those of before."""
+        return None
+
+    def is_chosen_anew(self) -> bool:
+        """Whether `folders` may be others than when they were asked for; asked ten times a second."""
+        return False
+
+    def is_asked(self) -> bool:
+        """Whether somebody waits for a whole scan."""
+        return False
+
+    def answer(self, scan: Scan) -> None:
+        """Between two turns: scan for those that wait; the event that `scan` takes stops it."""
+
+    def decline(self) -> None:
+        """Send them away while nothing may be done."""
+
+
 @dataclass(slots=True)
 class Follower:
     """Keeps one index up to date until it is stopped."""
 
     updater: Updater
+    work: Work
     scan_seconds: float
     """between whole scans where changes cannot be watched"""
-    on_progress: Callable[[Progress], None]
     stop: threading.Event
-    may_work: Callable[[], str] = lambda: ""
-    """says why to pause now ("on battery"), or "" to go on"""
-    on_quiet: Callable[[], None] = lambda: None
-    """called after some minutes without work"""
-    idle_work: Callable[[], bool] = lambda: False
-    """does a little of the work that can wait until nothing has changed; True while more is left"""
     note: str = ""
     """to show with the first scan"""
-    roots: Callable[[], tuple[str, ...]] | None = None
-    """the folders to follow as they are chosen by now, asked before each scan; None: those of the job"""
-    is_chosen_anew: Callable[[], bool] = lambda: False
-    """whether `roots` may be others than when they were asked for; asked ten times a second"""
-    asked: threading.Event = field(default_factory=threading.Event)
-    """somebody wants `answer` to be called, between two turns"""
-    answer: Callable[[], None] = lambda: None
-    decline: Callable[[], None] = lambda: None
-    """called instead while nothing may be done"""
     _folders: set[str] = field(default_factory=set)
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
@@ -243,9 +267,9 @@ class Follower:
         now = time.monotonic()
         if self.stop.is_set():
             return
-        if self.asked.is_set() and changed is not None:
-            self._scan_soon()  # what has changed until now is not told a second time
-            self.answer()
+        if self.work.is_asked() and changed is not None:
+            self._scan_soon()  # what has changed until now is not reported a second time
+            self.work.answer(self._scan_for)
             return
         if changed is None:
             self.stop.wait(self._trouble)
@@ -255,17 +279,17 @@ class Follower:
             return
         self._trouble = FIRST_TROUBLE
         is_due = now - self._scanned >= self._scan_pause() or self._is_time_to_wipe()
-        if is_due or len(changed) > MANY_PATHS or self.is_chosen_anew():
+        if is_due or len(changed) > MANY_PATHS or self.work.is_chosen_anew():
             self._scan()
         else:
             self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
         if not changed:
             self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
-            self.on_quiet()
+            self.work.rest()
 
     def _work_while_idle(self) -> None:
-        before, self._more_idle_work = self._more_idle_work, self.idle_work()
+        before, self._more_idle_work = self._more_idle_work, self.work.do_a_little()
         if before and not self._more_idle_work:
             self._say()
 
@@ -289,10 +313,10 @@ class Follower:
         return []
 
     def _is_called(self) -> bool:
-        return self.stop.is_set() or self.asked.is_set()
+        return self.stop.is_set() or self.work.is_asked()
 
     def _is_wanted(self) -> bool:
-        return self._is_called() or self.is_chosen_anew()
+        return self._is_called() or self.work.is_chosen_anew()
 
     def _rest(self, seconds: float, until: Callable[[], bool]) -> None:
         """Wait, at most until that is true."""
@@ -300,7 +324,7 @@ class Follower:
         while not until() and (left := end - time.monotonic()) > 0:
             self.stop.wait(min(left, REST_SECONDS))
 
-    def scan_for(self, stop: threading.Event) -> UpdateSummary:
+    def _scan_for(self, stop: threading.Event) -> UpdateSummary:
         """Scan now for somebody who may stop it; raises what a scan raises."""
         self.updater.stop = When(lambda: self.stop.is_set() or stop.is_set())
         try:
@@ -315,8 +339,8 @@ class Follower:
         self._scanned = time.monotonic() - self._scan_pause()
 
     def _scan_all(self, note: str = "") -> UpdateSummary:
-        if self.roots is not None:
-            self.updater.job = replace(self.updater.job, roots=self.roots())
+        if (folders := self.work.folders()) is not None:
+            self.updater.job = replace(self.updater.job, roots=folders)
         wipe_all = self._is_time_to_wipe()
         summary = self.updater.scan(note=note, wipe_all=wipe_all)
         if wipe_all:
@@ -412,16 +436,16 @@ class Follower:
         raise CannotWatch("folders come and go too fast")
 
     def _pause_if_asked(self) -> None:
-        why = self.may_work()
+        why = self.work.why_to_pause()
         if not why:
             return
         self._close()
-        self.on_quiet()
+        self.work.rest()
         while why and not self.stop.is_set():
             self._say(phase="idle", note=f"paused: {why}")
-            self.decline()
+            self.work.decline()
             self._rest(PAUSED_SECONDS, self._is_called)
-            why = self.may_work()
+            why = self.work.why_to_pause()
         self._watch_anew()
         self._scan()
 
@@ -434,8 +458,8 @@ class Follower:
         """Pass on a report of the updater, with our own note where it has none; its end is not ours."""
         self._last = progress
         if progress.phase != "idle":
-            self.on_progress(msgspec.structs.replace(progress, note=progress.note or self._note))
+            self.work.report(msgspec.structs.replace(progress, note=progress.note or self._note))
 
     def _say(self, *, phase: str = "", note: str = "") -> None:
         phase = phase or ("watching" if self._notifier else "polling" if self._cannot_watch else "idle")
-        self.on_progress(msgspec.structs.replace(self._last, phase=phase, note=note or self._last.note or self._note))
+        self.work.report(msgspec.structs.replace(self._last, phase=phase, note=note or self._last.note or self._note))

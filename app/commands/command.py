@@ -10,6 +10,7 @@ end: `--paths0` and JSON are for those.
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import signal
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from app.settings import Paths, Settings
 
 
+NAME = "foltr-search"
 _FLAGS = "foltr.flags"
 _THREADS = "OPENBLAS_NUM_THREADS"
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -127,6 +129,29 @@ def wants_colour(choice: str = "auto") -> bool:
 def say(message: str) -> None:
     """One diagnostic line, on stderr: stdout carries results only."""
     click.echo(f"foltr-search: {message}", err=True)
+
+
+def error_line(error: Exception) -> str:
+    """One line for a person: the message of our own errors, with its kind for any other."""
+    import sqlite3
+
+    from app.opener import OpenError
+    from app.settings import SettingsError
+    from foltr.errors import FoltrError
+    from indexer.errors import IndexDamaged, IndexerError
+
+    message = " ".join(str(error).split())
+    if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
+        return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
+    if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
+        return message
+    if isinstance(error, sqlite3.Error):
+        return f"database: {message}; `{NAME} doctor` looks for the cause"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "the disk is full; free some space, then try again" + (f": {error.filename}" if error.filename else "")
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
 
 
 def _remember_assignments(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:

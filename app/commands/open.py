@@ -44,15 +44,17 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     load_numpy()
     from app.handing_over import Place, Prepared, prepare
     from app.opener import address_of, plan
-    from app.resident.errand import only_alone
-    from app.search.kept import asked
+    from app.resident.on_behalf import only_alone, search_for_command
     from app.search.shown_page import load_shown
     from indexer.storage.catalogue import Catalogue
 
     context = load()
     settings = context.settings
     how = how or settings.open.enter
-    with asked(settings, context.paths) as search, closing(Catalogue.open(context.paths.catalogue)) as catalogue:
+    with (
+        search_for_command(settings, context.paths) as search,
+        closing(Catalogue.open(context.paths.catalogue)) as catalogue,
+    ):
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
         path = row.path if row is not None else str(Path(target).expanduser())
@@ -110,12 +112,12 @@ def _print(search: Search, rank: int, what: str) -> int:
 
 
 def _start(search: Search, rank: int, ready: Prepared) -> int:
-    from app.resident.errand import left
+    from app.resident.on_behalf import leave_to_asker
 
     try:
         if rank:
             search.open_kept(rank)  # before a program that may keep this terminal for hours
-        return 0 if left(ready.command) else run_planned(ready.command)
+        return 0 if leave_to_asker(ready.command) else run_planned(ready.command)
     finally:
         ready.discard()
 

@@ -111,7 +111,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     load_numpy()
-    from app.search.kept import asked
+    from app.resident.on_behalf import search_for_command
     from app.search.results import SearchRequest
     from app.store import SearchHistory
 
@@ -123,7 +123,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         explore=not options["no_explore"],
         as_typed=options["as_typed"],
     )
-    with asked(context.settings, context.paths) as search:
+    with search_for_command(context.settings, context.paths) as search:
         page = search.search(request)
         search.keep(page)  # for `open N`
         if not search.unkept:
@@ -144,10 +144,10 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
 
 def _start_on_demand(context: Context) -> None:
     """The next question is answered at once, where the user has asked for that."""
-    from app.resident.errand import is_errand
     from app.resident.local_socket import AVAILABLE
+    from app.resident.on_behalf import is_on_behalf
 
-    if AVAILABLE and context.settings.resident.start == "on demand" and not is_errand():
+    if AVAILABLE and context.settings.resident.start == "on demand" and not is_on_behalf():
         from app.following.background import start_resident
 
         start_resident(context.paths)

@@ -84,12 +84,12 @@ def _warm(context: Context) -> None:
     """Load what commands load, open the index and look something up, before anybody waits for it."""
     from app.cli import COMMANDS
     from app.resident.asking import COMMANDS as ANSWERED
-    from app.search.kept import asked
+    from app.resident.on_behalf import search_for_command
     from app.search.results import SearchRequest
 
     for name in sorted(ANSWERED):
         import_module(COMMANDS[name])
-    with asked(context.settings, context.paths) as search:
+    with search_for_command(context.settings, context.paths) as search:
         page = search.search(SearchRequest(text="a"))
         for hit in page.hits[:1]:
             search.snippet(page, hit)

@@ -29,12 +29,12 @@ def command(failures: bool, as_json: bool) -> int:
     """Show what the index holds."""
     load_numpy()
     from app.resident.asking import standing
-    from app.search.kept import asked
+    from app.resident.on_behalf import search_for_command
 
     context = load()
     resident = standing(str(context.paths.data_dir))
     with_failures = _failures(context.paths) if failures else []
-    with asked(context.settings, context.paths) as search:
+    with search_for_command(context.settings, context.paths) as search:
         status = search.status()
     if as_json:
         _print_json(status, resident, with_failures if failures else None)

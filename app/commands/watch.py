@@ -34,8 +34,9 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     """
     from app.commands.command import stop_on_interrupt
     from app.following.background import stop_with_parent
-    from app.following.index_requests import IndexDesk
-    from app.following.indexing import update_index, watch
+    from app.following.following import follow_changes
+    from app.following.index_requests import IndexRequests
+    from app.following.indexing import update_index
     from app.following.progress_lines import ProgressWriter
     from app.resident.local_socket import AVAILABLE
     from app.settings import anything_to_index
@@ -53,14 +54,13 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
             update_index(
                 context.settings, context.paths, retry_failures=True, holder=holder, on_progress=report, stop=stop
             )
-        watch(
+        follow_changes(
             context.settings,
             context.paths,
-            holder="foltr-search watch",
             on_progress=report,
             stop=stop,
             pause_on_battery=pause_on_battery,
-            desk=IndexDesk(context.paths.data_dir) if AVAILABLE else None,
+            requests=IndexRequests(context.paths.data_dir) if AVAILABLE else None,
         )
     return INTERRUPTED
 

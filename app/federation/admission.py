@@ -52,10 +52,10 @@ class Admission:
         member = self._enrolled(invite)
         with self._talk(member) as server:
             self._meet(server, invite)
-            told = server.announcement(Standing())
+            announced = server.announcement(Standing())
             try:
                 member = consent.ask(
-                    self.store, member, told.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
+                    self.store, member, announced.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
                 )
             except ConsentError:
                 server.farewell(forget=True, number=self._number(server))
@@ -64,8 +64,10 @@ class Admission:
                     "not joined: the server was told to forget this device, its key is erased; the invite is used up"
                 ) from None
             shown = group_roster.known(self.store, member.group_id).number
-            membership.save_standing(self.store, msgspec.structs.replace(Standing().seen(told), roster_known=shown))
-            consider(self.store, self.settings, told.terms, server.newest_model(told), now=int(self.clock()))
+            membership.save_standing(
+                self.store, msgspec.structs.replace(Standing().seen(announced), roster_known=shown)
+            )
+            consider(self.store, self.settings, announced.terms, server.newest_model(announced), now=int(self.clock()))
         return member
 
     def leave(self, *, forget: bool) -> KeptReceipt | None:

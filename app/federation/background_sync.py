@@ -50,8 +50,8 @@ class BackgroundSync:
                 return ()
             spent, now = ledger.entries(store), int(self._clock())
             here = group_roster.company(group_roster.known(store, member.group_id), member)
-            told = consent.describe(member, terms, self._settings.federation, spent, here, now=now)
-            return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *told)
+            meaning = consent.describe(member, terms, self._settings.federation, spent, here, now=now)
+            return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *meaning)
 
     def answer(self, *, agreed: bool) -> None:
         """Keep the user's answer."""

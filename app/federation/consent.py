@@ -110,14 +110,14 @@ def the_worst(protection: Protection, company: Company) -> Iterator[str]:
     if protection.mode == "open":
         return
     held = quorums(company.n_members, protection.mode)
-    told = f"The worst: {held.n_readers:,} of the {held.n_members:,} with the server read single notes"
+    worst = f"The worst: {held.n_readers:,} of the {held.n_members:,} with the server read single notes"
     mu, opened = protection.mu_device, protection.opened(held.n_honest).mu_device
     if mu is not None and opened is not None:
-        told += (
+        worst += (
             ". From yours they guess whether you prefer one kind of file or its opposite, right in "
             f"{per_cent(best_guess(opened))} of 100 cases ({per_cent(best_guess(mu))} from the sums)"
         )
-    yield f"{told}. One member alone can spoil a round: its notes are spent."
+    yield f"{worst}. One member alone can spoil a round: its notes are spent."
     yield f"Your device asks you again before it counts on more than {company.limit:,} members."
 
 
@@ -162,13 +162,13 @@ def one_query(protection: Protection) -> str:
             "Nothing bounds what one query shows by itself: a result that you open for the same query again and again "
             "may be read from the notes."
         )
-    told = (
+    shown = (
         "Which of two results you opened for one query, however often, someone who knows everything else can tell with "
         f"AUC at most {share(best_auc(mu))} ({per_cent(best_guess(mu))} of 100 guesses right); chance is .50."
     )
     if best_auc(mu) >= READABLE:
-        return f"{told} So a result that you open for the same query again and again can be read."
-    return told
+        return f"{shown} So a result that you open for the same query again and again can be read."
+    return shown
 
 
 def on_the_whole(protection: Protection) -> Iterator[str]:
@@ -291,8 +291,8 @@ def ask(
     if member.agreed == digest(terms):
         return member
     here = group_roster.company(group_roster.known(store, member.group_id), member)
-    told = describe(member, terms, settings, ledger.entries(store), replace(here, n_new=0), now=now)
-    return _agreed(store, member, terms, tuple(told), "a change of the group's terms", agrees=agrees)
+    lines = describe(member, terms, settings, ledger.entries(store), replace(here, n_new=0), now=now)
+    return _agreed(store, member, terms, tuple(lines), "a change of the group's terms", agrees=agrees)
 
 
 def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees: Ask) -> Membership:
@@ -303,8 +303,8 @@ def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees:
     if not here.has_grown:
         return member
     protection, known = protection_of(terms), replace(here, n_new=0)
-    told = (growth(here), who_must_be_honest(protection, known), *the_worst(protection, known))
-    return _agreed(store, member, terms, told, f"{growth(here)} That", agrees=agrees)
+    lines = (growth(here), who_must_be_honest(protection, known), *the_worst(protection, known))
+    return _agreed(store, member, terms, lines, f"{growth(here)} That", agrees=agrees)
 
 
 def growth(company: Company) -> str:
@@ -316,9 +316,9 @@ def growth(company: Company) -> str:
 
 
 def _agreed(
-    store: Store, member: Membership, terms: Terms, told: Sequence[str], what: str, *, agrees: Ask
+    store: Store, member: Membership, terms: Terms, lines: Sequence[str], what: str, *, agrees: Ask
 ) -> Membership:
-    if not agrees(told):
+    if not agrees(lines):
         raise ConsentError(f"nothing was sent: {what} was not agreed to; `foltr-search sync` shows it and asks")
     number = group_roster.known(store, member.group_id).number
     agreed = msgspec.structs.replace(member, agreed=digest(terms), agreed_roster=number)

@@ -90,8 +90,8 @@ def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[
         return None
     held = entries(store)
     gone = chain.erasable(held)
-    told = tuple(chain.erase(entry) if entry.number in gone else entry for entry in held[after:])
-    return server.hand_back(decode(stored, Signed), told)
+    returned = tuple(chain.erase(entry) if entry.number in gone else entry for entry in held[after:])
+    return server.hand_back(decode(stored, Signed), returned)
 
 
 def readmit(store: Store, server: Correspondence, refusal: Declined) -> None:

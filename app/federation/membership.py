@@ -93,11 +93,6 @@ def member(store: Store) -> Membership:
     found = load(store)
     if found is None or not found.group_id:
         raise FederationError("this device belongs to no group; `foltr-search join LINK` joins one")
-    if len(found.noise_key) != NOISE_KEY_BYTES:
-        raise FederationError(
-            f"this device joined {found.group} with an older version of foltr-search, whose groups cannot go on; "
-            "`foltr-search leave --local`, then join by a new invite"
-        )
     return found
 
 
@@ -154,16 +149,10 @@ class KeptReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 def keep(member: Membership, signed: Signed) -> KeptReceipt:
     """A receipt of a group that this device is leaving."""
     return KeptReceipt(
-        address=member.address,
-        fingerprint=member.fingerprint,
-        certificate=member.certificate,
-        server_key=member.server_key,
-        group=member.group,
-        group_id=member.group_id,
-        signed=encode(signed),
-        device=member.device,
-        serial=member.serial,
-    )
+        address=member.address, fingerprint=member.fingerprint, certificate=member.certificate,
+        server_key=member.server_key, group=member.group, group_id=member.group_id, signed=encode(signed),
+        device=member.device, serial=member.serial,
+    )  # fmt: skip
 
 
 def all_receipts(store: Store) -> Sequence[KeptReceipt]:
@@ -225,20 +214,15 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         """The terms of the group as last announced."""
         return decode(self.terms, Terms) if self.terms else None
 
-    def seen(self, told: Announcement) -> Standing:
+    def seen(self, announced: Announcement) -> Standing:
         """The standing once this announcement was believed."""
-        opened = self.phase == "rest" and told.phase != "rest"
-        is_next = opened or (told.lineage, told.round) != (self.lineage, self.round)
+        opened = self.phase == "rest" and announced.phase != "rest"
+        is_next = opened or (announced.lineage, announced.round) != (self.lineage, self.round)
         return msgspec.structs.replace(
-            self,
-            roster_least=self.roster_known if is_next else self.roster_least,
-            lineage=told.lineage,
-            round=told.round,
-            terms=encode(told.terms),
-            deadline=told.deadline,
-            phase=told.phase,
-            opens=told.opens,
-        )
+            self, roster_least=self.roster_known if is_next else self.roster_least,
+            lineage=announced.lineage, round=announced.round, terms=encode(announced.terms),
+            deadline=announced.deadline, phase=announced.phase, opens=announced.opens,
+        )  # fmt: skip
 
 
 def load_standing(store: Store) -> Standing:

@@ -84,23 +84,23 @@ def read_enrolled(answer: bytes, applicant: Membership, invite: Invite) -> Enrol
 
 def read_announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> Announcement:
     """The present round: of this group, of now, not older than what was seen, with terms this program can follow."""
-    told = _open(member.server_key, _decode(answer, Signed), "announcement", Announcement)
-    if told.terms.group_id != member.group_id:
+    announced = _open(member.server_key, _decode(answer, Signed), "announcement", Announcement)
+    if announced.terms.group_id != member.group_id:
         raise Distrusted("the server announced a round of another group")
-    if abs(told.server_time - now) > CLOCK_SECONDS:
+    if abs(announced.server_time - now) > CLOCK_SECONDS:
         raise Distrusted(
-            f"the announcement is of another time (the server's clock says {told.server_time}, this device's {now}): "
-            "an old one sent again, or one of the clocks is wrong"
+            f"the announcement is of another time (the server's clock says {announced.server_time}, this device's "
+            f"{now}): an old one sent again, or one of the clocks is wrong"
         )
-    if (told.lineage, told.round) < (standing.lineage, standing.round):
+    if (announced.lineage, announced.round) < (standing.lineage, standing.round):
         raise Distrusted(
-            f"the server went back from round {standing.round} of lineage {standing.lineage} to round {told.round} of "
-            f"lineage {told.lineage}"
+            f"the server went back from round {standing.round} of lineage {standing.lineage} to round "
+            f"{announced.round} of lineage {announced.lineage}"
         )
-    if told.lineage == standing.lineage and standing.terms and encode(told.terms) != standing.terms:
+    if announced.lineage == standing.lineage and standing.terms and encode(announced.terms) != standing.terms:
         raise Distrusted("the server changed the group's terms without beginning a new lineage")
-    check_terms(told.terms)
-    return told
+    check_terms(announced.terms)
+    return announced
 
 
 def check_terms(terms: Terms) -> None:
@@ -114,15 +114,15 @@ def check_terms(terms: Terms) -> None:
         raise Distrusted(f"a {terms.ranker} ranker of {terms.n_features} features has no {terms.n_params} parameters")
 
 
-def model(answer: bytes, member: Membership, told: Announcement, *, wanted: str | None = None) -> ModelRecord:
+def model(answer: bytes, member: Membership, announced: Announcement, *, wanted: str | None = None) -> ModelRecord:
     """A common ranker of this group's present lineage; with `wanted`, the one of that hash."""
     found = _open(member.server_key, _decode(answer, Signed), "model", ModelRecord)
-    terms = told.terms
+    terms = announced.terms
     if wanted is not None and digest(found) != wanted:
         raise Distrusted("the server sent another model than it announced")
     if found.group_id != member.group_id:
         raise Distrusted("the server sent the model of another group")
-    if found.lineage < told.lineage or (found.lineage == told.lineage and found.round < told.round - 1):
+    if found.lineage < announced.lineage or (found.lineage == announced.lineage and found.round < announced.round - 1):
         raise Distrusted(f"the server sent an old model (lineage {found.lineage}, round {found.round})")
     if (found.method, found.ranker, found.manifest_hash) != (terms.method, terms.ranker, terms.manifest_hash):
         raise Distrusted("the server sent a model that does not fit its own terms")
@@ -205,10 +205,10 @@ class Correspondence:
         answer = self._transport.get("/v1/round")
         return read_announcement(answer, self.member, standing, now=int(self._clock()))
 
-    def announced_model(self, told: Announcement) -> ModelRecord:
+    def announced_model(self, announced: Announcement) -> ModelRecord:
         """The common ranker that the round begins from."""
-        answer = self._transport.get(f"/v1/models/{told.model_hash}")
-        return model(answer, self.member, told, wanted=told.model_hash)
+        answer = self._transport.get(f"/v1/models/{announced.model_hash}")
+        return model(answer, self.member, announced, wanted=announced.model_hash)
 
     def past_model(self, wanted: str) -> tuple[Signed, ModelRecord]:
         """The ranker of this hash, of whatever round, with its signature as proof."""
@@ -218,9 +218,9 @@ class Correspondence:
             raise Distrusted("the server sent another model than was asked for")
         return signed, found
 
-    def newest_model(self, told: Announcement) -> ModelRecord:
+    def newest_model(self, announced: Announcement) -> ModelRecord:
         """The common ranker of this moment, which may be newer than the announcement."""
-        return model(self._transport.get("/v1/models/newest"), self.member, told)
+        return model(self._transport.get("/v1/models/newest"), self.member, announced)
 
     def send(self, body: bytes) -> Accepted:
         """An update as it is kept in the outbox."""

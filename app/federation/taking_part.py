@@ -114,40 +114,42 @@ def rounds_left(terms: Terms, number: int) -> int:
     return terms.n_rounds - (number - 1) % terms.n_rounds if terms.n_rounds else 1
 
 
-def sealed_update(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> Sealed:
+def sealed_update(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> Sealed:
     """Begin from `theta`, learn from each page, report with this device's noise for it, seal for this round."""
-    method, local = method_of(told.terms), learned(told, theta, pages, member)
-    rng = keyed_generator(member.noise_key, noise_context(told, method.hidden(local)))
+    method, local = method_of(announced.terms), learned(announced, theta, pages, member)
+    rng = keyed_generator(member.noise_key, noise_context(announced, method.hidden(local)))
     update = Update(
-        group_id=told.terms.group_id,
-        lineage=told.lineage,
-        round=told.round,
+        group_id=announced.terms.group_id,
+        lineage=announced.lineage,
+        round=announced.round,
         device=member.device,
-        model_hash=told.model_hash,
-        manifest_hash=told.terms.manifest_hash,
+        model_hash=announced.model_hash,
+        manifest_hash=announced.terms.manifest_hash,
         payload=encode_message(method, method.report(local, rng)),
     )
-    return Sealed(round=told.round, lineage=told.lineage, box=seal(told.round_key, encode(update)))
+    return Sealed(round=announced.round, lineage=announced.lineage, box=seal(announced.round_key, encode(update)))
 
 
-def learned(told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> FPDGDLocal:
+def learned(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> FPDGDLocal:
     """What the group's method learns from the pages, beginning from the announced `theta` `[n_params]`."""
-    method = method_of(told.terms)
-    local = method.begin(Model(theta, told.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
+    method = method_of(announced.terms)
+    local = method.begin(Model(theta, announced.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
     for interaction, query in zip(pages.interactions, pages.queries, strict=True):
         local = method.learn(local, interaction, query)
     return local
 
 
-def noise_context(told: Announcement, hidden: FloatVector) -> bytes:
+def noise_context(announced: Announcement, hidden: FloatVector) -> bytes:
     """All that an update depends on: group and terms, lineage, round, model, and the clipped update `[n_params]`."""
     shown = hashlib.blake2b(hidden.astype("<f8").tobytes(), digest_size=32).hexdigest()
-    return msgspec.json.encode(["update", encode(told.terms), told.lineage, told.round, told.model_hash, shown])
+    return msgspec.json.encode(
+        ["update", encode(announced.terms), announced.lineage, announced.round, announced.model_hash, shown]
+    )
 
 
-def chance(told: Announcement, member: Membership) -> float:
+def chance(announced: Announcement, member: Membership) -> float:
     """A number in [0, 1) that only this device can foretell, the same for the whole round."""
-    context = msgspec.json.encode(["moment", told.terms.group_id, told.lineage, told.round])
+    context = msgspec.json.encode(["moment", announced.terms.group_id, announced.lineage, announced.round])
     return float(keyed_generator(member.noise_key, context).random())
 
 
@@ -162,12 +164,12 @@ def pause(chance: float, taken: float) -> float:
     return moment - taken
 
 
-def moment(told: Announcement, chance: float) -> int:
+def moment(announced: Announcement, chance: float) -> int:
     """When this device answers the round, in seconds since 1970: from half of its time to EARLY of it before its end.
 
     Answers that leave as soon as a round opens would use up the rounds of a period before anything was opened.
     """
-    return told.opened + int((0.5 + chance * (0.5 - EARLY)) * max(told.deadline - told.opened, 0))
+    return announced.opened + int((0.5 + chance * (0.5 - EARLY)) * max(announced.deadline - announced.opened, 0))
 
 
 PROOF = 2
@@ -183,19 +185,19 @@ class RoundPlace:
     why_not: str = ""
 
 
-def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlace:
+def place(store: Store, server: Correspondence, announced: Announcement) -> RoundPlace:
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
-    member, mode = server.member, told.terms.mode
+    member, mode = server.member, announced.terms.mode
     assert mode != "open"
     now = group_roster.known(store, member.group_id)
     least = membership.load_standing(store).roster_least
-    if told.roster_number < least:
+    if announced.roster_number < least:
         return RoundPlace(
             None,
-            f"sat out round {told.round}: the server opened it for an older roster ({told.roster_number} entries) than "
-            f"it had shown before ({least}), in which fewer members could read a note",
+            f"sat out round {announced.round}: the server opened it for an older roster ({announced.roster_number} "
+            f"entries) than it had shown before ({least}), in which fewer members could read a note",
         )
-    if now.number < told.roster_number:  # it grew since this sync followed it
+    if now.number < announced.roster_number:  # it grew since this sync followed it
         now = group_roster.follow(store, server)
     me = now.of_device(member.device)
     if me is None:
@@ -206,29 +208,29 @@ def place(store: Store, server: Correspondence, told: Announcement) -> RoundPlac
             f"waiting: no member has vouched for this device yet (`foltr-search vouch {member.device[:8]}` on a "
             f"member's device; compare {group_roster.own_print(member)})",
         )
-    then = group_roster.at_opening(store, now, told.roster_number, told.roster_head)
+    then = group_roster.at_opening(store, now, announced.roster_number, announced.roster_head)
     try:
         cohort = cohort_of(then, mode)
     except CohortError as error:
-        return RoundPlace(None, f"sat out round {told.round}: {error}")
+        return RoundPlace(None, f"sat out round {announced.round}: {error}")
     except RecordError as error:
         raise Distrusted(f"the server's roster does not hold: {error}") from error
     if member.device not in cohort.by_device:
         return RoundPlace(
-            None, f"round {told.round} opened before this device was vouched for; it takes part in the next"
+            None, f"round {announced.round} opened before this device was vouched for; it takes part in the next"
         )
-    return RoundPlace(occasion_of(told, cohort))
+    return RoundPlace(occasion_of(announced, cohort))
 
 
-def occasion_of(told: Announcement, cohort: Cohort) -> Occasion:
+def occasion_of(announced: Announcement, cohort: Cohort) -> Occasion:
     """What all messages of the announced round are bound to."""
     return Occasion(
-        group_id=told.terms.group_id,
-        lineage=told.lineage,
-        round=told.round,
-        model_hash=told.model_hash,
+        group_id=announced.terms.group_id,
+        lineage=announced.lineage,
+        round=announced.round,
+        model_hash=announced.model_hash,
         cohort=cohort,
-        n_numbers=method_of(told.terms).n_sent,
+        n_numbers=method_of(announced.terms).n_sent,
     )
 
 
@@ -241,36 +243,36 @@ def part_of_noise(terms: Terms, cohort: Cohort) -> Gaussian:
 
 
 def shared_update(
-    occasion: Occasion, told: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership
+    occasion: Occasion, announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership
 ) -> SharedUpdate:
     """Begin from `theta`, learn from each page, add this device's part of the noise, cut into shares: all keyed."""
-    privacy = part_of_noise(told.terms, occasion.cohort)
-    change = method_of(told.terms).hidden(learned(told, theta, pages, member))
-    context = f"shares of {digest(told.terms)}\n".encode() + randomness(occasion, member.device, change)
+    privacy = part_of_noise(announced.terms, occasion.cohort)
+    change = method_of(announced.terms).hidden(learned(announced, theta, pages, member))
+    context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, change)
     rng = keyed_generator(member.noise_key, context)
     steps = noised_steps(privacy, occasion, change, rng)
     return shared(occasion, steps, member.identity, member.device, rng)
 
 
-def note_roster(store: Store, member: Membership, told: Announcement) -> None:
+def note_roster(store: Store, member: Membership, announced: Announcement) -> None:
     """Remember how long the roster is while this round is open, or the group rests: no later round is for less."""
     number = group_roster.known(store, member.group_id).number
     seen = membership.load_standing(store).roster_known
-    membership.note_standing(store, roster_known=max(seen, number, told.roster_number))
+    membership.note_standing(store, roster_known=max(seen, number, announced.roster_number))
 
 
-def follow_rankers(store: Store, server: Correspondence, told: Announcement) -> None:
+def follow_rankers(store: Store, server: Correspondence, announced: Announcement) -> None:
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
     Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered.
     """
     known = membership.load_standing(store).followed
-    lineage, round, wanted = told.lineage, told.round - 1, told.model_hash
+    lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
     if (lineage, round) < known[:2]:
         return  # another sync has seen more meanwhile
     end = known[1] if known[0] == lineage else 0
     if known[0] and round - end > LONGEST_WALK:
-        raise Distrusted(f"the server's round went from {end + 1} to {told.round} since this device saw one")
+        raise Distrusted(f"the server's round went from {end + 1} to {announced.round} since this device saw one")
     while known[0] and round > end:
         signed, ranker = server.past_model(wanted)
         if (ranker.lineage, ranker.round) != (lineage, round):
@@ -278,8 +280,8 @@ def follow_rankers(store: Store, server: Correspondence, told: Announcement) -> 
         _compare(store, ranker, signed)
         round, wanted = round - 1, ranker.previous
     if known[0] == lineage and (round, wanted) != known[1:]:
-        raise Distrusted(f"round {told.round} does not go on from the ranker that this device saw before")
-    membership.note_standing(store, followed=(lineage, told.round - 1, told.model_hash))
+        raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")
+    membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash))
 
 
 def _compare(store: Store, ranker: ModelRecord, signed: Signed) -> None:
@@ -307,19 +309,19 @@ def broken_word(store: Store) -> str:
     return ""
 
 
-def add_up(store: Store, server: Correspondence, told: Announcement, occasion: Occasion) -> str:
+def add_up(store: Store, server: Correspondence, announced: Announcement, occasion: Occasion) -> str:
     """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
     member, task = server.member, server.list_task()
     listed = _listed(member, task.signed_list)
-    if digest(listed) != told.list_hash:
+    if digest(listed) != announced.list_hash:
         raise Distrusted("the server sent another list than it announced")
-    _note(store, told, task.signed_list)
+    _note(store, announced, task.signed_list)
     try:
         said = answer(occasion, task, listed, member.identity, member.device, member.box_key)
     except SealedSumError as error:
-        raise Distrusted(f"round {told.round} is not added up here: {error}") from error
+        raise Distrusted(f"round {announced.round} is not added up here: {error}") from error
     server.send_answer(encode(said))
-    return f"added up round {told.round} of {len(listed.messages):,} members, unread"
+    return f"added up round {announced.round} of {len(listed.messages):,} members, unread"
 
 
 def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:
@@ -337,13 +339,14 @@ def _listed(member: Membership, signed: Signed) -> ShareList:
         raise Distrusted(f"the server's list makes no sense: {error}") from error
 
 
-def _note(store: Store, told: Announcement, signed: Signed) -> None:
+def _note(store: Store, announced: Announcement, signed: Signed) -> None:
     """Durable before anything is answered; Distrusted, with the proof kept, when another list was noted before."""
     with store.transaction() as db:
-        before = noted_lists(store, told.lineage, told.round)
+        before = noted_lists(store, announced.lineage, announced.round)
         if len(before) < PROOF and signed.body not in [one.body for one in before]:
             db.execute(
-                "INSERT INTO round_lists VALUES (?, ?, ?, ?)", (told.lineage, told.round, len(before), encode(signed))
+                "INSERT INTO round_lists VALUES (?, ?, ?, ?)",
+                (announced.lineage, announced.round, len(before), encode(signed)),
             )
     if before and before[0].body != signed.body:
         raise Distrusted(broken_word(store))

@@ -3,6 +3,9 @@
 No redirect is followed, no cookie kept, no proxy used unless the settings name one, no compressed body unpacked. An
 answer may be so long and take so long, whatever the server does. What failed on the way is tried again after a pause
 that doubles and is shortened by chance, so that a group's devices do not come back together.
+
+Of a server that signs its certificate itself the public key is pinned, and not the certificate, so that it can be
+renewed and nobody is locked out. Nothing else of it is believed: names and dates are the signer's own words.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -33,7 +36,6 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import HTTPError, LocationParseError, SSLError
 from urllib3.util import Url, parse_url
 
-from app.federation.certificate import public_key
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.terms import HEADERS
@@ -328,3 +330,39 @@ def _reason(error: BaseException) -> str:
         if known in text:
             return said
     return f"the connection failed ({type(error).__name__})"
+
+
+VERSION = 0xA0
+"""the tag of the optional first field"""
+BEFORE_THE_KEY = 5
+"""serial number, algorithm, issuer, validity, subject"""
+
+
+def public_key(certificate: bytes) -> bytes:
+    """The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER of a certificate in DER; b"" where there is none.
+
+    The bytes need not be a certificate: whatever comes back is only compared with the hash of the right key.
+    """
+    try:
+        (whole,) = [inner for _, _, inner in _elements(certificate)]
+        fields = list(_elements(next(_elements(whole))[2]))
+    except (IndexError, ValueError, StopIteration):
+        return b""
+    if fields and fields[0][0] == VERSION:
+        del fields[0]
+    return fields[BEFORE_THE_KEY][1] if len(fields) > BEFORE_THE_KEY else b""
+
+
+def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
+    """The DER elements in a row: tag, all bytes of it, its contents. ValueError or IndexError for other bytes."""
+    position = 0
+    while position < len(data):
+        length, begin = data[position + 1], position + 2
+        if length >= 0x80:
+            n_bytes = length & 0x7F
+            length, begin = int.from_bytes(data[begin : begin + n_bytes], "big"), begin + n_bytes
+        end = begin + length
+        if end > len(data):
+            raise ValueError("an element is longer than what holds it")
+        yield data[position], data[position:end], data[begin:end]
+        position = end

@@ -1,11 +1,12 @@
-"""`foltr-search index`, asked of the process that follows changes: its catalogue is open and its reader at work.
+"""`foltr-search index`, asked of the process that follows changes: its catalogue is open, and it reads files already.
 
 It does what the command would do alone: remembers the folders that were named, looks at everything below all of them,
-indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches told,
-so what they missed is not missed. A call that it cannot answer so (other settings, another version) goes back at once.
+indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches
+reported, so that what they missed is found. A request that it cannot answer so (other settings, another version) goes
+back at once.
 
 Over the line: the question, an empty message that it begins, then messages of parts (app.resident.protocol) until one
-holds the exit code. An empty message from the caller asks it to stop.
+holds the exit code. An empty message from who asked has it stop.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from app.cli import describe
-from app.commands.command import FAILED, INTERRUPTED
+from app.commands.command import FAILED, INTERRUPTED, error_line
 from app.following.progress_lines import ProgressWriter, summarise
 from app.resident import protocol
 from app.resident.answering import BadQuestion, Question
@@ -31,36 +31,47 @@ from app.resident.local_socket import MAX_QUESTION, LineError, LocalLine, LocalL
 from indexer.errors import IndexDamaged, IndexerError
 
 if TYPE_CHECKING:
-    from app.following.indexing import FollowersWork
-    from indexer.progress import Progress
+    from collections.abc import Mapping, Sequence
 
+    from indexer.progress import Progress
+    from indexer.watch import Scan
 
 QUESTION_SECONDS = 2.0
 """for a whole question to come"""
 TAKING_SECONDS = 10.0
 """without a byte taken of what is said; who takes nothing is gone"""
-MAX_CALLS = 8
+MAX_REQUESTS = 8
 """at once; those beyond it work alone, and find the index locked"""
 WORK = frozenset({"scanning", "indexing", "merging", "meaning"})
 """phases that a command shows"""
 
 
-class _CallersScreen(io.TextIOBase):
-    """The caller's stderr."""
+class IndexWork(Protocol):
+    """What the process that follows changes does for one that asks, beside the scan."""
 
-    def __init__(self, call: IndexCall) -> None:
-        self._call = call
+    def is_theirs(self, variables: Mapping[str, str]) -> bool: ...
+    def choose(self, folders: Sequence[str]) -> bool: ...
+    def read_for_meaning(self, stop: threading.Event) -> str: ...
+
+
+class _AskersScreen(io.TextIOBase):
+    """The stderr of who asked."""
+
+    def __init__(self, request: IndexRequest) -> None:
+        self._request = request
 
     def isatty(self) -> bool:
-        return self._call.question.terminals[1]
+        return self._request.question.terminals[1]
 
     def write(self, text: str) -> int:
-        self._call.send(protocol.ERR, text.encode(self._call.question.encodings[1].split()[0], "backslashreplace"))
+        self._request.send(
+            protocol.ERR, text.encode(self._request.question.encodings[1].split()[0], "backslashreplace")
+        )
         return len(text)
 
 
 @dataclass(eq=False)
-class IndexCall:
+class IndexRequest:
     """One command that waits for its work to be done here."""
 
     question: Question
@@ -70,7 +81,7 @@ class IndexCall:
     over: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
-        self.screen = _CallersScreen(self)
+        self.screen = _AskersScreen(self)
         self.progress = ProgressWriter(
             self.screen, quiet=not QUIET.isdisjoint(self.question.arguments), columns=self.question.columns
         )  # fmt: skip
@@ -97,88 +108,89 @@ class IndexCall:
         self.over.set()
 
 
-class IndexDesk:
-    """Takes calls in threads of its own; they are answered by whoever follows changes, between two of its turns."""
+class IndexRequests:
+    """Takes requests in threads of its own; whoever follows changes answers them, between two of its turns."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = Path(index_socket_path(str(data_dir)))
         self._guard = threading.Lock()
-        self._calls: list[IndexCall] = []
+        self._waiting: list[IndexRequest] = []
         self._listener: LocalListener | None = None
         self.asked = threading.Event()
-        """set while calls wait"""
+        """set while requests wait"""
 
-    def open(self) -> None:
+    def __enter__(self) -> IndexRequests:
         """Listen; whoever does holds the lock of those that follow changes. Without it commands work alone."""
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
         self._path.parent.chmod(0o700)
         with suppress(OSError, LineError):
             self._listener = LocalListener(str(self._path))
             threading.Thread(target=self._listen, args=(self._listener,), daemon=True).start()
+        return self
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Send everybody away, to work alone."""
         listener, self._listener = self._listener, None
         if listener is not None:
             listener.close()
         self.decline()
 
-    def relay(self, progress: Progress) -> None:
+    def show(self, progress: Progress) -> None:
         """Show those that wait what is done meanwhile; what is noted of the watching is not their matter."""
         if progress.phase in WORK:
             progress = msgspec.structs.replace(progress, note="")
-            for call in list(self._calls):
-                call.progress.show(progress)
+            for request in list(self._waiting):
+                request.progress.show(progress)
 
     def decline(self) -> None:
         """Have all that wait work alone."""
-        for call in self._taken():
-            call.progress.__exit__()
-            call.end(protocol.ALONE, b"")
-            self._forget(call)
+        for request in self._taken():
+            request.progress.__exit__()
+            request.end(protocol.ALONE, b"")
+            self._forget(request)
 
-    def answer(self, work: FollowersWork) -> None:
-        """Do what is asked, one call after another; raises IndexDamaged, with the callers sent away."""
-        for call in self._taken():
+    def answer(self, work: IndexWork, scan: Scan) -> None:
+        """Do what is asked, one request after another; raises IndexDamaged, with those that wait sent away."""
+        for request in self._taken():
             try:
-                if not call.stop.is_set():
-                    self._do(call, work)
+                if not request.stop.is_set():
+                    self._do(request, work, scan)
             except IndexDamaged:
                 self.decline()
                 raise
             finally:
-                call.over.set()
-                self._forget(call)
+                request.over.set()
+                self._forget(request)
 
-    def _do(self, call: IndexCall, work: FollowersWork) -> None:
-        if not (work.would_do(call.question.variables) and work.choose(call.folders)):
-            call.end(protocol.ALONE, b"")
+    def _do(self, request: IndexRequest, work: IndexWork, scan: Scan) -> None:
+        if not (work.is_theirs(request.question.variables) and work.choose(request.folders)):
+            request.end(protocol.ALONE, b"")
             return
         try:
-            with call.progress:
-                summary = work.update(call.stop)
+            with request.progress:
+                summary = scan(request.stop)
             for said in summarise(summary):
-                call.say(said)
-            if not call.stop.is_set():
-                with call.progress:
-                    made = work.read_for_meaning(call.stop)
+                request.say(said)
+            if not request.stop.is_set():
+                with request.progress:
+                    made = work.read_for_meaning(request.stop)
                 if made:
-                    call.say(made)
-            call.end(protocol.CODE, b"%d" % (INTERRUPTED if call.stop.is_set() else 0))
+                    request.say(made)
+            request.end(protocol.CODE, b"%d" % (INTERRUPTED if request.stop.is_set() else 0))
         except IndexDamaged:
             raise
         except IndexerError as error:
-            call.say(describe(error))
-            call.end(protocol.CODE, b"%d" % FAILED)
+            request.say(error_line(error))
+            request.end(protocol.CODE, b"%d" % FAILED)
 
-    def _taken(self) -> list[IndexCall]:
+    def _taken(self) -> list[IndexRequest]:
         with self._guard:
             self.asked.clear()
-            return list(self._calls)
+            return list(self._waiting)
 
-    def _forget(self, call: IndexCall) -> None:
+    def _forget(self, request: IndexRequest) -> None:
         with self._guard:
-            self._calls = [one for one in self._calls if one is not call]
+            self._waiting = [one for one in self._waiting if one is not request]
 
     def _listen(self, listener: LocalListener) -> None:
         while self._listener is listener:
@@ -191,7 +203,7 @@ class IndexDesk:
                 threading.Thread(target=self._hear, args=(line,), daemon=True).start()
 
     def _hear(self, line: LocalLine) -> None:
-        """Take one question, then listen for the wish to stop until the call is over."""
+        """Take one question, then listen for the wish to stop until the request is over."""
         try:
             line.connection.settimeout(QUESTION_SECONDS)
             question = Question.decode(line.receive(MAX_QUESTION))
@@ -204,19 +216,19 @@ class IndexDesk:
             line.close()
 
     def _stand(self, line: LocalLine, question: Question) -> None:
-        call = IndexCall(question, line)
+        request = IndexRequest(question, line)
         with self._guard:
-            if len(self._calls) >= MAX_CALLS or self._listener is None:
+            if len(self._waiting) >= MAX_REQUESTS or self._listener is None:
                 return
             line.send(b"")
-            self._calls.append(call)
+            self._waiting.append(request)
             self.asked.set()
-        while not call.over.is_set():
+        while not request.over.is_set():
             try:
                 line.receive(0)
-                call.stop.set()
+                request.stop.set()
             except TimeoutError:
                 continue
             except (OSError, LineError):  # it is gone
-                call.stop.set()
-                call.over.wait()
+                request.stop.set()
+                request.over.wait()

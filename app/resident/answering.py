@@ -18,8 +18,8 @@ from functools import cache
 
 from app import cli
 from app.resident import protocol
-from app.resident.errand import Errand, NotHere, errands
 from app.resident.local_socket import MAX_ANSWER
+from app.resident.on_behalf import LeftToAsker, NotHere, on_behalf
 
 WIDEST = 100_000
 """columns and lines of a terminal; a larger one is none"""
@@ -49,10 +49,10 @@ class Question:
     def decode(cls, message: bytes) -> Question:
         """Raises BadQuestion for anything but a question of this protocol."""
         try:
-            protocol, version, wanted, folder, columns, lines, *rest = message.split(b"\0")
+            spoken, version, wanted, folder, columns, lines, *rest = message.split(b"\0")
             out, err, out_encoding, err_encoding, n, *rest = rest
-            if protocol != protocol.PROTOCOL:
-                raise BadQuestion(f"wanted {protocol.PROTOCOL!r}, got {protocol[:40]!r}")
+            if spoken != protocol.PROTOCOL:
+                raise BadQuestion(f"wanted {protocol.PROTOCOL!r}, got {spoken[:40]!r}")
             arguments, variables = rest[: int(n)], rest[int(n) :]
             return cls(
                 version, wanted, folder, _size(columns), _size(lines), (out == b"1", err == b"1"),
@@ -132,7 +132,7 @@ def answer(question: Question) -> bytes:
     """What the command of this question prints and its exit code; or that it must be run by who asked."""
     console = _console()
     try:
-        with errands() as errand, _in_its_place(question, console):
+        with on_behalf() as left, _in_its_place(question, console):
             code = cli.main(question.arguments)
     except SystemExit as end:
         if not isinstance(end.code, int):
@@ -142,7 +142,7 @@ def answer(question: Question) -> bytes:
         return alone("it needs the process that asked")
     except Exception as error:  # the next question is not to suffer; who asked meets the error, and says it
         return alone(f"{type(error).__name__}: {error}")
-    answer = b"".join(protocol.part(*one) for one in _joined(console.written)) + _end(code, errand)
+    answer = b"".join(protocol.part(*one) for one in _joined(console.written)) + _end(code, left)
     return answer if len(answer) <= MAX_ANSWER else alone("the answer is too long")
 
 
@@ -156,12 +156,12 @@ def text(content: str) -> bytes:
     return protocol.part(protocol.OUT, os.fsencode(content)) + protocol.part(protocol.CODE, b"0")
 
 
-def _end(code: int, errand: Errand) -> bytes:
+def _end(code: int, left: LeftToAsker) -> bytes:
     end = protocol.part(protocol.CODE, b"%d" % code)
-    if errand.planned is None:
+    if left.program is None:
         return end
-    argv = b"\0".join(map(os.fsencode, (str(int(errand.planned.needs_terminal)), *errand.planned.argv)))
-    return end + protocol.part(protocol.ERRAND, argv)
+    argv = b"\0".join(map(os.fsencode, (str(int(left.program.needs_terminal)), *left.program.argv)))
+    return end + protocol.part(protocol.PROGRAM, argv)
 
 
 def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:

@@ -147,7 +147,7 @@ def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
                 _write(1 if kind == protocol.OUT else 2, content)
             elif kind == protocol.CODE:
                 code = int(content)
-            elif kind == protocol.ERRAND:
+            elif kind == protocol.PROGRAM:
                 return _run(content)
     except BrokenPipeError:  # the reader has seen enough (`| head`)
         return 0
@@ -160,16 +160,15 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _run(errand: bytes) -> int:
+def _run(program: bytes) -> int:
     """Start the program that opens a file: from here, for it wants this terminal, display and session."""
-    from app.cli import describe
-    from app.commands.command import FAILED, say
+    from app.commands.command import FAILED, error_line, say
     from app.commands.open import run_planned
     from app.opener import Invocation, OpenError
 
-    needs_terminal, *argv = map(os.fsdecode, errand.split(b"\0"))
+    needs_terminal, *argv = map(os.fsdecode, program.split(b"\0"))
     try:
         return run_planned(Invocation(tuple(argv), needs_terminal=needs_terminal == "1"))
     except OpenError as error:
-        say(describe(error))
+        say(error_line(error))
         return FAILED

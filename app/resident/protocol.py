@@ -23,7 +23,7 @@ PROTOCOL = b"foltr-search resident 1"
 RUN, STATUS, STOP = b"run", b"status", b"stop"
 """wanted: a command's output; how the process fares; that it ends"""
 
-OUT, ERR, CODE, ALONE, ERRAND = b"o", b"e", b"x", b"a", b"p"
+OUT, ERR, CODE, ALONE, PROGRAM = b"o", b"e", b"x", b"a", b"p"
 """parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; start this program"""
 
 _NAMES = frozenset({

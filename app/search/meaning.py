@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -113,11 +113,10 @@ def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narr
     return closeness.best(eligible, N_NEAREST, LEAST)
 
 
-def passages_without_words(
-    closeness: Closeness, candidates: Candidates, order: Sequence[int]
-) -> dict[int, tuple[int, int]]:
-    """Place in `order` -> its closest passage, for the candidates that hold none of the words in any field."""
+def passages_without_words(closeness: Closeness, candidates: Candidates, docs: Ints) -> dict[int, tuple[int, int]]:
+    """Place in `docs` -> its closest passage, for the candidates that hold none of the words in any field."""
     held = np.isnan(closeness.similarity[candidates.docs])
     for counts in candidates.tf.values():
         held |= counts.any(axis=1)
-    return {place: closeness.passage(int(candidates.docs[i])) for place, i in enumerate(order) if not held[i]}
+    places = np.flatnonzero(np.isin(docs, candidates.docs[~held]))
+    return {place: closeness.passage(int(docs[place])) for place in places.tolist()}

@@ -1,7 +1,4 @@
-"""From ranked candidates to a page: orders, collapsed copies, facets, explanations and the words to highlight.
-
-Files that are gone are marked; a narrowing by a facet is a mask over the documents.
-"""
+"""From ranked candidates to a page: orders, collapsed copies, files that are gone, and the words to highlight."""
 
 from __future__ import annotations
 
@@ -9,30 +6,24 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from app.learning.learner import DECIMALS, Learner
-from app.search.results import FacetCount, Facets, Hit, SearchRequest
-from console.printable import display_path
+from app.search.results import Hit
 from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
-from indexer.documents import TYPES
 from indexer.postings import Bytes, Ints, Mask
 from indexer.query.nodes import Problem, Query
 from indexer.retrieval.alike import LEAST_RESEMBLANCE, alike, newest_first, series, twins
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.feature_values import held_as_written
-from indexer.retrieval.matching import FolderIds
-from indexer.schema import folder_key
 from indexer.storage.catalogue import DocumentRow
-from indexer.storage.snapshot import Snapshot
 from indexer.storage.threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
@@ -40,23 +31,45 @@ from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, suggest
 
 
+class CandidateTable(Struct, frozen=True, eq=False):
+    """Candidates with all that is known of each; every field has one entry a candidate [n_docs]."""
+
+    rows: list[DocumentRow]
+    names: list[str]
+    """of their files"""
+    docs: Ints
+    """their numbers in the snapshot"""
+    bm25f: FloatVector
+    features: FloatMatrix
+    """[n_docs, n_features]"""
+    levels: Ints
+    """[n_docs, n_concepts] as `alike.evidence` gives them"""
+    missing_words: list[tuple[str, ...]]
+    """words of a plain query that each does not hold"""
+    written: FloatVector
+    """points that each loses because it does not hold a word as written"""
+    chosen_before: Mask
+    """a person has opened it for this query more than once"""
+
+    def take(self, order: Sequence[int]) -> CandidateTable:
+        """The candidates of these places, in this order."""
+
+        def taken(column: Any) -> Any:
+            return [column[i] for i in order] if isinstance(column, list) else column[order]
+
+        return CandidateTable(**{name: taken(getattr(self, name)) for name in self.__struct_fields__})
+
+
 class Ranked(Struct, frozen=True, eq=False, dict=True):
     """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
 
-    rows: Sequence[DocumentRow]
-    """[n_docs]"""
-    features: FloatMatrix
-    """[n_docs, n_features]"""
+    table: CandidateTable
     scores: FloatVector
     """[n_docs] what they are ranked by: the ranker's scores and the extras"""
-    bm25f: FloatVector
-    """[n_docs]"""
     learner: Learner
     """the ranker as it was at that moment"""
     contents: Sequence[int]
     """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row"""
-    missing_words: Sequence[tuple[str, ...]]
-    """[n_docs] words of a plain query that each does not hold"""
     extra: Mapping[str, FloatVector] = field(default_factory=dict)
     """part of `app.search.reasons.PARTS` -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -107,21 +120,18 @@ class Likeness(Struct, frozen=True, eq=False):
     """[n_docs] "newest of 44 alike", else "" """
 
 
-def likeness(
-    levels: Ints, sketches: Bytes, rows: Sequence[DocumentRow], names: Sequence[str], scores: FloatVector, *,
-    fixed: Mask, by_age: bool,
-) -> Likeness:  # fmt: skip
-    """Compare the candidates with each other; `levels` [n_docs, n_concepts] as `alike.evidence` gives them, `sketches`
-    [n_docs, BUCKETS] of their texts, `names` [n_docs] of their files, `scores` [n_docs].
+def likeness(table: CandidateTable, sketches: Bytes, scores: FloatVector, *, fixed: Mask, by_age: bool) -> Likeness:
+    """Compare the candidates with each other, by `sketches` [n_docs, BUCKETS] of their texts and `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
     """
+    rows, names = table.rows, table.names
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
     twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
     if not by_age:
         return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
     members_of = ["" if own else series(row.title, name) for row, name, own in zip(rows, names, fixed, strict=True)]
-    classes = alike(levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
+    classes = alike(table.levels, pairs[~fixed[pairs].any(axis=1)], members_of, scores)
     dealt, newest_of = newest_first(scores, classes, np.array([row.modified for row in rows]), names, members_of)
     notes = [f"newest of {count(n)} alike" if n else "" for n in newest_of.tolist()]
     return Likeness(contents_of(rows, twinned), dealt - scores, notes)
@@ -192,16 +202,16 @@ def interleave(shown: Mapping[int, list[int]], *, k: int, seed: int) -> tuple[di
 
 def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Mapping[int, int]) -> tuple[Hit, ...]:
     """One hit for each candidate that is shown; `bm25_rank` counts from 1."""
-    hits, scores = [], ranked.scores.tolist()
+    hits, rows, scores = [], ranked.table.rows, ranked.scores.tolist()
     for rank, (i, others) in enumerate(shown.items(), start=1):
-        row = ranked.rows[i]
+        row = rows[i]
         copies: list[str] = []
         twins: list[str] = []
-        for other in (ranked.rows[j] for j in others if ranked.contents[j] == ranked.contents[i]):
+        for other in (rows[j] for j in others if ranked.contents[j] == ranked.contents[i]):
             (copies if other.content_hash == row.content_hash else twins).append(other.path)
         hits.append(make_hit(
             row, rank, score=scores[i], bm25_rank=bm25_rank[i], copies=tuple(copies), twins=tuple(twins),
-            thread=ranked.threads.get(i), missing_words=ranked.missing_words[i], passage=ranked.passages.get(i),
+            thread=ranked.threads.get(i), missing_words=ranked.table.missing_words[i], passage=ranked.passages.get(i),
         ))  # fmt: skip
     return tuple(hits)
 
@@ -213,10 +223,11 @@ def make_hit(
 ) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     name, n_messages = thread or ("", 0)
-    return Hit(  # by position, which takes a third of the time
-        rank, row.doc_id, row.path, row.part, row.title, row.type, row.author, row.modified, row.size, row.truncated,
-        score, bm25_rank, row.properties, copies, twins, name, n_messages, missing_words, not _is_there(row.path),
-        passage,
+    return Hit(
+        rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
+        modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
+        properties=row.properties, copies=copies, twins=twins, thread=name, n_in_thread=n_messages,
+        missing_words=missing_words, missing=not _is_there(row.path), passage=passage,
     )  # fmt: skip
 
 
@@ -226,115 +237,6 @@ def _is_there(path: str) -> bool:
 
 
 _ASKS_ALONE = os.access in os.supports_follow_symlinks
-DAY = 86_400.0
-TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),
-         ("year", "last 12 months", 365 * DAY))  # fmt: skip
-"""value, label, and how far back it reaches in seconds"""
-MAX_FOLDERS = 8
-
-
-class FolderNames:
-    """The folders of the indexed files by their column value."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        by_key = {folder_key(folder): folder for folder in {os.path.dirname(path) for path in paths}}
-        self._keys = np.array(sorted(by_key), dtype=np.int64)
-        self._folders = [by_key[key] for key in self._keys.tolist()]
-        self._steps: dict[tuple[str, tuple[str, ...]], tuple[list[str], Ints]] = {}
-
-    def numbers(self, keys: npt.NDArray[Any]) -> Ints:
-        """The number of each of the folders `keys` [n]; -1 for an unknown one."""
-        if not self._keys.size:
-            return np.full(keys.size, -1)
-        places = np.minimum(self._keys.searchsorted(keys), self._keys.size - 1)
-        return np.where(self._keys[places] == keys, places, -1)
-
-    def counts(self, numbers: Ints, within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
-        """The folders one step below `within`, with how many of the documents lie in each, whose folders have these
-        `numbers` [n]; at most MAX_FOLDERS.
-
-        Without it: the roots themselves where there are several, else the folders one step below the only one; a root
-        within another is no root of its own.
-        """
-        roots = tuple(one for one in roots if _base_of(one, [other for other in roots if other != one]) is None)
-        names, steps = self._steps_from(within, roots)
-        counts = np.bincount(numbers + 1, minlength=1)[1:]
-        held = counts.nonzero()[0]
-        held = held[steps[held] >= 0]
-        own = steps[held]
-        total = np.bincount(own, weights=counts[held], minlength=len(names)).astype(np.int64)
-        found, first = total.nonzero()[0], np.zeros(len(names), dtype=np.int64)
-        first[own[::-1]] = np.arange(own.size)[::-1]
-        most = found[np.lexsort((first[found], -total[found]))[:MAX_FOLDERS]]
-        return [(names[step], int(total[step])) for step in most.tolist()]
-
-    def _steps_from(self, within: str, roots: tuple[str, ...]) -> tuple[list[str], Ints]:
-        """What folders are counted under, and which of these each folder is; -1 for one that lies elsewhere."""
-        known = self._steps.get((within, roots))
-        if known is None:
-            of = _base_of if len(roots) > 1 and not within else _one_step
-            steps = [of(folder, (within,) if within else roots) for folder in self._folders]
-            place = {step: i for i, step in enumerate(dict.fromkeys(step for step in steps if step))}
-            known = list(place), np.array([place.get(step or "", -1) for step in steps], dtype=np.int64)
-            if len(self._steps) >= MAX_FOLDERS:
-                self._steps.clear()
-            self._steps[within, roots] = known
-        return known
-
-
-def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
-    for base in bases:
-        prefix = base.rstrip(os.sep) + os.sep
-        if folder.startswith(prefix):
-            return prefix + folder[len(prefix) :].split(os.sep, 1)[0]
-    return None
-
-
-def _base_of(folder: str, bases: Sequence[str]) -> str | None:
-    return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
-
-
-def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],
-              now: float) -> Facets:  # fmt: skip
-    """Facets over the admitted documents; folders only when their names are known."""
-    documents, chosen = snapshot.documents, admitted.nonzero()[0]
-
-    def kinds() -> Ints:
-        """[n_numbers] the type of each and how many of the times it is too old for, in one number."""
-        n_passed = np.searchsorted([seconds for _, _, seconds in TIMES], now - documents["modified"], side="right")
-        return np.asarray(n_passed + (len(TIMES) + 1) * documents["type"].astype(np.int64))
-
-    own = snapshot.keep(("kinds", now), kinds)[chosen]
-    counts = np.bincount(own, minlength=len(TYPES) * (len(TIMES) + 1)).reshape(len(TYPES), -1)
-    by_type = sorted(((n, TYPES[i]) for i, n in enumerate(counts.sum(axis=1).tolist()) if n), reverse=True)
-    by_age = counts.sum(axis=0).cumsum().tolist()
-    folders: list[tuple[str, int]] = []
-    if names is not None:
-        numbers = snapshot.remember(("folders", names), partial(names.numbers, documents["folder"]))
-        folders = names.counts(numbers[chosen], within, roots)
-    return Facets(
-        types=tuple(FacetCount(name, name, n) for n, name in by_type),
-        folders=tuple(FacetCount(path, display_path(os.path.basename(path)), n) for path, n in folders),
-        times=tuple(FacetCount(v, label, n) for (v, label, _), n in zip(TIMES, by_age, strict=False) if n),
-    )
-
-
-def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds, *, now: float) -> Mask | None:
-    """The documents that the request's facets leave; None when it sets none."""
-    if not (request.type or request.folder or request.time or request.within):
-        return None
-    mask = snapshot.alive.copy()
-    if request.within:
-        mask &= snapshot.having(doc_id for folder in request.within for doc_id in folder_ids(folder))
-    if request.type:
-        mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
-    if request.time:
-        seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
-        mask &= snapshot.documents["modified"] > now - seconds.get(request.time, 0.0)
-    if request.folder:
-        mask &= snapshot.having(folder_ids(request.folder))
-    return mask
-
 
 _WORD = re.compile(r"[^\W_]+")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.search.page import FolderNames
+from app.search.facets import FolderNames
 from app.search.snippets import without_marks
 from indexer.errors import IndexDamaged
 from indexer.properties import note_key, note_names

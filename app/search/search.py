@@ -28,21 +28,21 @@ from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.search.explanation import explanation
+from app.search.facets import facets_of, narrowing
 from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
 from app.search.page import (
+    CandidateTable,
     Ranked,
     bm25_ranks,
     by_bm25f,
     end_of_day,
-    facets_of,
     highlight_words,
     interleave,
     is_surely_meant,
     likeness,
     make_hit,
     make_hits,
-    narrowing,
     passed_over,
     query_terms,
     sort_rows,
@@ -149,15 +149,14 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        query, candidates, closeness, better = self._found(reading, request, typed, now, tonight)
-        rows = self._rows(reading, candidates)
+        query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
         terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._ranked(reading, candidates, rows, terms, completions, tonight, closeness)
+        ranked = self._rank(reading, candidates, terms, completions, tonight, closeness)
         if not asks_for_threads(query):
-            ranked = structs.replace(ranked, threads=self._threads(ranked.rows))
-        shown, owners = self._arranged(ranked, request)
+            ranked = structs.replace(ranked, threads=self._threads(ranked.table.rows))
+        shown, owners = self._arrange(ranked, request)
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.rows_shared, ranked.bm25f)
+        by_words = bm25_ranks(ranked.rows_shared, ranked.table.bm25f)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
@@ -175,7 +174,7 @@ class Search:
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
                 roots=self._catalogue.roots, now=tonight,
             ),
-            features=ranked.features[chosen],
+            features=ranked.table.features[chosen],
             words=highlight_words(candidates),
             page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
             reasons=self._reasons(
@@ -184,7 +183,7 @@ class Search:
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
 
-    def _found(
+    def _look_up(
         self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float
     ) -> tuple[Query, Candidates, Closeness | None, str]:
         """What a query finds, and its better spelling; where nothing, what is surely meant and what that finds."""
@@ -238,10 +237,12 @@ class Search:
         mails = {row.doc_id: i for i, row in enumerate(rows) if row.type == "mail"}
         return {mails[i]: thread for i, thread in self._catalogue.threads_of(mails).items()} if mails else {}
 
-    def _ranked(
-        self, reading: Reading, candidates: Candidates, rows: list[DocumentRow], terms: list[str],
-        completions: list[str], now: float, closeness: Closeness | None,
-    ) -> Ranked:  # fmt: skip
+    def _table(
+        self, reading: Reading, candidates: Candidates, terms: list[str], completions: list[str], now: float,
+        closeness: Closeness | None,
+    ) -> CandidateTable:  # fmt: skip
+        """All that is known of the candidates, in BM25F order."""
+        rows = self._rows(reading, candidates)
         usage = self.picks.usage(
             terms, [(row.path, row.part, row.type) for row in rows], now=now, completions=completions
         )
@@ -251,34 +252,41 @@ class Search:
             meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
-        written = written_first(candidates, features, self.learner.prior * ~_USAGE)
-        order, missing_words = by_bm25f(rows, candidates.bm25f), candidates.missing_words
-        rows, features, learner = [rows[i] for i in order], features[order], self.learner.as_it_is()
-        written = written[order]
-        scores = learner.scores(features) + written
-        passages = passages_without_words(closeness, candidates, order) if closeness else {}
-        fixed = usage.same_query[order] > ONCE
+        return CandidateTable(
+            rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
+            levels=evidence(candidates), missing_words=candidates.missing_words,
+            written=written_first(candidates, features, self.learner.prior * ~_USAGE),
+            chosen_before=usage.same_query > ONCE,
+        ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
+
+    def _rank(
+        self, reading: Reading, candidates: Candidates, terms: list[str], completions: list[str], now: float,
+        closeness: Closeness | None,
+    ) -> Ranked:  # fmt: skip
+        table = self._table(reading, candidates, terms, completions, now, closeness)
+        learner, fixed = self.learner.as_it_is(), table.chosen_before.copy()
+        scores = learner.scores(table.features) + table.written
+        passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
         fixed[list(passages)] = True  # words make documents alike, and these hold none
-        found = likeness(
-            evidence(candidates)[order], reading.snapshot.documents.take("sketch", candidates.docs[order]),
-            rows, [names[i] for i in order], scores, fixed=fixed, by_age=not learner.prefers_older(),
+        alike = likeness(
+            table, reading.snapshot.documents.take("sketch", table.docs), scores,
+            fixed=fixed, by_age=not learner.prefers_older(),
         )  # fmt: skip
         return Ranked(
-            rows, features, scores + found.moved, candidates.bm25f[order], learner, found.contents,
-            [missing_words[i] for i in order],
-            extra={"alike": found.moved, "written": written}, notes={"alike": found.notes},
+            table, scores + alike.moved, learner, alike.contents,
+            extra={"alike": alike.moved, "written": table.written}, notes={"alike": alike.notes},
             has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 
-    def _arranged(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
+    def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
         if request.order in ("modified", "name"):
-            return without_copies(ranked.rows_shared, sort_rows(ranked.rows, request.order)), ()
+            return without_copies(ranked.rows_shared, sort_rows(ranked.table.rows, request.order)), ()
         if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.rows_shared, range(len(ranked.rows))), ()
-        keys = [row.doc_id for row in ranked.rows]
+            return without_copies(ranked.rows_shared, range(len(ranked.table.rows))), ()
+        keys = [row.doc_id for row in ranked.table.rows]
         k = self._settings.search.page_size
-        order = self.learner.order(ranked.features, keys, k=k, explore=request.explore, scores=ranked.scores)
+        order = self.learner.order(ranked.table.features, keys, k=k, explore=request.explore, scores=ranked.scores)
         shown = without_copies(ranked.rows_shared, order.tolist())
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
@@ -291,11 +299,11 @@ class Search:
         """Why the candidates `shown` (each with its rank by BM25F) stand in this order."""
 
         def n_picks(candidate: int) -> float:
-            row = ranked.rows[candidate]
+            row = ranked.table.rows[candidate]
             return times(row.path, row.part)
 
         return Reasons(
-            ranked.learner, ranked.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
+            ranked.learner, ranked.table.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
             np.fromiter(shown.values(), dtype=np.int64) - 1,
             extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
         )  # fmt: skip
@@ -309,7 +317,7 @@ class Search:
         places[np.argsort(-scores, kind="stable")] = np.arange(1, len(chosen) + 1)
         return ShownPage(
             doc_ids=tuple(hit.doc_id for hit in hits),
-            features=ranked.features[chosen],
+            features=ranked.table.features[chosen],
             scores=scores,
             n_shown=len(hits),
             learned_ranks=tuple(places.tolist()),

@@ -82,26 +82,19 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _KEY = "last page"
+_AS_THEY_ARE = (
+    "doc_ids", "n_shown", "learned_ranks", "bm25_ranks", "manifest_hash", "time", "opened", "owners", "places",
+)  # fmt: skip
+"""fields that are stored so"""
 
 
 def save_shown(store: Store, page: ShownPage) -> None:
     """Make this the last page."""
     record = _Record(
-        v=1,
-        doc_ids=page.doc_ids,
-        n_features=page.features.shape[1],
-        features=page.features.astype("<f4").tobytes(),
-        scores=page.scores.astype("<f8").tobytes(),
-        n_shown=page.n_shown,
-        learned_ranks=page.learned_ranks,
-        bm25_ranks=page.bm25_ranks,
-        query=tuple(sorted(page.query)),
-        manifest_hash=page.manifest_hash,
-        time=page.time,
-        opened=page.opened,
-        owners=page.owners,
-        places=page.places,
-    )
+        v=1, n_features=page.features.shape[1], features=page.features.astype("<f4").tobytes(),
+        scores=page.scores.astype("<f8").tobytes(), query=tuple(sorted(page.query)),
+        **{name: getattr(page, name) for name in _AS_THEY_ARE},
+    )  # fmt: skip
     store.set_value(_KEY, msgspec.msgpack.encode(record))
 
 
@@ -114,19 +107,10 @@ def load_shown(store: Store) -> ShownPage | None:
         record = msgspec.msgpack.decode(stored, type=_Record)
         features = np.frombuffer(record.features, "<f4").astype(np.float64)
         return ShownPage(
-            doc_ids=record.doc_ids,
             features=features.reshape(len(record.doc_ids), record.n_features),
-            scores=np.frombuffer(record.scores, "<f8").astype(np.float64),
-            n_shown=record.n_shown,
-            learned_ranks=record.learned_ranks,
-            bm25_ranks=record.bm25_ranks,
-            query=frozenset(record.query),
-            manifest_hash=record.manifest_hash,
-            time=record.time,
-            opened=record.opened,
-            owners=record.owners,
-            places=record.places,
-        )
+            scores=np.frombuffer(record.scores, "<f8").astype(np.float64), query=frozenset(record.query),
+            **{name: getattr(record, name) for name in _AS_THEY_ARE},
+        )  # fmt: skip
     except (msgspec.MsgspecError, ShapeError, ValueError):
         return None  # it can be searched again; nothing that was learned is lost
 

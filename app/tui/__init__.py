@@ -43,7 +43,7 @@ def _start(settings: Settings, paths: Paths, *, folder: str | None = None, picki
 
     is_asked = "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ
     with asked_terminal(os.environ) if is_asked else nullcontext(TerminalTraits) as answer:
-        from app.tui.starting import start  # takes longer than most answers
+        from app.tui.search_app import start  # takes longer than most answers
 
         terminal = answer()
     if places_pictures(terminal.name):  # ssh does not hand the variable on, and each of these has all colours

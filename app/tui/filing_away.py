@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from textual.widgets import Button, Input, Static
 
 from app import filing
 from app.filing import Filed, FilingError, folder_of, taken
+from app.tui.bars.status_line import StatusLine
 from app.tui.marks import Marked
 from app.tui.messages import FilesFiled
 from app.tui.results_list import ResultsList
@@ -31,21 +32,33 @@ SHOWN = 8
 class FilingAway:
     """Copies, moves and trashes the marked results of a screen, or the selected one where none is marked."""
 
-    def __init__(self, screen: Screen[None], session: Session) -> None:
-        self._screen, self._session = screen, session
+    def __init__(self, screen: Screen[None], session: Session, results: ResultsList, line: StatusLine) -> None:
+        self._screen, self._session, self._results, self._line = screen, session, results, line
 
     @property
     def marked(self) -> list[Marked]:
         """The marked results in the order of marking, else the selected one."""
-        results = self._screen.query_one(ResultsList)
+        results = self._results
         if len(results.marks) or results.selected is None or results.page is None:
             return list(results.marks)
         return [(results.page, results.selected)]
 
+    def mark(self, step: int) -> None:
+        """Turn the mark of the selected result, and go so many rows on."""
+        self._results.turn_mark()
+        self._results.move(step)
+        self._show_marks()
+
+    def unmark(self, *, but: Collection[str] = ()) -> None:
+        """Take the marks away, but for those of these paths."""
+        self._results.clear_marks(but=but)
+        self._show_marks()
+
+    def _show_marks(self) -> None:
+        self._line.show_marked(len(self._results.marks))
+
     def ask(self, what: str, then: Callable[[str], None] | None = None) -> None:
         """Name the files and ask; when the user agrees, do it, or call `then` with the folder."""
-        from app.tui.filing_away import FilingScreen
-
         marked = self.marked
         if marked:
             act = then or partial(self._begin, what, list(dict.fromkeys(hit.path for _, hit in marked)))
@@ -65,6 +78,15 @@ class FilingAway:
         if what == "move":
             self._session.follow((one.path, one.target) for one in filed if not one.error)
         self._session.tell(FilesFiled(what, tuple(filed), folder))
+
+    def take(self, message: FilesFiled) -> None:
+        """Say what was done and what was not; what was not stays marked."""
+        done, refused = report(message.what, message.filed, message.folder)
+        self._line.say(done)
+        if refused:
+            title = f"Not {DONE[message.what]}"
+            self._screen.notify(refused, title=title, severity="error", timeout=15, markup=False)
+        self.unmark(but={one.path for one in message.filed if one.error})
 
 
 def report(what: str, filed: Sequence[Filed], folder: str) -> tuple[str, str]:

@@ -29,9 +29,11 @@ LOOK_SECONDS = 60.0
 class GroupSyncing:
     """Asks the user of a screen where that was never done, syncs when it is due, and says what came of it."""
 
-    def __init__(self, screen: Screen[None], session: Session, make: Callable[[], BackgroundSync] | None) -> None:
+    def __init__(
+        self, screen: Screen[None], session: Session, line: StatusLine, make: Callable[[], BackgroundSync] | None
+    ) -> None:
         """`make` is called in the worker, for it loads what syncing needs; None where the settings ask for no sync."""
-        self._screen, self._session, self._make = screen, session, make
+        self._screen, self._session, self._line, self._make = screen, session, line, make
         self._group: BackgroundSync | None = None
 
     def begin(self) -> None:
@@ -43,11 +45,9 @@ class GroupSyncing:
     def take(self, message: ConsentWanted | Synced) -> None:
         """Let the user say whether syncing is wanted at all, or say what came of a sync."""
         if isinstance(message, ConsentWanted):
-            from app.tui.group_syncing import ConsentScreen
-
             self._screen.app.push_screen(ConsentScreen(message.lines), self._answered)
             return
-        self._screen.query_one(StatusLine).show_group(message.text)
+        self._line.show_group(message.text)
         if message.important:
             self._screen.notify(message.text, title="group", markup=False)
 

@@ -121,6 +121,13 @@ def keys_of(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(key.strip() for key in keymap.get(action.id, action.keys).split(",") if key.strip())
 
 
+def actions_there(scope: str, keymap: Mapping[str, str], *, typing: bool) -> list[tuple[Action, list[str]]]:
+    """What works in a part of the screen, its own actions first, each with its keys, no letters where one types."""
+    actions = (*(actions_of(scope) if scope != "search" else ()), *actions_of("search"))
+    keys = ([key for key in keys_of(action, keymap) if not (typing and is_letter(key))] for action in actions)
+    return [(action, some) for action, some in zip(actions, keys, strict=True) if some]
+
+
 def is_letter(key: str) -> bool:
     """Whether a key types something: it is an action's only where no text is being typed, and after the leader key."""
     return len(key) == 1 or key in TYPED

@@ -170,27 +170,6 @@ class FacetChosen(Message):
 
 
 @dataclass(eq=False, repr=False)
-class Moved(Message):
-    """A key in the search box asks the list to move its cursor by so many rows."""
-
-    rows: int
-
-
-@dataclass(eq=False, repr=False)
-class HistoryAsked(Message):
-    """The up key in an empty search box asks for an earlier query."""
-
-    back: bool
-
-
-@dataclass(eq=False, repr=False)
-class SuggestionTaken(Message):
-    """The user takes the spelling that was suggested."""
-
-    text: str
-
-
-@dataclass(eq=False, repr=False)
 class FoldersSuggested(Message):
     """Folders that exist and are worth indexing, with their file counts."""
 

@@ -52,19 +52,24 @@ def hand_over(
 class Opening:
     """Opens the selected result of a screen, and tells the session once it was opened."""
 
-    def __init__(self, screen: Screen[None], setup: Setup, session: Session, recall: Recall) -> None:
+    def __init__(
+        self, screen: Screen[None], setup: Setup, session: Session, recall: Recall, results: ResultsList,
+        preview: PreviewPane, line: StatusLine,
+    ) -> None:  # fmt: skip
         self._screen, self._setup, self._session, self._recall = screen, setup, session, recall
+        self._results, self._preview, self._line = results, preview, line
         self._pages: dict[tuple[str, str], ResultPage] = {}
         """the page that each result was opened from"""
 
     def begin(self, how: How) -> None:
         """Hand the selected result over, in a worker; what became of it comes back as a message."""
-        hit, page = self._selected, self._session.page
+        hit, page = self._results.selected, self._session.page
         if hit is not None and page is not None:
             self._begin(hit, how, page, self._place_of(hit))
 
-    def begin_all(self, how: How, marked: Sequence[Marked]) -> None:
-        """Hand all of these over, one after another."""
+    def begin_all(self, marked: Sequence[Marked]) -> None:
+        """Hand all of these over, one after another, as Enter does."""
+        how = self._setup.settings.open.enter
         for page, hit in sorted(marked, key=lambda one: one[0].page_id):
             self._begin(hit, how, page, Place())
 
@@ -101,7 +106,7 @@ class Opening:
                 self._copied(message)
             case HandedOver():
                 self._record(message.hit)
-                self._say(f"opened {title_of(message.hit)} with {safe_line(message.program)}")
+                self._line.say(f"opened {title_of(message.hit)} with {safe_line(message.program)}")
             case TerminalWanted():
                 self._step_aside(message)
             case NotOpened():
@@ -119,12 +124,12 @@ class Opening:
             return
         self._record(message.hit)
         ended = f" (it ended with code {code})" if code else ""
-        self._say(f"opened {title_of(message.hit)}{ended}")
+        self._line.say(f"opened {title_of(message.hit)}{ended}")
 
     def _failed(self, error: str) -> None:
         """Say why nothing was opened; the row may have to say that its file is gone."""
         self._screen.notify(safe_line(error), title="Not opened", severity="error", markup=False)
-        self._screen.query_one(ResultsList).refresh()
+        self._results.refresh()
 
     def show_folder(self, path: str) -> None:
         """Open the folder of a file that is no result."""
@@ -152,7 +157,7 @@ class Opening:
         lines = message.text.splitlines()
         what = display_path(lines[0]) if len(lines) == 1 else f"{len(lines)} lines"
         how = f"by {message.by}" if message.by else "sent to the terminal, which says not whether it took it"
-        self._say(f"copied {what} ({how})")
+        self._line.say(f"copied {what} ({how})")
 
     def _record(self, hit: Hit) -> None:
         """One click, and one past query: for this session, and for those who keep them."""
@@ -164,19 +169,11 @@ class Opening:
             if self._setup.settings.history.enabled:
                 self._session.run(partial(self._setup.history.add, query))
 
-    @property
-    def _selected(self) -> Hit | None:
-        return self._screen.query_one(ResultsList).selected
-
     def _place_of(self, hit: Hit) -> Place:
         """The match that is shown in the preview, else the one in the snippet."""
-        preview = self._screen.query_one(PreviewPane)
+        preview, results = self._preview, self._results
         if preview.loaded is not None and preview.loaded.doc_id == hit.doc_id and preview.display:
             line, page = preview.body.position
             return Place(line, page)
-        results = self._screen.query_one(ResultsList)
         snippet = results.snippet_of(results.cursor)
         return Place(snippet.line, snippet.page) if snippet else Place()
-
-    def _say(self, sentence: str) -> None:
-        self._screen.query_one(StatusLine).say(sentence)

@@ -1,4 +1,4 @@
-"""The Textual application: themes, keys, how it ends, and the first start."""
+"""The Textual application: started with its real parts, its themes and keys, and ended with the terminal as it was."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 from rich.console import Console
@@ -23,13 +23,22 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
-from app.tui.keys import BY_ID
+from app.settings import Paths, Settings
+from app.tui.keys import BY_ID, problems_of, usable
 from app.tui.messages import Copied
-from app.tui.remembered import Remembered
-from app.tui.screen_parts import LEFT, Setup
+from app.tui.remembered import Remembered, keep_remembered, read_remembered
+from app.tui.screen_parts import LEFT, Background, Setup, StoredHistory
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import outliving, watch_terminal
 from app.tui.themes import problem_of, theme_named
+from console.printable import safe_line
+
+if TYPE_CHECKING:
+    from app.federation.background_sync import BackgroundSync
+    from app.learning.outcomes import Outcome
+    from app.search.search import Search
+    from app.tui.screen_parts import Picking
+    from app.tui.terminal.terminal_traits import TerminalTraits
 
 GONE = 129
 """the exit code where the terminal went away, that of SIGHUP"""
@@ -164,3 +173,65 @@ class FoltrApp(App[int]):
         """Begin anew with the settings."""
         self.setup = replace(self.setup, remembered=Remembered())
         self._choose_theme()
+
+
+def start(
+    settings: Settings, paths: Paths, *, terminal: TerminalTraits, folder: str | None = None,
+    picking: Picking | None = None,
+) -> int:  # fmt: skip
+    """Show the screen until the user leaves it, and give the exit code."""
+
+    def open_engine() -> Search:
+        from app.search.search import Search  # numpy and the index are loaded while the first frame is already shown
+
+        return Search(settings, paths, resident=True)
+
+    def read_stats() -> Sequence[Outcome]:
+        from app.learning import outcomes
+        from app.store import Store
+
+        with Store.for_searching(paths.state) as store:
+            return outcomes.read(store)
+
+    def make_group() -> BackgroundSync:
+        from app.federation.background_sync import BackgroundSync
+
+        return BackgroundSync(settings, paths)
+
+    setup = Setup(
+        settings=settings,
+        data_dir=paths.data_dir,
+        open_engine=open_engine,
+        indexing=Background(settings, paths),
+        history=StoredHistory(settings, paths),
+        read_stats=read_stats,
+        group=None if settings.federation.sync == "off" else make_group,
+        folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
+        keymap=usable(settings.screen.keys),
+        problems=problems_of(settings.screen.keys),
+        picking=picking,
+        remembered=read_remembered(paths.data_dir) if settings.screen.remember else Remembered(),
+        terminal=terminal,
+    )
+    app = FoltrApp(setup)
+    code = show(app)
+    if picking is None and app.crash is None:
+        keep_remembered(paths.data_dir, app.to_remember() if settings.screen.remember else Remembered())
+    return code
+
+
+def show(app: FoltrApp) -> int:
+    """Run the application; a crash is one line, or with FOLTR_DEBUG the whole traceback."""
+    try:
+        code = app.run()
+    finally:
+        app.search_screen.session.close()
+        app.setup.indexing.stop()
+    if app.crash is None:
+        return code or 0
+    if os.environ.get("FOLTR_DEBUG"):
+        print(app.crash_report.getvalue(), file=sys.stderr)
+    name = type(app.crash).__name__
+    print(f"foltr-search: the screen failed: {name}: {safe_line(str(app.crash))}", file=sys.stderr)
+    print("FOLTR_DEBUG=1 shows where; nothing that was indexed or learned is lost", file=sys.stderr)
+    return 1

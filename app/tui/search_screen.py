@@ -1,15 +1,12 @@
 """The search screen: hands what the user does to the session, and shows what comes back.
 
-Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here.
-
-While the hand is typing, the last word may go on; when it rests, it is a whole word. A cursor that the user has not
-moved stays on the first row, and a page that is being read is never exchanged without a key press.
+Handlers alone change what is shown; nothing here waits, and no rule about ranking or learning lives here. A cursor
+that the user has not moved stays on the first row.
 """
 
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, Protocol, runtime_checkable
@@ -20,19 +17,19 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
 from textual.message import Message
 from textual.screen import Screen
-from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from app.search.results import ORDERS, Facets, Hit, IndexStatus, ResultPage, SearchRequest
+from app.search.results import Facets, Hit, IndexStatus, ResultPage
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.hint_line import HintLine
 from app.tui.bars.key_line import KeyLine
-from app.tui.bars.query_input import QueryInput, Recall
-from app.tui.bars.status_line import ORDER_NAMES, StatusLine
+from app.tui.bars.query_input import QueryInput
+from app.tui.bars.status_line import StatusLine
 from app.tui.bars.welcome import Welcome
-from app.tui.filing_away import DONE, FilingAway, report
+from app.tui.filing_away import FilingAway
 from app.tui.group_syncing import GroupSyncing
-from app.tui.keys import BY_ID, actions_of, is_letter, keys_of, typed_action
+from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
 from app.tui.messages import (
     Answered,
     ConsentWanted,
@@ -43,13 +40,11 @@ from app.tui.messages import (
     Failed,
     FilesFiled,
     HandedOver,
-    HistoryAsked,
     HistoryRead,
     HitChosen,
     HitSelected,
     IndexChanged,
     Learned,
-    Moved,
     NotOpened,
     PageDrawn,
     PreviewMade,
@@ -57,22 +52,19 @@ from app.tui.messages import (
     RecentRead,
     RowsShown,
     SnippetsMade,
-    SuggestionTaken,
     Synced,
     TerminalWanted,
 )
 from app.tui.opening import Opening
 from app.tui.panels.action_lists import SearchCommands
 from app.tui.preview.side_pane import WIDE, SidePane
+from app.tui.questions import Questions, same_list
 from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
 from app.tui.screen_parts import LEFT, ProgressLine, Setup
-from app.tui.session import Session, same_question
+from app.tui.session import Session
 from app.tui.terminal.terminal_traits import without_late_answers
-from console.wording import short_path
 
-IDLE_SECONDS = 0.7
-"""rest after which the last word is taken as finished"""
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
 TALL = 36
@@ -101,75 +93,63 @@ class SearchScreen(Screen[None]):
         super().__init__()
         self.setup = setup
         self.settings = setup.settings
-        before = setup.remembered
-        kept = before.filters if setup.picking is None else {}
-        self.filters = {facet: kept.get(facet, "") for facet in FACETS}
-        """what the results are narrowed to, by facet"""
-        self.filters["folder"] = setup.folder or self.filters["folder"]
-        self.order = before.order if before.order in ORDERS and setup.picking is None else "learned"
         self.without = setup.picking.without if setup.picking else frozenset[str]()
         """actions that do nothing here"""
         pictures = setup.settings.screen.pictures
         self.session = Session(setup.open_engine, self._deliver, pictures=pictures, terminal=setup.terminal.name)
-        self.box = QueryInput(actions=self._keys_in_the_box(), id="query")
-        self.hint = HintLine(id="hint")
-        self.facets = FacetBar(self.filters, id="facets")
-        self.welcome = Welcome(id="welcome")
-        self.results = ResultsList(id="results", now=setup.now)
-        self.side = SidePane(setup, self.session, self.results, id="side")
         learning = setup.settings.learning
+        self.results = ResultsList(id="results", now=setup.now)
+        self.box = QueryInput(actions=self._keys_in_the_box(), move=self.results.move, id="query")
+        self.hint = HintLine(take=self.box.set_text, id="hint")
         self.line = StatusLine(id="status", exploring=learning.exploration > 0, learning=learning.enabled)
-        self.recall = Recall()
-        self.opening = Opening(self, setup, self.session, self.recall)
-        self.filing = FilingAway(self, self.session)
-        self.syncing = GroupSyncing(self, self.session, setup.group)
-        self._takers = {SnippetsMade: self.results, PreviewMade: self.side, PageDrawn: self.side, Explained: self.side}
+        self.side = SidePane(setup, self.session, self.results, self.box, self.line, id="side")
+        self.questions = Questions(setup, self.session, self.box, self.results, self.side, self.line, self.key_of)
+        self.facets = FacetBar(self.questions.filters, id="facets")
+        self.welcome = Welcome(id="welcome")
+        self.opening = Opening(self, setup, self.session, self.box.recall, self.results, self.side.preview, self.line)
+        self.filing = FilingAway(self, self.session, self.results, self.line)
+        self.syncing = GroupSyncing(self, self.session, self.line, setup.group)
+        self._takers: dict[type[Message], Widget] = {
+            SnippetsMade: self.results, PreviewMade: self.side, PageDrawn: self.side, Explained: self.side,
+            Learned: self.line,
+        }  # fmt: skip
         self._deeds = self._make_deeds()
         self.status: IndexStatus | None = None
         self.progress = ProgressLine("", -1, False)
-        self._typing: Timer | None = None
-        self._last_key = 0.0
-        self._unbidden = 0
-        """the newest question that no key press asked"""
-        self._offered = False
-        """whether the status line says that there are newer results"""
         self._recent: ResultPage | None = None
         """what was opened and changed lately"""
         self._leaving = False
         """Escape was pressed where there was nothing to go back from"""
-        self._as_typed = ""
-        """the text whose correction the user does not want"""
-        self._thread_shown = ("", "")
-        """the query that showed a thread, and the one before it"""
 
     def _make_deeds(self) -> dict[str, Callable[[], object]]:
         """What each action of the table does, but for those of a part that has the focus."""
-        side, results, filing = self.side, self.results, self.filing
+        side, results, questions = self.side, self.results, self.questions
+        filing, opening = self.filing, self.opening
         return {
             "open": self.open,
-            "edit": partial(self.opening.begin, "editor"),
-            "page": partial(self.opening.begin, "pager"),
-            "folder": partial(self.opening.begin, "folder"),
-            "copy": lambda: self.opening.copy_paths(filing.marked),
-            "mark": partial(self._mark, 1),
-            "mark-back": partial(self._mark, -1),
-            "unmark": self._unmark,
-            "open-all": partial(filing.ask, "open", self._open_marked),
+            "edit": partial(opening.begin, "editor"),
+            "page": partial(opening.begin, "pager"),
+            "folder": partial(opening.begin, "folder"),
+            "copy": lambda: opening.copy_paths(filing.marked),
+            "mark": partial(filing.mark, 1),
+            "mark-back": partial(filing.mark, -1),
+            "unmark": filing.unmark,
+            "open-all": partial(filing.ask, "open", lambda _: opening.begin_all(filing.marked)),
             "copy-files": partial(filing.ask, "copy"),
             "move-files": partial(filing.ask, "move"),
             "trash": partial(filing.ask, "trash"),
             "next": partial(results.move, 1),
             "previous": partial(results.move, -1),
-            "order": lambda: self.action_order_by(ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)]),
+            "order": questions.next_order,
             "preview": side.turn_preview,
             "explain": side.turn_explanation,
             "facets": self._turn_facets,
-            "refresh": self.refresh_page,
+            "refresh": questions.of_newest,
             "sizes": results.turn_sizes,
-            "thread": self._turn_thread,
+            "thread": questions.turn_thread,
             "stats": self._show_stats,
             "failures": self._show_failures,
-            "suggestion": self._take_suggestion,
+            "suggestion": questions.take_suggestion,
             "next-match": partial(side.preview.step_match, 1),
             "previous-match": partial(side.preview.step_match, -1),
             "text-down": partial(side.preview.scroll_half, 1),
@@ -181,7 +161,7 @@ class SearchScreen(Screen[None]):
             "next-part": self.focus_next,
             "to-preview": side.focus_shown,
             "to-results": results.focus,
-            "search": self._go_to_box,
+            "search": self.box.begin_anew,
             "palette": lambda: self.app.action_command_palette(),
             "forget-screen": self._forget_screen,
             "leader": self._show_leader,
@@ -228,13 +208,13 @@ class SearchScreen(Screen[None]):
         self.session.start()
         self.session.run(self._read_history)
         if self.setup.terminal.typed:
-            self.set_query(self.setup.terminal.typed)
-        if any(self.filters.values()) and not self.setup.folder:
-            self.line.say(f"only {self.narrowing()}, as last time")
+            self.box.set_text(self.setup.terminal.typed)
+        if any(self.questions.filters.values()) and not self.setup.folder:
+            self.line.say(f"only {self.questions.narrowing}, as last time")
         for problem in self.setup.problems:
             self.notify(problem, severity="warning", timeout=10, markup=False)
         if self.setup.picking is not None:
-            self.set_query(self.setup.picking.query)
+            self.box.set_text(self.setup.picking.query)
         elif self.setup.indexing.has_index() or self.setup.folder:
             self.start_indexing((self.setup.folder,) if self.setup.folder else ())
         else:
@@ -248,7 +228,7 @@ class SearchScreen(Screen[None]):
         """Panes, order and filters as they are; a folder that was named at the start is not one of them."""
         setting = self.settings.screen.preview
         shown = self.side.wanted["wide"]
-        filters = {facet: value for facet, value in self.filters.items() if value}
+        filters = {facet: value for facet, value in self.questions.filters.items() if value}
         if self.setup.folder:
             filters.pop("folder", None)
         return Remembered(
@@ -256,17 +236,17 @@ class SearchScreen(Screen[None]):
             preview_over=setting if shown != setting else True,
             preview_below=self.side.wanted["narrow"],
             share=self.side.share,
-            order=self.order,
+            order=self.questions.order,
             filters=filters,
         )
 
     def _forget_screen(self) -> None:
         """Theme, panes, order and filters as the settings say, now and at the next start."""
-        self.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
+        self.questions.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
         if isinstance(self.app, ChoosesTheme):
             self.app.forget_choices()
         self.side.forget()
-        self.action_order_by("learned")
+        self.questions.order_by("learned")
         self.line.say("theme, panes, order and filters are those of the settings")
 
     def start_indexing(self, folders: Sequence[str], *, retry_failures: bool = False) -> None:
@@ -291,37 +271,15 @@ class SearchScreen(Screen[None]):
 
     # asking
 
-    def set_query(self, text: str) -> None:
-        """Put a text in the search box, as if it had been typed."""
-        self.box.value = text
-        self.box.cursor_position = len(text)
-        self.box.focus()
-
-    def narrowing(self) -> str:
-        """What the results are narrowed to, in words."""
-        parts = [self.filters["type"], short_path(self.filters["folder"]), self.filters["time"]]
-        return ", ".join(part for part in parts if part)
-
-    def narrow(self, facet: str, value: str) -> None:
-        """Narrow to a facet's value, or with "" no longer."""
-        self.facets.narrow(facet, value)
-        self.ask_again()
-
     @on(Input.Changed, "#query")
     def _typed(self, event: Input.Changed) -> None:
-        """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
-        stop_timer(self._typing)
+        self.questions.stop_waiting()
         if self.setup.terminal.is_late and (text := without_late_answers(event.value)) != event.value:
             event.input.value = text
-            return
-        pause, now = self.settings.search.debounce_ms / 1000, time.monotonic()
-        rested, self._last_key = now - self._last_key >= pause, now
-        if not event.value.strip():
-            self.clear()
-        elif rested:
-            self._ask_while_typing()
+        elif event.value.strip():
+            self.questions.while_typing()
         else:
-            self._typing = self.set_timer(pause, self._ask_while_typing)
+            self.clear()
 
     @on(Input.Submitted, "#query")
     def _entered(self) -> None:
@@ -332,51 +290,8 @@ class SearchScreen(Screen[None]):
             if text.strip() or self.results.moved:  # Enter in an empty box opens nothing by mistake
                 self.open()
         elif text.strip():
-            stop_timer(self._typing)
-            self.ask()
-
-    def _ask_while_typing(self) -> None:
-        self.ask(as_you_type=True)
-        self._typing = self.set_timer(IDLE_SECONDS, self._ask_when_idle)
-
-    def _ask_when_idle(self) -> None:
-        """The last word is finished now; but a page that is being read stays as it is."""
-        page = self.session.page
-        if not self.box.browsing_history and self.box.value.strip():
-            self.recall.rested_on(self.box.value.strip())
-        if page is not None and page.request.as_you_type and not self.is_reading:
-            self.ask(unbidden=True)
-
-    def ask(self, *, as_you_type: bool = False, unbidden: bool = False) -> None:
-        """Ask for what is typed, narrowed and ordered as chosen; `unbidden`: the user has not asked for this."""
-        text = self.box.value
-        if text.strip():
-            narrowed = self.filters
-            sequence = self.session.ask(
-                SearchRequest(
-                    text,
-                    order=self.order,
-                    limit=self.settings.search.limit,
-                    as_you_type=as_you_type,
-                    type=narrowed["type"],
-                    folder=narrowed["folder"],
-                    time=narrowed["time"],
-                    as_typed=text == self._as_typed,
-                ),
-                n_rows=self.results.rows_in_view + 1,
-                width=self.results.snippet_width,
-            )
-            self._unbidden = sequence if unbidden else self._unbidden
-
-    def ask_again(self, *, unbidden: bool = False) -> None:
-        """Ask the same anew, because the order, the filters or the index are others."""
-        page = self.session.page
-        self.ask(as_you_type=page.request.as_you_type if page else True, unbidden=unbidden)
-
-    def offer_newer(self) -> None:
-        """There is another page for this question, and the one that is being read stays until a key asks for it."""
-        self.line.say(f"newer results: {self.key_of('refresh')}")
-        self._offered = True
+            self.questions.stop_waiting()
+            self.questions.ask()
 
     def key_of(self, action: str) -> str:
         """The first key of an action, as it is shown; "" when the user took all of them away."""
@@ -405,16 +320,15 @@ class SearchScreen(Screen[None]):
         self.facets.show_facets(Facets())
         self.show_start()
 
-    @property
-    def is_reading(self) -> bool:
-        """The user is past typing: moved the cursor, scrolled the list or the preview, or went to another part."""
-        return self.results.is_read or self.side.preview.body.moved or not self.box.has_focus
-
     def show_welcome(self) -> None:
         """What is said above the recent files, or alone where there are none."""
         recent = self._recent is not None and bool(self._recent.hits)
         self.welcome.show_start(
-            self.status, self.progress, searches=self.recall.newest[:5], recent=recent, brief=self.size.height < TALL
+            self.status,
+            self.progress,
+            searches=self.box.recall.newest[:5],
+            recent=recent,
+            brief=self.size.height < TALL,
         )
 
     def show_start(self) -> None:
@@ -447,16 +361,9 @@ class SearchScreen(Screen[None]):
         self.set_class(found, "-found")
         self.set_class(recent, "-recent")
 
-    @on(HistoryAsked)
-    def _history_asked(self, message: HistoryAsked) -> None:
-        text = self.recall.step(back=message.back)
-        if text is not None:
-            self.set_query(text)
-            self.box.browsing_history = bool(text)
-
     @on(HistoryRead)
     def _history_read(self, message: HistoryRead) -> None:
-        self.recall.fill(message.queries)
+        self.box.recall.fill(message.queries)
 
     # what the workers answer
 
@@ -469,31 +376,22 @@ class SearchScreen(Screen[None]):
             self.line.show_unkept()
             self.notify(message.unkept, severity="warning", timeout=10, markup=False)
         if self.box.value.strip():
-            self.ask(as_you_type=True)
+            self.questions.ask(as_you_type=True)
         else:
             self.show_start()
 
     @on(Answered)
     def _answered(self, message: Answered) -> None:
         page, old = message.page, self.session.page
-        if message.sequence != self.session.sequence:
+        if not self.questions.is_wanted(message):
             return
-        if is_unfinished(old, page):
-            return
-        again = old is not None and same_question(old.request, page.request)
-        if message.sequence == self._unbidden and self.is_reading:
-            if old is None or [hit.doc_id for hit in old.hits] != [hit.doc_id for hit in page.hits]:
-                self.offer_newer()
-            return
-        again = again and old is not None and old.request.order == page.request.order
+        again = old is not None and same_list(old, page)
         keep = self.results.selected if again and self.results.moved else None
         self.session.shown(page)
         self._show_page(page, keep=keep, rows=message.rows)
-        narrowed = self.narrowing()
+        narrowed = self.questions.narrowing
         self.line.show_page(page, narrowed=narrowed)
-        if self._offered:
-            self.line.say("")
-            self._offered = False
+        self.questions.shown()
         width = max(20, self.size.width - 4)
         self.hint.show_page(page, key=self.key_of("suggestion"), width=width)
         self.facets.show_facets(page.facets)
@@ -509,10 +407,6 @@ class SearchScreen(Screen[None]):
     def _selected(self) -> None:
         """Another page may have come while this was on its way."""
         self.side.expect(self.results.selected)
-
-    @on(Learned)
-    def _learned(self, message: Learned) -> None:
-        self.line.say(message.sentence)
 
     @on(Failed)
     def _failed(self, message: Failed) -> None:
@@ -539,37 +433,17 @@ class SearchScreen(Screen[None]):
         self.session.want_recent()
         if not self.box.value.strip():
             self.show_start()
-        elif self.is_reading:
-            self.offer_newer()
+        elif self.questions.is_reading:
+            self.questions.offer_newer()
         else:
-            self.ask_again(unbidden=True)
+            self.questions.again(unbidden=True)
 
     # moving about
 
-    @on(Moved)
-    def _moved(self, message: Moved) -> None:
-        self.results.move(message.rows)
-
     @on(FacetChosen)
     def _facet_chosen(self, message: FacetChosen) -> None:
-        self.narrow(message.facet, message.value)
-
-    @on(SuggestionTaken)
-    def _suggestion_taken(self, message: SuggestionTaken) -> None:
-        self.set_query(message.text)
-
-    def _mark(self, step: int) -> None:
-        """Turn the mark of the selected result, and go so many rows on."""
-        self.results.turn_mark()
-        self.results.move(step)
-        self._show_marks()
-
-    def _unmark(self) -> None:
-        self.results.clear_marks()
-        self._show_marks()
-
-    def _show_marks(self) -> None:
-        self.line.show_marked(len(self.results.marks))
+        self.facets.narrow(message.facet, message.value)
+        self.questions.again()
 
     def _show_leader(self) -> None:
         from app.tui.panels.action_lists import LeaderPanel
@@ -593,20 +467,10 @@ class SearchScreen(Screen[None]):
         else:
             self.app.exit(self.opening.choose(self.setup.picking, self.filing.marked))
 
-    def _open_marked(self, _: str) -> None:
-        self.opening.begin_all(self.settings.open.enter, self.filing.marked)
-
     @on(FilesFiled)
     def _files_filed(self, message: FilesFiled) -> None:
-        """Say what was done and what was not, and ask anew: some rows may be gone or elsewhere now."""
-        done, refused = report(message.what, message.filed, message.folder)
-        self.line.say(done)
-        if refused:
-            title = f"Not {DONE[message.what]}"
-            self.notify(refused, title=title, severity="error", timeout=15, markup=False)
-        self.results.clear_marks(but={one.path for one in message.filed if one.error})
-        self._show_marks()
-        self.refresh_page()
+        self.filing.take(message)
+        self.questions.of_newest()
 
     @on(Copied)
     @on(HandedOver)
@@ -618,44 +482,12 @@ class SearchScreen(Screen[None]):
     # the screen itself
 
     def action_order_by(self, order: str) -> None:
-        self.order = order
-        self.line.say(ORDER_NAMES[order])
-        self.ask_again()
-
-    def refresh_page(self) -> None:
-        """Ask again, with the newest state of the index."""
-        self.session.look_again()
-        self.ask()
+        self.questions.order_by(order)
 
     def _turn_facets(self) -> None:
         """Show the filters and go there; from there, hide them."""
         self.facets.display = not (self.facets.display and self.facets.has_focus)
         (self.facets if self.facets.display else self.box).focus()
-
-    def _take_suggestion(self) -> None:
-        """Take the suggested spelling; where it was searched for already, search for what was typed."""
-        page = self.session.page
-        if page is not None and page.suggestion:
-            self.set_query(page.suggestion)
-        elif page is not None and page.searched:
-            self._as_typed = page.request.text
-            self.ask()
-
-    def _turn_thread(self) -> None:
-        """Show the mails of the selected thread one by one; from there, go back to the query before."""
-        hit = self.results.selected
-        if self.box.value == self._thread_shown[0]:
-            self.set_query(self._thread_shown[1])
-        elif hit is not None and hit.n_in_thread > 1:
-            self._thread_shown = (f"thread:{hit.thread}", self.box.value)
-            self.set_query(self._thread_shown[0])
-        else:
-            self.line.say("nothing else in a thread with this one")
-
-    def _go_to_box(self) -> None:
-        """Go to the search box, whose text the next letter replaces; Up in the empty box brings it back."""
-        self.box.focus()
-        self.box.action_select_all()
 
     def _go_back(self) -> None:
         """One step back: to the search box, then an empty box, then no filters; twice in an empty box leaves."""
@@ -664,9 +496,9 @@ class SearchScreen(Screen[None]):
         elif self.setup.picking is not None:
             self.app.exit(LEFT)
         elif self.box.value:
-            self.recall.add(self.box.value.strip())
+            self.box.recall.add(self.box.value.strip())
             self.box.value = ""
-        elif any(self.filters.values()):
+        elif any(self.questions.filters.values()):
             for facet in FACETS:
                 self.facets.narrow(facet, "")
             self.line.say("filters taken away")
@@ -700,14 +532,14 @@ class SearchScreen(Screen[None]):
         """Help for the part that has the focus, with the keys as they are now and that work there."""
         from app.tui.panels.action_lists import HelpScreen
 
-        focused, typing = self.focused, isinstance(self.focused, Input)
+        focused = self.focused
         parts = {self.results: "list", self.facets: "filter", self.side.preview.body: "preview"}
         scope = next((scope for part, scope in parts.items() if part is focused), "search")
-        rows = []
-        for action in (*(actions_of(scope) if scope != "search" else ()), *actions_of("search")):
-            keys = [key for key in keys_of(action, self.setup.keymap) if not (typing and is_letter(key))]
-            if keys and action.id not in self.without:
-                rows.append((" ".join(self.shown_key(key) for key in keys), action.description))
+        rows = [
+            (" ".join(map(self.shown_key, keys)), action.description)
+            for action, keys in actions_there(scope, self.setup.keymap, typing=isinstance(focused, Input))
+            if action.id not in self.without
+        ]
         self.app.push_screen(HelpScreen(focused.HELP if focused is not None and focused.HELP else "", rows))
 
     # the group
@@ -718,25 +550,7 @@ class SearchScreen(Screen[None]):
         self.syncing.take(message)
 
 
-def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
-    """Whether the last word of `old` was surely not finished.
-
-    As a whole word it is then in far fewer documents, or so few hold all the words that others had to be added. The
-    results for its beginning, which are on the screen, are worth more than those of `page`.
-    """
-    if old is None or page.request.as_you_type or not old.request.as_you_type:
-        return False
-    same = same_question(old.request, page.request) and old.request.order == page.request.order
-    return same and (page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed and old.n_matches > 0))
-
-
 def settle_memory() -> None:
     """Garbage is never looked for among what was made so far: modules, styles and widgets that stay to the end."""
     gc.freeze()
     gc.enable()
-
-
-def stop_timer(timer: Timer | None) -> None:
-    """Stop a timer that may never have been started."""
-    if timer is not None:
-        timer.stop()

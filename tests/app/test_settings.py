@@ -135,16 +135,6 @@ def test_check_lists_every_problem_and_keeps_what_can_be_used(paths: Paths) -> N
     assert effective.settings.index.workers == Settings().index.workers
 
 
-def test_a_key_of_a_former_version_is_passed_over_and_named_by_the_check(paths: Paths) -> None:
-    """Whoever once set it is not locked out."""
-    text = "[search]\nmin_matches = 9\nlimit = 7\n"
-    assert load(paths, text).search.limit == 7
-    effective, problems = examine(paths, {}, flags={})
-    assert effective.settings.search.limit == 7
-    assert len(problems) == 1
-    assert "line 2: search.min_matches is gone: documents with some of the words" in problems[0]
-
-
 def test_the_default_file_is_a_settings_file_that_changes_nothing(paths: Paths) -> None:
     """The commented file parses as it is, and with every comment sign of a key taken away it gives the defaults."""
     assert load(paths, SCHEME.default_file()) == Settings()

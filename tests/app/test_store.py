@@ -15,7 +15,7 @@ import pytest
 
 from app import store as store_module
 from app.learning import models
-from app.store import MIGRATIONS, StateError, Store, decode_record
+from app.store import FIRST_FORMAT, StateError, Store, decode_record
 from foltr.ranking.interaction import Interaction
 
 
@@ -62,17 +62,6 @@ def test_interactions_hold_features_ranking_clicks_and_a_hash_only(store: Store)
     """The table has no column for a text, a path or a time."""
     columns = [row[1] for row in store.rows("PRAGMA table_info(interactions)")]
     assert columns == ["id", "manifest_hash", "record", "query"]
-
-
-def test_pages_of_before_have_no_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of the format without query hashes keeps its pages, each a query of its own."""
-    monkeypatch.setattr(store_module, "MIGRATIONS", MIGRATIONS[:3])
-    with Store(tmp_path / "state.sqlite") as old, old.transaction() as db:
-        db.execute("INSERT INTO interactions (manifest_hash, record) VALUES ('m', x'00')")
-    monkeypatch.setattr(store_module, "MIGRATIONS", MIGRATIONS)
-    with Store(tmp_path / "state.sqlite") as new:
-        new.add_interaction(page(), manifest_hash="m", cap=10, query=b"hashed")
-        assert new.rows("SELECT query FROM interactions ORDER BY id") == [(b"",), (b"hashed",)]
 
 
 def test_clearing_leaves_nothing_on_the_disk(store: Store) -> None:
@@ -135,12 +124,12 @@ def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path: Path, monkeyp
     with Store(path) as old:
         old.add_interaction(page(), manifest_hash="m", cap=10)
     step = ("ALTER TABLE interactions ADD COLUMN note TEXT", "CREATE TABLE extra (id INTEGER)")
-    monkeypatch.setattr(store_module, "MIGRATIONS", (*MIGRATIONS, step))
+    monkeypatch.setattr(store_module, "LATER", (step,))
     for _ in range(2):
         with Store(path) as new:
             assert new.count_interactions() == 1
             assert new.rows("SELECT note FROM interactions") == [(None,)]
-            assert new.rows("PRAGMA user_version") == [(len(MIGRATIONS) + 1,)]
+            assert new.rows("PRAGMA user_version") == [(FIRST_FORMAT + 1,)]
 
 
 def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +137,7 @@ def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: py
     path = tmp_path / "state.sqlite"
     with Store(path) as old:
         old.set_value("x", b"1")
-    monkeypatch.setattr(store_module, "MIGRATIONS", (*MIGRATIONS, ("CREATE TABLE extra (id)", "SELECT nonsense")))
+    monkeypatch.setattr(store_module, "LATER", (("CREATE TABLE extra (id)", "SELECT nonsense"),))
     with pytest.raises(StateError, match="nonsense"):
         Store(path)
     monkeypatch.undo()
@@ -157,14 +146,19 @@ def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: py
         assert again.rows("SELECT name FROM sqlite_master WHERE name = 'extra'") == []
 
 
-def test_a_file_of_a_newer_format_is_left_alone(tmp_path: Path) -> None:
-    """The error names both formats and says what to do, and the file is not touched."""
+@pytest.mark.parametrize(("version", "writer"), [(99, "a newer"), (FIRST_FORMAT - 1, "an unreleased")])
+def test_a_file_of_a_strange_format_is_left_alone(tmp_path: Path, version: int, writer: str) -> None:
+    """The error names the formats and says what to do, and the file is not touched."""
     path = tmp_path / "state.sqlite"
     Store(path).close()
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version = 99")
-    with pytest.raises(StateError, match=rf"newer foltr-search \(format 99, this one reads up to {len(MIGRATIONS)}\)"):
+        db.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(
+        StateError, match=rf"{writer} foltr-search \(format {version}, this one reads {FIRST_FORMAT} to"
+    ):
         Store(path)
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (version,)
 
 
 def test_strange_and_damaged_files_are_refused(tmp_path: Path) -> None:

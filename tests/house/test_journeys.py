@@ -16,7 +16,6 @@ from pathlib import Path
 from types import CodeType, FrameType
 
 import pytest
-from tests.app.federation.test_sealed_round import friends
 
 from app.federation.sync import Sync
 from app.following.indexing import update_index
@@ -29,6 +28,7 @@ from indexer.prepare import prepare_file
 from indexer.update import Updater
 from simulation.cli import main as simulate
 from tests.app.federation.groups import Group, Person, serving
+from tests.app.federation.test_sealed_part import friends
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(

@@ -96,7 +96,7 @@ def test_the_screen_runs_without_a_socket(environment: dict[str, str], tmp_path:
 import asyncio, sys
 from app.settings import Paths, Settings
 import app.tui
-import app.tui.starting as starting
+import app.tui.search_app as starting
 
 seen = []
 

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (167, 23_400),
+    "app": (148, 22_865),
     "console": (6, 755),
     "indexer": (113, 18_815),
     "simulation": (99, 14_150),
@@ -23,15 +23,13 @@ ROOMS = {
 }
 """files and lines, at most"""
 CROWDED = {
-    "app/commands": 37,
-    "app/federation": 25,
     "indexer/extract": 46,
 }
-"""folders that hold more than `FULL` files, and how many"""
+"""folders that hold more than `FULL` files, and how many; not those of commands, which are named as they are typed"""
 FULL = 20
-NAMED_TWICE = 17
+NAMED_TWICE = 7
 """file names that more than one file has"""
-SPLINTERS = 13
+SPLINTERS = 4
 """files of less than `SHORT` lines that one other file imports"""
 SHORT = 60
 
@@ -61,7 +59,8 @@ def test_the_median_file_stays_short() -> None:
 def test_no_folder_is_crowded() -> None:
     """A folder that holds more files than one looks over at once is known, and gets no fuller."""
     held = Counter(str(path.parent.relative_to(ROOT)) for room in HOUSES for path in files(room))
-    assert {name: n for name, n in held.items() if n > CROWDED.get(name, FULL)} == {}
+    full = {name: n for name, n in held.items() if n > CROWDED.get(name, FULL) and not name.endswith("/commands")}
+    assert full == {}
 
 
 def test_file_names_mean_one_thing() -> None:

@@ -88,7 +88,7 @@ if __name__ == "__main__":
 
 def test_the_screen_is_drawn_before_the_ranker_is_loaded() -> None:
     """The first frame needs neither numpy nor the index; both come while it is shown."""
-    loaded = loaded_after("import app.tui.starting, app.tui.search_app")
+    loaded = loaded_after("import app.tui.search_app, app.tui.search_app")
     assert "textual" in loaded
     assert not loaded & (set(HEAVY) - {"textual", "rich"})
 

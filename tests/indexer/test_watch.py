@@ -20,13 +20,13 @@ from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index, IndexWriter
 from indexer.update import Job, Updater, open_catalogue
-from indexer.watch import Follower, Notifier
+from indexer.watch import Follower, Notifier, Work
 
 PATIENCE = 180.0
 """seconds until a test gives up; it goes on as soon as it can"""
 
 
-class Watched:
+class Watched(Work):
     """A folder that a follower keeps indexed."""
 
     def __init__(self, base: Path, pool: WorkerPool[PreparedFile]) -> None:
@@ -46,7 +46,7 @@ class Watched:
     def follow(self, *, scan_seconds: float = 1000.0, phase: str = "watching") -> Iterator[None]:
         """Run a follower in a thread, from the moment at which it watches until the block ends."""
         stop, raised = threading.Event(), list[BaseException]()
-        follower = Follower(self.updater, scan_seconds, self.reports.append, stop, may_work=lambda: self.paused)
+        follower = Follower(self.updater, self, scan_seconds, stop)
         follower._wiped -= self.hours * 3600
 
         def run() -> None:
@@ -64,6 +64,12 @@ class Watched:
             stop.set()
             thread.join()
         assert not raised
+
+    def report(self, progress: Progress) -> None:
+        self.reports.append(progress)
+
+    def why_to_pause(self) -> str:
+        return self.paused
 
     def until(self, condition: Callable[[], object]) -> None:
         """Wait until `condition` holds."""

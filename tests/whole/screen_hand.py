@@ -13,7 +13,7 @@ import sys
 from types import SimpleNamespace
 
 from app.settings import Paths, examine
-from app.tui import starting
+from app.tui import search_app
 from app.tui.search_app import FoltrApp
 from app.tui.terminal.terminal_traits import TerminalTraits
 from tests.app.tui.conftest import Stage
@@ -56,6 +56,6 @@ def show(screen: FoltrApp) -> int:
 
 if __name__ == "__main__":
     os.umask(0o077)
-    starting.show = show
+    search_app.show = show
     paths = Paths.from_environment()
-    sys.exit(starting.start(examine(paths, os.environ, flags={})[0].settings, paths, terminal=TerminalTraits()))
+    sys.exit(search_app.start(examine(paths, os.environ, flags={})[0].settings, paths, terminal=TerminalTraits()))

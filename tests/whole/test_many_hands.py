@@ -109,7 +109,7 @@ SCREEN = """
 import asyncio, threading, sys
 from app.paths import Paths
 from app.settings import Settings
-import app.tui, app.tui.starting as starting
+import app.tui, app.tui.search_app as starting
 
 def line():
     return asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)

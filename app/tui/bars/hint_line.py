@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.cells import cell_len
 from rich.text import Text
 from textual.widget import Widget
 
 from app.search.results import ResultPage
-from app.tui.messages import SuggestionTaken
 from console.printable import safe_line
 from console.wording import fit
 
@@ -17,8 +18,10 @@ class HintLine(Widget):
 
     DEFAULT_CSS = "HintLine { height: 1; display: none; }"
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *, take: Callable[[str], None], id: str | None = None) -> None:
+        """`take` is given the spelling that is clicked."""
         super().__init__(id=id)
+        self._take = take
         self.hint = Text()
         self.suggestion = ""
 
@@ -33,7 +36,7 @@ class HintLine(Widget):
 
     def on_click(self) -> None:
         if self.suggestion:
-            self.post_message(SuggestionTaken(self.suggestion))
+            self._take(self.suggestion)
 
     def render(self) -> Text:
         return self.hint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from textual import events
@@ -10,8 +10,6 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.reactive import Reactive
 from textual.widgets import Input
-
-from app.tui.messages import HistoryAsked, Moved
 
 PAGE = 5
 """rows that Page Up and Page Down move by from the search box"""
@@ -29,10 +27,11 @@ class QueryInput(Input):
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
     """a longer text moves nothing: without this each letter lays the whole screen out anew"""
 
-    def __init__(self, *, actions: Mapping[str, str], id: str | None = None) -> None:
-        """`actions` are those of the screen by key, which go before the box's own."""
+    def __init__(self, *, actions: Mapping[str, str], move: Callable[[int], None], id: str | None = None) -> None:
+        """`actions` are those of the screen by key, which go before the box's own; `move` goes so many results on."""
         super().__init__(placeholder="Search your files", id=id, compact=True, select_on_focus=False)
-        self._actions = actions
+        self._actions, self._move_results = actions, move
+        self.recall = Recall()
         self._last_key = ""
         self.browsing_history = False
         self.pressed_again = False
@@ -58,9 +57,26 @@ class QueryInput(Input):
         event.stop()
         event.prevent_default()
         if event.key in ("up", "down") and (self.browsing_history or (not self.value and event.key == "up")):
-            self.post_message(HistoryAsked(back=event.key == "up"))
+            self._recall(back=event.key == "up")
         else:
-            self.post_message(Moved(rows))
+            self._move_results(rows)
+
+    def set_text(self, text: str) -> None:
+        """As if it had been typed here."""
+        self.value = text
+        self.cursor_position = len(text)
+        self.focus()
+
+    def begin_anew(self) -> None:
+        """Go here; the next letter replaces the text, and Up in the empty box brings it back."""
+        self.focus()
+        self.action_select_all()
+
+    def _recall(self, *, back: bool) -> None:
+        text = self.recall.step(back=back)
+        if text is not None:
+            self.set_text(text)
+            self.browsing_history = bool(text)
 
     async def _act_at_once(self, event: events.Key) -> None:
         """Do what a key that types nothing means, the box's own editing included, before the next key is looked at.

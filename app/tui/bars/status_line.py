@@ -11,10 +11,12 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
+from textual import on
 from textual.widget import Widget
 
 from app.search.results import IndexStatus, ResultPage
 from app.tui.keys import typed_action
+from app.tui.messages import Learned
 from console.wording import count, fit
 
 ORDER_NAMES = {"learned": "learned order", "bm25": "BM25 order", "modified": "newest first", "name": "by name"}
@@ -64,6 +66,10 @@ class StatusLine(Widget):
     def _right_parts(self) -> list[Fact]:
         said = Fact(self._said, 0 if self._said_last else 2)
         return [part for part in (said, Fact(self._group, 6), Fact(self._doing, 4 if self._busy else 6)) if part.text]
+
+    @on(Learned)
+    def _learned(self, message: Learned) -> None:
+        self.say(message.sentence)
 
     def show_page(self, page: ResultPage, *, narrowed: str) -> None:
         """Say how much was found, how fast and in which order."""

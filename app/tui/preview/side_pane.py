@@ -41,11 +41,13 @@ class ReachesTerminal(Protocol):
 class SidePane(Vertical):
     """Finds its place on the screen, and asks for what it shows."""
 
-    def __init__(self, setup: Setup, session: Session, results: ResultsList, *, id: str) -> None:
+    def __init__(
+        self, setup: Setup, session: Session, results: ResultsList, box: QueryInput, line: StatusLine, *, id: str
+    ) -> None:
         super().__init__(id=id)
         self.preview = PreviewPane(id="preview")
         self.explanation = ExplainPane(id="explain")
-        self._session, self._results = session, results
+        self._session, self._results, self._box, self._line = session, results, box, line
         self._settings = setup.settings.screen
         before = setup.remembered
         self.wanted = {"wide": before.preview_for(self._settings.preview), "narrow": before.preview_below}
@@ -89,7 +91,7 @@ class SidePane(Vertical):
         share = f"{SHARES[self.share]}%"
         self.styles.width, self.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
         if not screen.has_class("-side") and screen.focused is not None and self in screen.focused.ancestors:
-            screen.query_one(QueryInput).focus()
+            self._box.focus()
         screen.call_after_refresh(self.read)
 
     def forget(self) -> None:
@@ -117,7 +119,7 @@ class SidePane(Vertical):
 
     def _say_without_room(self) -> None:
         if self.wanted[self._shape] and not self._has_room:
-            self._say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
+            self._line.say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
 
     def focus_shown(self) -> None:
         """Go to what it shows."""
@@ -150,16 +152,16 @@ class SidePane(Vertical):
     def turn_source(self) -> None:
         """Show texts as written, or as they are meant."""
         self._as_written = not self._as_written
-        self._say("preview as written" if self._as_written else "preview rendered")
+        self._line.say("preview as written" if self._as_written else "preview rendered")
         self.read()
 
     def turn_pages(self) -> None:
         """Show the pages of PDFs as pictures, or their text."""
         hit = self._results.selected
         if hit is None or hit.type != "pdf" or hit.part:
-            self._say("only a PDF has pages to be shown as pictures")
+            self._line.say("only a PDF has pages to be shown as pictures")
         elif self._settings.pictures == "off":
-            self._say("pictures are off: screen.pictures")
+            self._line.say("pictures are off: screen.pictures")
         else:
             self._turned = not self._turned
             self.read()
@@ -199,6 +201,3 @@ class SidePane(Vertical):
         """Give the terminal its pictures, before the text that refers to them."""
         if sequences and isinstance(self.screen.app, ReachesTerminal):
             self.screen.app.send(sequences)
-
-    def _say(self, sentence: str) -> None:
-        self.screen.query_one(StatusLine).say(sentence)

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from cryptography.x509.oid import NameOID
 
-from app.federation.certificate import public_key
+from app.federation.transport import public_key
 
 KEYS = {
     "ec": lambda: ec.generate_private_key(ec.SECP256R1()),

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from app.following.indexing import crawl_rules, fold_moves, update_index, watch, why
+from app.following.following import follow_changes
+from app.following.indexing import crawl_rules, fold_moves, update_index, why
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
 from app.paths import remember_root
@@ -178,11 +179,11 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
     paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Started on an empty index, it indexes, follows, and ends when asked."""
-    monkeypatch.setattr("app.following.indexing.give_way", lambda: None)  # there is no way back for this process
+    monkeypatch.setattr("app.following.following.give_way", lambda: None)  # there is no way back for this process
     reports: list[Progress] = []
     stop = threading.Event()
     thread = threading.Thread(
-        target=watch, args=(SETTINGS, paths), kwargs={"on_progress": reports.append, "stop": stop}
+        target=follow_changes, args=(SETTINGS, paths), kwargs={"on_progress": reports.append, "stop": stop}
     )
     thread.start()
     try:

@@ -9,10 +9,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from app.following.indexing import update_index, watch
+from app.following.following import follow_changes
+from app.following.indexing import update_index
 from app.following.vector_making import Making
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
+from app.paths import remember_root
 from app.settings import IndexSettings, MeaningSettings, Paths, Settings
 from app.store import Store
 from indexer.meaning.encoder import kind_of
@@ -104,11 +106,14 @@ def test_what_was_opened_is_read_first(settings: Settings, paths: Paths, notes: 
 
 def test_watching_makes_vectors_when_nothing_changes(settings: Settings, paths: Paths, notes: Path) -> None:
     """Of the files that were there, and of one that comes later, while the text index goes on first."""
+    remember_root(paths, notes)
     stop, reports = threading.Event(), list[Progress]()
     mains = msgspec.structs.replace(settings.meaning, pause_on_battery=False)
     chosen = msgspec.structs.replace(settings, meaning=mains)
     thread = threading.Thread(
-        target=watch, args=(chosen, paths), kwargs={"roots": (str(notes),), "on_progress": reports.append, "stop": stop}
+        target=follow_changes,
+        args=(chosen, paths),
+        kwargs={"on_progress": reports.append, "stop": stop},
     )
     thread.start()
     try:

@@ -15,9 +15,8 @@ from pathlib import Path
 import pytest
 
 from app.following.indexing import update_index
-from app.resident import protocol
+from app.resident import on_behalf, protocol
 from app.resident.answering import Question, answer
-from app.search import kept
 from app.settings import IndexSettings, Paths, Settings
 from benchmarks.odd_queries import odd_query
 
@@ -65,8 +64,8 @@ def test_a_folder_that_is_gone_is_for_the_asking_process(tmp_path: Path) -> None
 @pytest.fixture
 def kept_searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """This process keeps its searches as the resident one does, until the test is over."""
-    monkeypatch.setattr(kept, "_kept", None)
-    searches = kept.keep_searches()
+    monkeypatch.setattr(on_behalf._process, "searches", None)
+    searches = on_behalf.keep_searches()
     yield
     searches.close()
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from app.learning.learner import Learner
 from app.search.page import (
+    CandidateTable,
     Ranked,
     bm25_ranks,
     contents_of,
@@ -59,6 +60,22 @@ def test_collapsing_keeps_every_document_once(contents: list[str], random: objec
     assert list(shown) == [i for i in order if i in shown]
 
 
+def test_a_table_takes_every_column_in_the_same_order() -> None:
+    """What is known of a candidate stays together, lists as well as arrays; a candidate that is not taken is gone."""
+    words: list[tuple[str, ...]] = [("a",), ("b",), ("c",)]
+    table = CandidateTable(
+        rows=[row(i) for i in range(3)], names=["0", "1", "2"], docs=np.arange(3), bm25f=np.arange(3.0),
+        features=np.arange(6.0).reshape(3, 2), levels=np.arange(3)[:, None], missing_words=words,
+        written=-np.arange(3.0), chosen_before=np.array([True, False, False]),
+    ).take([2, 0])  # fmt: skip
+    assert [one.doc_id for one in table.rows] == [102, 100]
+    assert (table.names, table.missing_words) == (["2", "0"], [("c",), ("a",)])
+    assert table.features.tolist() == [[4, 5], [0, 1]]
+    columns = (table.docs, table.bm25f, table.levels[:, 0], -table.written)
+    assert all(column.tolist() == [2, 0] for column in columns)
+    assert table.chosen_before.tolist() == [False, True]
+
+
 def test_sorting_by_date_and_by_name() -> None:
     """Newest first; names without regard to case, then by their path."""
     rows = [row(0, path="/b/Zebra.txt", modified=5), row(1, path="/z/ant.txt", modified=9), row(2, path="/a/ant.txt")]
@@ -81,9 +98,14 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
         learner = Learner(
             store, theta0=[0.0, 0.0], feature_names=("a", "b"), manifest_hash="", settings=LearningSettings()
         )
-        missing = [(), (), ("heron",)]
+        missing: list[tuple[str, ...]] = [(), (), ("heron",)]
         scores = np.array([0.5, 0.25, 2.0])
-        ranked = Ranked(rows, np.zeros((3, 2)), scores, np.zeros(3), learner, [0, 0, 2], missing)
+        table = CandidateTable(
+            rows=rows, names=["a.txt", "b.txt", "link"], docs=np.arange(3), bm25f=np.zeros(3),
+            features=np.zeros((3, 2)), levels=np.zeros((3, 1), dtype=np.int64), missing_words=missing,
+            written=np.zeros(3), chosen_before=np.zeros(3, dtype=bool),
+        )  # fmt: skip
+        ranked = Ranked(table, scores, learner, [0, 0, 2])
     hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})
     assert [hit.missing_words for hit in hits] == [("heron",), ()]
     assert [(hit.rank, hit.doc_id, hit.score, hit.bm25_rank, hit.missing) for hit in hits] == [

@@ -281,7 +281,7 @@ class Stage:
         """
         screen = self.app.search_screen
         for _ in range(4):
-            for owner, timer in ((screen, "_typing"), (screen.side, "_resting")):
+            for owner, timer in ((screen.questions, "_typing"), (screen.side, "_resting")):
                 await self._wait(pilot, lambda o=owner, t=timer: not _runs(getattr(o, t)), f"the end of {timer}")
             for name in ("search", "snippets", "preview", "record"):
                 lane, reached = screen.session._lanes[name], threading.Event()

@@ -86,7 +86,7 @@ async def test_malformed_queries_answer_or_point(stage: Stages, paths: Paths) ->
     async with one.app.run_test(size=(80, 24)) as pilot:
         await one.search(pilot, "wind")
         for text in ('"', "title:", "((", "NOT", "modified:>then", "size:>", "*", "-", "a" * 500, "\u202e[b]", "=("):
-            one.app.search_screen.set_query(text)
+            one.app.search_screen.box.set_text(text)
             await one.until(pilot, lambda text=text: one.asked == text, text)
         assert one.app.is_running
 

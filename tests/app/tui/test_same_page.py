@@ -121,7 +121,7 @@ async def test_the_screen_agrees(stage: Stages, paths: Paths) -> None:
     async with one.app.run_test(size=(100, 30)) as pilot:
         screen = one.app.search_screen
         for query in asked:
-            screen.set_query(query)
+            screen.box.set_text(query)
             await one.until(pilot, lambda query=query: one.asked == query and _settled(screen))
             shown.append([hit.path for hit in screen.session.page.hits[:SHOWN]])
     screen.session.close()

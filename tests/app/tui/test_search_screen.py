@@ -180,7 +180,7 @@ async def test_the_order_changes_with_one_key(stage: Stages) -> None:
         orders = []
         for _ in range(4):
             await pilot.press("ctrl+s")
-            wanted = one.app.search_screen.order
+            wanted = one.app.search_screen.questions.order
             await one.until(pilot, lambda wanted=wanted: one.engine.requests[-1].order == wanted)
             orders.append(wanted)
         assert orders == ["bm25", "modified", "name", "learned"]
@@ -229,9 +229,9 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
         assert screen.query_one(QueryInput).has_focus
         await pilot.press("escape")
         assert screen.query_one(QueryInput).value == ""
-        assert screen.filters["type"] == "mail"
+        assert screen.questions.filters["type"] == "mail"
         await pilot.press("escape")
-        assert screen.filters["type"] == ""
+        assert screen.questions.filters["type"] == ""
         await pilot.press("escape")
         assert one.app.is_running
         assert "documents ready" in one.text
@@ -303,9 +303,9 @@ async def test_a_scrolled_preview_counts_as_reading(stage: Stages) -> None:
         await one.search(pilot, "wind")
         screen = one.app.search_screen
         await one.until(pilot, lambda: screen.query_one(PreviewBody).preview is not None)
-        assert not screen.is_reading
+        assert not screen.questions.is_reading
         await pilot.press("alt+n")
-        assert screen.is_reading
+        assert screen.questions.is_reading
 
 
 async def test_another_order_starts_at_its_first_row(stage: Stages) -> None:
@@ -360,9 +360,9 @@ async def test_own_keys_work_and_mistakes_are_reported(stage: Stages) -> None:
         await one.search(pilot, "wind")
         assert one.notes == ["screen.keys: there is no action opne; did you mean open?"]
         await pilot.press("ctrl+s")
-        assert one.app.search_screen.order == "learned"
+        assert one.app.search_screen.questions.order == "learned"
         await pilot.press("f9")
-        assert one.app.search_screen.order == "bm25"
+        assert one.app.search_screen.questions.order == "bm25"
         assert "F9" in one.text
 
 
@@ -392,7 +392,7 @@ async def test_the_palette_runs_actions(stage: Stages) -> None:
         await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
         assert "Order: newest first" in one.text
         await pilot.press("enter")
-        await one.until(pilot, lambda: one.app.search_screen.order == "modified")
+        await one.until(pilot, lambda: one.app.search_screen.questions.order == "modified")
         await one.until(pilot, lambda: one.engine.requests[-1].order == "modified")
 
 

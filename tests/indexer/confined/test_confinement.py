@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from app.following.indexing import _pool
+from app.following.indexing import reader_pool
 from app.following.recognising import Recognising
 from app.paths import Paths
 from app.settings import Settings
@@ -141,7 +141,7 @@ def test_an_attack_succeeds_in_a_worker_that_keeps_its_rights(attacks: ModuleTyp
 
 
 def of_index(tmp_path: Path) -> WorkerPool[Any]:
-    return _pool(Settings(), Paths(tmp_path / "config", tmp_path / "data"))
+    return reader_pool(Settings(), Paths(tmp_path / "config", tmp_path / "data"))
 
 
 def of_pictures(tmp_path: Path) -> WorkerPool[Any]:

@@ -38,4 +38,4 @@ async def test_a_click_is_the_key(stage: Stages) -> None:
         await one.search(pilot, "wind")
         at = one.text.splitlines()[-1].index("Order")
         await pilot.click(KeyLine, offset=(at, 0))
-        await one.until(pilot, lambda: one.app.search_screen.order == "bm25")
+        await one.until(pilot, lambda: one.app.search_screen.questions.order == "bm25")

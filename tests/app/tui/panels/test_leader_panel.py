@@ -54,7 +54,7 @@ async def test_the_leader_key_and_its_letters_can_be_chosen(stage: Stages) -> No
         await pilot.press("ctrl+g")
         assert one.app.screen is one.app.search_screen
         await pilot.press("ctrl+x", "O")
-        await one.until(pilot, lambda: one.app.search_screen.order == "bm25")
+        await one.until(pilot, lambda: one.app.search_screen.questions.order == "bm25")
 
 
 def test_columns_are_read_downwards() -> None:

@@ -33,7 +33,7 @@ from app.settings import Settings
 from app.tui.search_app import FoltrApp
 from app.tui.screen_parts import Setup
 from app.tui.screen_parts import Background, StoredHistory
-from app.tui.starting import show
+from app.tui.search_app import show
 
 class Crashing(FoltrApp):
     async def action_quit(self) -> None:

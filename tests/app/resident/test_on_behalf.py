@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from app.paths import Paths
-from app.search import kept
-from app.search.kept import KeptSearches, asked
+from app.resident import on_behalf
+from app.resident.on_behalf import OpenSearches, search_for_command
 from app.search.results import SearchRequest
 from app.settings import SearchSettings, Settings
 
@@ -21,8 +21,8 @@ def paths(tmp_path: Path) -> Paths:
 
 def test_one_is_kept_for_each_settings(paths: Paths) -> None:
     """The same settings get the same search; others one of their own; the least recently asked go first."""
-    keeper = KeptSearches()
-    settings = [Settings(search=SearchSettings(page_size=size)) for size in range(1, kept.MAX_KEPT + 2)]
+    keeper = OpenSearches()
+    settings = [Settings(search=SearchSettings(page_size=size)) for size in range(1, on_behalf.MAX_KEPT + 2)]
     searches = []
     for one in settings:
         searches.append(keeper.take(one, paths))
@@ -34,7 +34,7 @@ def test_one_is_kept_for_each_settings(paths: Paths) -> None:
 
 def test_files_that_were_made_anew_are_opened_anew(paths: Paths) -> None:
     """A state file that was moved away and made again is another."""
-    keeper, settings = KeptSearches(), Settings()
+    keeper, settings = OpenSearches(), Settings()
     first = keeper.take(settings, paths)
     keeper.give(first, settings, paths)
     paths.state.rename(paths.data_dir / "away")
@@ -45,8 +45,8 @@ def test_files_that_were_made_anew_are_opened_anew(paths: Paths) -> None:
 
 
 def test_without_a_keeper_a_search_is_closed_after_its_command(paths: Paths) -> None:
-    """It cannot be asked again; one that failed never can."""
-    with asked(Settings(), paths) as search:
+    """It cannot be search_for_command again; one that failed never can."""
+    with search_for_command(Settings(), paths) as search:
         assert search.search(SearchRequest(text="heron")).hits == ()
     with pytest.raises(Exception, match="closed"):
         search.search(SearchRequest(text="heron"))

@@ -1,0 +1,201 @@
+"""Following changes with the user's settings: the index first, then vectors, then the text of pictures.
+
+Background work gives way to everything else, and waits for mains power if asked to. Between two turns it does the
+whole scans that other processes ask for (app.following.index_requests).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+from app.following.index_requests import IndexRequests
+from app.following.indexing import followed_roots, make_updater, may_make_vectors, on_battery, open_index, reader_pool
+from app.following.recognising import Recognising, spent_today
+from app.following.vector_making import Making
+from app.settings import Paths, Settings, SettingsError, remember_root
+from indexer.errors import IndexDamaged, LockedError
+from indexer.extract.pool import WorkerPool
+from indexer.extract.worker import give_way
+from indexer.prepare import PreparedFile
+from indexer.progress import OnProgress, Progress
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.file_lock import FileLock
+from indexer.watch import Follower, Scan, Work
+
+HOLDER = "foltr-search watch"
+WAIT_SECONDS = 2.0
+"""between two attempts while another process follows or writes"""
+UPDATING = ("scanning", "indexing", "merging")
+"""phases of an update"""
+
+
+def follow_changes(
+    settings: Settings,
+    paths: Paths,
+    *,
+    on_progress: OnProgress = lambda progress: None,
+    stop: threading.Event | None = None,
+    pause_on_battery: bool = False,
+    requests: IndexRequests | None = None,
+) -> None:
+    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does.
+
+    Through `requests` other processes ask for whole scans.
+    """
+    stop, rebuild = stop or threading.Event(), False
+    give_way()
+    paths.create_data_dir()
+    with ExitStack() as ending:
+        place = ending.enter_context(closing(FileLock(paths.watch_lock)))
+        while not place.take():
+            on_progress(Progress(phase="idle", note=_followed_by(place)))
+            if stop.wait(WAIT_SECONDS):
+                return
+        place.write(f"{HOLDER} (process {os.getpid()})")
+        if requests is not None:
+            ending.enter_context(requests)
+        while not stop.is_set():
+            try:
+                catalogue, note = open_index(paths, rebuild=rebuild)
+            except LockedError as error:
+                on_progress(Progress(phase="idle", note=f"{error}; waiting for it"))
+                if requests is not None:
+                    requests.decline()
+                stop.wait(WAIT_SECONDS)
+                continue
+            with closing(catalogue), reader_pool(settings, paths) as pool:
+                updater = make_updater(settings, paths, catalogue, pool, holder=HOLDER)
+                with closing(
+                    FollowersWork(settings, paths, on_progress, stop, requests, catalogue, pool, pause_on_battery)
+                ) as work:
+                    rebuild = not _followed(Follower(updater, work, settings.index.scan_minutes * 60, stop, note))
+
+
+def _followed(follower: Follower) -> bool:
+    """Until it is stopped; False when the index turned out to be damaged."""
+    try:
+        follower.run()
+    except IndexDamaged:
+        return False
+    return True
+
+
+def _followed_by(place: FileLock) -> str:
+    """Short, for it stays in sight: "watch (process 4711) follows the changes"."""
+    return f"{place.read().removeprefix('foltr-search ') or 'another process'} follows the changes"
+
+
+@dataclass(slots=True)
+class FollowersWork(Work):
+    """What is done around the index while changes are followed, in the thread of the follower."""
+
+    settings: Settings
+    paths: Paths
+    on_progress: OnProgress
+    stop: threading.Event
+    requests: IndexRequests | None
+    catalogue: Catalogue
+    pool: WorkerPool[PreparedFile]
+    pause_on_battery: bool
+    _making: Making = field(init=False)
+    _recognising: Recognising | None = field(init=False)
+    _seen: tuple[int, int] = (0, 0)
+    """which file of what the user chose `folders` has read"""
+
+    def __post_init__(self) -> None:
+        may_work = may_make_vectors(self.settings)
+        self._making = Making(self.settings, self.paths, self.catalogue, self.report, may_work=may_work)
+        self._recognising = self._new_recognising() if self.settings.ocr.background else None
+
+    def _new_recognising(self) -> Recognising:
+        chosen = self.settings.ocr
+
+        def may_work() -> str:
+            return (on_battery() if chosen.pause_on_battery else "") or spent_today(chosen, self.paths)
+
+        recognising = Recognising(
+            chosen, self.paths, self.catalogue, self.report, may_work=may_work, may_be_suspended=True
+        )
+        if why := recognising.why_none:
+            self.report(Progress(phase="idle", note=f"text in pictures cannot be recognised: {why}"))
+        return recognising
+
+    def close(self) -> None:
+        self._making.close()
+        if self._recognising:
+            self._recognising.close()
+
+    def report(self, progress: Progress) -> None:
+        """Recognition stops for an update; whoever asked for a scan sees it, too."""
+        if progress.phase in UPDATING and self._recognising:
+            self._recognising.suspend()
+        if self.requests is not None:
+            self.requests.show(progress)
+        self.on_progress(progress)
+
+    def why_to_pause(self) -> str:
+        return on_battery() if self.pause_on_battery else ""
+
+    def do_a_little(self) -> bool:
+        """Recognition comes after everything else."""
+        return self._making.step() or (self._recognising is not None and self._recognising.step())
+
+    def rest(self) -> None:
+        """Without a process that reads files."""
+        self.pool.close()
+
+    def folders(self) -> tuple[str, ...] | None:
+        """As the user has chosen by now, whoever wrote it down; None where that cannot be read."""
+        self._seen = self._stamp()
+        try:
+            return followed_roots(self.settings, self.paths)
+        except SettingsError:
+            return None
+
+    def is_chosen_anew(self) -> bool:
+        return self._stamp() != self._seen
+
+    def _stamp(self) -> tuple[int, int]:
+        try:
+            status = os.stat(self.paths.roots)
+        except OSError:
+            return 0, 0
+        return status.st_mtime_ns, status.st_ino
+
+    def is_asked(self) -> bool:
+        return self.requests is not None and self.requests.asked.is_set()
+
+    def decline(self) -> None:
+        if self.requests is not None:
+            self.requests.decline()
+
+    def answer(self, scan: Scan) -> None:
+        """Do what is asked; raises IndexDamaged."""
+        if self.requests is not None:
+            self.requests.answer(self, scan)
+
+    def is_theirs(self, variables: Mapping[str, str]) -> bool:
+        """Whether a process with these variables would index what the user chose, under the same settings."""
+        try:
+            paths = Paths.from_environment(variables)
+            settings = Settings.load(paths, variables)
+        except SettingsError:
+            return False
+        return (paths, settings) == (self.paths, self.settings)
+
+    def choose(self, folders: Sequence[str]) -> bool:
+        """Remember `folders` as chosen by the user, before the scan; False where one cannot be."""
+        try:
+            for folder in folders:
+                remember_root(self.paths, folder)
+        except (OSError, SettingsError):
+            return False
+        return True
+
+    def read_for_meaning(self, stop: threading.Event) -> str:
+        """As app.following.indexing.make_vectors."""
+        return self._making.until(lambda: stop.is_set() or self.stop.is_set())

@@ -1,0 +1,159 @@
+"""Working on behalf of another process: searches that stay open between questions, and what is left to who asked.
+
+Commands ask here for their search, and whether they run in the process that was called. Which it is belongs to the
+whole process (`_process`), as variables, folder and streams do (app.resident.answering): click hands commands nothing,
+so the one thread that answers sets it around each question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from app.paths import Paths
+from app.settings import Settings
+
+if TYPE_CHECKING:
+    from app.opener import Invocation
+    from app.search.search import Search
+
+MAX_KEPT = 4
+"""searches kept open, each with settings of its own"""
+
+Files = tuple[tuple[int, int] | None, ...]
+"""device and inode of what a search has open"""
+
+
+class NotHere(BaseException):
+    """This command must run in the process that asked, from its beginning; no command takes it for an error."""
+
+
+@dataclass(slots=True)
+class LeftToAsker:
+    """What the process that asked is to do, for its terminal, display and session are there."""
+
+    program: Invocation | None = None
+
+
+@dataclass(slots=True)
+class _OpenSearch:
+    settings: Settings
+    paths: Paths
+    files: Files
+    search: Search
+
+
+class OpenSearches:
+    """Searches that stay open between questions, the last asked first."""
+
+    def __init__(self) -> None:
+        self._open: list[_OpenSearch] = []
+
+    def take(self, settings: Settings, paths: Paths) -> Search:
+        """A search with these settings that sees the newest commit; `give` it back unless it failed."""
+        files = _files(paths)
+        for held in [held for held in self._open if held.paths == paths and held.files != files]:
+            self._drop(held)  # a file was made anew since it was opened
+        for held in self._open:
+            if held.paths == paths and held.settings == settings:
+                self._open.remove(held)
+                held.search.refresh()
+                return held.search
+        return _new_search(settings, paths)
+
+    def give(self, search: Search, settings: Settings, paths: Paths) -> None:
+        """Keep a search for the next question; one that cannot read or write all is closed, so that it tries anew."""
+        if search.trouble or search.unkept:
+            search.close()
+            return
+        self._open.insert(0, _OpenSearch(settings, paths, _files(paths), search))
+        for held in self._open[MAX_KEPT:]:
+            self._drop(held)
+
+    def close(self) -> None:
+        for held in list(self._open):
+            self._drop(held)
+
+    def _drop(self, held: _OpenSearch) -> None:
+        self._open.remove(held)
+        held.search.close()
+
+
+def _files(paths: Paths) -> Files:
+    found: list[tuple[int, int] | None] = []
+    for path in (paths.catalogue, paths.state, paths.key):
+        status = None
+        with suppress(OSError):
+            status = path.stat()
+        found.append((status.st_dev, status.st_ino) if status else None)
+    return tuple(found)
+
+
+def _new_search(settings: Settings, paths: Paths) -> Search:
+    from app.search.search import Search  # those who follow changes need none
+
+    return Search(settings, paths)
+
+
+@dataclass(slots=True)
+class _Process:
+    searches: OpenSearches | None = None
+    """of a process that answers one question at a time"""
+    left: LeftToAsker | None = None
+    """while it works for another one"""
+
+
+_process = _Process()
+
+
+def keep_searches() -> OpenSearches:
+    """From now on this process keeps its searches open; only one that answers one question at a time may."""
+    _process.searches = _process.searches or OpenSearches()
+    return _process.searches
+
+
+@contextmanager
+def on_behalf() -> Iterator[LeftToAsker]:
+    """Within the block this process works for another one."""
+    _process.left = left = LeftToAsker()
+    try:
+        yield left
+    finally:
+        _process.left = None
+
+
+def is_on_behalf() -> bool:
+    """Whether this process works for another one now."""
+    return _process.left is not None
+
+
+def only_alone() -> None:
+    """Raise NotHere when this process works for another one."""
+    if is_on_behalf():
+        raise NotHere
+
+
+def leave_to_asker(program: Invocation) -> bool:
+    """Leave a program to the process that asked; False when this is that process."""
+    if _process.left is None:
+        return False
+    _process.left.program = program
+    return True
+
+
+@contextmanager
+def search_for_command(settings: Settings, paths: Paths) -> Iterator[Search]:
+    """The search that a command asks: in the resident process one that stays open, elsewhere one of its own."""
+    searches = _process.searches
+    search = searches.take(settings, paths) if searches else _new_search(settings, paths)
+    try:
+        yield search
+    except BaseException:
+        search.close()
+        raise
+    if searches:
+        searches.give(search, settings, paths)
+    else:
+        search.close()

@@ -1,0 +1,181 @@
+"""What is asked, and when: as the hand types, when it rests, and anew when order, filters or the index are others.
+
+While the hand is typing, the last word may go on; when it rests, it is a whole word. A page that is being read is
+never exchanged without a key press.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from textual.timer import Timer
+
+from app.search.results import ORDERS, ResultPage, SearchRequest
+from app.tui.bars.facet_bar import FACETS
+from app.tui.bars.query_input import QueryInput
+from app.tui.bars.status_line import ORDER_NAMES, StatusLine
+from app.tui.messages import Answered
+from app.tui.preview.side_pane import SidePane
+from app.tui.results_list import ResultsList
+from app.tui.screen_parts import Setup
+from app.tui.session import Session, same_question
+from console.wording import short_path
+
+IDLE_SECONDS = 0.7
+"""rest after which the last word is taken as finished"""
+
+
+class Questions:
+    """Makes questions of what the search box, the order and the filters say, and judges whether answers are wanted."""
+
+    def __init__(
+        self, setup: Setup, session: Session, box: QueryInput, results: ResultsList, side: SidePane, line: StatusLine,
+        key_of: Callable[[str], str],
+    ) -> None:  # fmt: skip
+        self._session, self._box, self._results, self._side, self._line = session, box, results, side, line
+        self._settings, self._key_of = setup.settings.search, key_of
+        before, is_picking = setup.remembered, setup.picking is not None
+        self.order = before.order if before.order in ORDERS and not is_picking else "learned"
+        self.filters = {facet: "" if is_picking else before.filters.get(facet, "") for facet in FACETS}
+        """what the results are narrowed to, by facet"""
+        self.filters["folder"] = setup.folder or self.filters["folder"]
+        self._typing: Timer | None = None
+        self._last_key = 0.0
+        self._unbidden = 0
+        """the newest question that no key press asked"""
+        self._offered = False
+        """whether the status line says that there are newer results"""
+        self._as_typed = ""
+        """the text whose correction the user does not want"""
+        self._thread_shown = ("", "")
+        """the query that showed a thread, and the one before it"""
+
+    @property
+    def narrowing(self) -> str:
+        """What the results are narrowed to, in words."""
+        parts = [self.filters["type"], short_path(self.filters["folder"]), self.filters["time"]]
+        return ", ".join(part for part in parts if part)
+
+    @property
+    def is_reading(self) -> bool:
+        """The user is past typing: moved the cursor, scrolled the list or the preview, or went to another part."""
+        return self._results.is_read or self._side.preview.body.moved or not self._box.has_focus
+
+    def stop_waiting(self) -> None:
+        """Nothing is asked when the hand rests."""
+        if self._typing is not None:
+            self._typing.stop()
+
+    def while_typing(self) -> None:
+        """The first key after a pause asks at once; those that follow quickly wait until the hand rests."""
+        pause, now = self._settings.debounce_ms / 1000, time.monotonic()
+        rested, self._last_key = now - self._last_key >= pause, now
+        if rested:
+            self._ask_while_typing()
+        else:
+            self._typing = self._box.set_timer(pause, self._ask_while_typing)
+
+    def _ask_while_typing(self) -> None:
+        self.ask(as_you_type=True)
+        self._typing = self._box.set_timer(IDLE_SECONDS, self._ask_when_idle)
+
+    def _ask_when_idle(self) -> None:
+        """The last word is finished now; but a page that is being read stays as it is."""
+        page, text = self._session.page, self._box.value.strip()
+        if not self._box.browsing_history and text:
+            self._box.recall.rested_on(text)
+        if page is not None and page.request.as_you_type and not self.is_reading:
+            self.ask(unbidden=True)
+
+    def ask(self, *, as_you_type: bool = False, unbidden: bool = False) -> None:
+        """Ask for what is typed, narrowed and ordered as chosen; `unbidden`: the user has not asked for this."""
+        text = self._box.value
+        if text.strip():
+            request = SearchRequest(
+                text, order=self.order, limit=self._settings.limit, as_you_type=as_you_type,
+                type=self.filters["type"], folder=self.filters["folder"], time=self.filters["time"],
+                as_typed=text == self._as_typed,
+            )  # fmt: skip
+            sequence = self._session.ask(
+                request, n_rows=self._results.rows_in_view + 1, width=self._results.snippet_width
+            )
+            self._unbidden = sequence if unbidden else self._unbidden
+
+    def again(self, *, unbidden: bool = False) -> None:
+        """Ask the same anew, because the order, the filters or the index are others."""
+        page = self._session.page
+        self.ask(as_you_type=page.request.as_you_type if page else True, unbidden=unbidden)
+
+    def of_newest(self) -> None:
+        """Ask again, with the newest state of the index."""
+        self._session.look_again()
+        self.ask()
+
+    def order_by(self, order: str) -> None:
+        self.order = order
+        self._line.say(ORDER_NAMES[order])
+        self.again()
+
+    def next_order(self) -> None:
+        self.order_by(ORDERS[(ORDERS.index(self.order) + 1) % len(ORDERS)])
+
+    def take_suggestion(self) -> None:
+        """Take the suggested spelling; where it was searched for already, search for what was typed."""
+        page = self._session.page
+        if page is not None and page.suggestion:
+            self._box.set_text(page.suggestion)
+        elif page is not None and page.searched:
+            self._as_typed = page.request.text
+            self.ask()
+
+    def turn_thread(self) -> None:
+        """Show the mails of the selected thread one by one; from there, go back to the query before."""
+        hit = self._results.selected
+        if self._box.value == self._thread_shown[0]:
+            self._box.set_text(self._thread_shown[1])
+        elif hit is not None and hit.n_in_thread > 1:
+            self._thread_shown = (f"thread:{hit.thread}", self._box.value)
+            self._box.set_text(self._thread_shown[0])
+        else:
+            self._line.say("nothing else in a thread with this one")
+
+    def offer_newer(self) -> None:
+        """There is another page for this question, and the one that is being read stays until a key asks for it."""
+        self._line.say(f"newer results: {self._key_of('refresh')}")
+        self._offered = True
+
+    def is_wanted(self, answer: Answered) -> bool:
+        """Whether an answer is to be shown now; one that would disturb reading is offered."""
+        page, old = answer.page, self._session.page
+        if answer.sequence != self._session.sequence or is_unfinished(old, page):
+            return False
+        if answer.sequence == self._unbidden and self.is_reading:
+            if old is None or [hit.doc_id for hit in old.hits] != [hit.doc_id for hit in page.hits]:
+                self.offer_newer()
+            return False
+        return True
+
+    def shown(self) -> None:
+        """The newest page is on the screen: nothing newer is offered."""
+        if self._offered:
+            self._line.say("")
+            self._offered = False
+
+
+def is_unfinished(old: ResultPage | None, page: ResultPage) -> bool:
+    """Whether the last word of `old` was surely not finished.
+
+    As a whole word it is then in far fewer documents, or so few hold all the words that others had to be added. The
+    results for its beginning, which are on the screen, are worth more than those of `page`.
+    """
+    if old is None or page.request.as_you_type or not old.request.as_you_type:
+        return False
+    return same_list(old, page) and (
+        page.n_all_words * 2 < old.n_all_words or (page.relaxed and not old.relaxed and old.n_matches > 0)
+    )
+
+
+def same_list(old: ResultPage, page: ResultPage) -> bool:
+    """Whether both answer one question in one order."""
+    return same_question(old.request, page.request) and old.request.order == page.request.order

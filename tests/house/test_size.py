@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (148, 22_865),
-    "console": (6, 755),
+    "app": (148, 23_040),
+    "console": (7, 885),
     "indexer": (113, 18_815),
     "simulation": (99, 14_150),
-    "federation_server": (65, 7_600),
-    "foltr": (64, 7_040),
+    "federation_server": (65, 7_650),
+    "foltr": (64, 7_100),
 }
 """files and lines, at most"""
 CROWDED = {

@@ -32,12 +32,15 @@ def members_in_words(connection: Connection, agreed: Terms) -> str:
     if agreed.mode == "open":
         return f"a round needs at least {agreed.floor}"
     vouched = roster_book.state(connection).vouched
-    held = quorums(len(vouched), agreed.mode)
+    held, wanted = quorums(len(vouched), agreed.mode), least_members(agreed.mode)
     brought = max(Counter(one.voucher for one in vouched if one.voucher >= 0).values(), default=0)
     by_one = f", {brought:,} of them by one member" if brought > 1 else ""
+    needed = f"{len(vouched):,} vouched for{by_one}; a {agreed.mode} round needs at least {wanted}"
+    if len(vouched) < wanted:
+        return needed
     return (
-        f"{len(vouched):,} vouched for{by_one}; a {agreed.mode} round needs at least {least_members(agreed.mode)}; "
-        f"what members are told holds while at most {held.n_spared:,} of {held.n_members:,} side with the operator"
+        f"{needed}; what members are told holds while at most {held.n_spared:,} of {held.n_members:,} side with the "
+        "operator"
     )
 
 

@@ -49,7 +49,7 @@ def test_the_doctor_counts_whom_a_sealed_round_counts(tmp_path: Path) -> None:
         enough = findings(server)
     assert not short["members"].good
     assert short["members"].text.startswith(
-        "5 active, 4 vouched for, 3 of them by one member; a sealed round needs at least 5; "
+        "5 active, 4 vouched for, 3 of them by one member; a sealed round needs at least 5: "
     )
     assert "`foltr-search vouch`" in short["members"].text
     assert "a sealed round needs 5 members that are vouched for; there are 4" in short["round"].text

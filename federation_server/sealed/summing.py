@@ -68,6 +68,10 @@ def _advanced(
         if now >= here.deadline:
             rounds.prolong(connection, here, policy.schedule, now=now)
         return None
+    n_hands = _n_hands(connection, here, where.cohort, now=now)
+    if here.n_updates and n_hands < where.cohort.threshold:
+        why = f"{n_hands} of the {len(where.cohort.committee)} who add up are left; {where.cohort.threshold} are needed"
+        return _void(connection, here, why, now=now)
     if here.phase == "collect":
         return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
     return _summed(connection, known, policy, where, here, agreed, now=now, asked=asked)
@@ -81,9 +85,11 @@ def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Rou
         cohort = known.occasion(connection, here, agreed).cohort
     except CohortError:
         return False
+    if here.n_updates and _n_hands(connection, here, cohort, now=now) < cohort.threshold:
+        return True
     if here.phase == "sum":
         n_answers = inbox.n_answers(connection, here)
-        if n_answers < _checked_threshold(connection, cohort, now=now):
+        if n_answers < _checked_threshold(connection, here, cohort, now=now):
             return False
         return (inbox.list_hash(connection, here), n_answers) != known.contradictory
     arrived = frozenset(inbox.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
@@ -139,14 +145,14 @@ def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozen
     return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
 
 
-def _checked_threshold(connection: Connection, cohort: Cohort, *, now: int) -> int:
+def _checked_threshold(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
     """Answers of which one may be false and is named; in a small committee those of all who are still members."""
-    return max(cohort.threshold, min(cohort.threshold + 2, _n_able(connection, cohort, now=now)))
+    return max(cohort.threshold, min(cohort.threshold + 2, _n_hands(connection, here, cohort, now=now)))
 
 
-def _n_able(connection: Connection, cohort: Cohort, *, now: int) -> int:
-    """How many of the committee are still members."""
-    able = _could_answer(connection, cohort, now=now)
+def _n_hands(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
+    """How many of the committee are still members, or have answered."""
+    able = _could_answer(connection, cohort, now=now) | {one.device for one in inbox.answers_of(connection, here)}
     return sum(member.device in able for member in cohort.committee)
 
 
@@ -164,13 +170,13 @@ def _summed(
     """Add up when enough of the committee have answered."""
     cohort, answers = where.cohort, inbox.answers_of(connection, here)
     late = now >= here.deadline or asked
-    wanted = cohort.threshold if late else _checked_threshold(connection, cohort, now=now)
+    wanted = cohort.threshold if late else _checked_threshold(connection, here, cohort, now=now)
     if len(answers) >= wanted:
         try:
             found = combined(where, answers)
         except SharingError as error:
             why = str(error)
-            if len(answers) >= _n_able(connection, cohort, now=now):  # nothing that could come would settle it
+            if len(answers) >= _n_hands(connection, here, cohort, now=now):  # nothing that could come would settle it
                 return _void(connection, here, why, now=now)
             known.contradictory = (inbox.list_hash(connection, here), len(answers))
         else:

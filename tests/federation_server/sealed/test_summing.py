@@ -243,6 +243,22 @@ def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
     assert share(joined[1], told, STEPS[0]).ok
 
 
+def test_a_round_that_too_few_can_add_up_ends_at_once(sqlite: Running) -> None:
+    """Seven members, two of whom leave before the list: the five could never open a sum that takes six, so the round
+    is void and the next one is theirs."""
+    people = members(sqlite.made, 7)
+    told = people[0].announcement()
+    assert share(people[0], told, STEPS[0]).ok
+    for one in people[5:]:
+        assert leave(one).ok
+    sqlite.server.service.tick()
+    assert (people[0].announcement().round, len(roster_of(people[0]).vouched)) == (2, 5)
+    with reading(sqlite.made.engine) as connection:
+        row = connection.execute(select(rounds).where(rounds.c.round == 1)).one()
+    assert row.rule == "void"
+    assert "5 of the 7 who add up are left; 6 are needed" in row.guard
+
+
 def leave(client: Client, *, forget: bool = False) -> object:
     state = roster_of(client)
     member = state.of_device(client.device)

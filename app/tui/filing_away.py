@@ -116,7 +116,7 @@ SEEN = 12
 class FilingScreen(ModalScreen[str | None]):
     """Gives the folder, "" where none is wanted, and None when the user does not want it done."""
 
-    CSS_PATH = "panels.tcss"
+    CSS_PATH = "panels/panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "No"),
         Binding("left", "app.focus_previous", "The button before"),

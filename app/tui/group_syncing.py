@@ -83,7 +83,7 @@ class GroupSyncing:
 class ConsentScreen(ModalScreen[bool | None]):
     """Gives True or False, and None when the user wants to be asked another time."""
 
-    CSS_PATH = "panels.tcss"
+    CSS_PATH = "panels/panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Ask me later"),
         Binding("left", "app.focus_previous", "The button before"),

@@ -22,11 +22,11 @@ async def _answer(request: Request) -> Response:
     return Response(b'{"round":1,"received":%d}' % size, media_type="application/json")
 
 
-def main() -> None:
+def serve() -> None:
     """Serve until SIGTERM."""
     application = Starlette(routes=[Route("/v1/updates", _answer, methods=["POST"])])
     uvicorn.run(application, host="127.0.0.1", port=int(sys.argv[1]), log_config=None, access_log=False, http="h11")
 
 
 if __name__ == "__main__":
-    main()
+    serve()

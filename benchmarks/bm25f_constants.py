@@ -1,6 +1,6 @@
 """BM25F's constants, chosen on all collections but one and tried on that one.
 
-    python -m benchmarks.bm25f_constants [--queries 100]
+    python -m benchmarks bm25f_constants [--queries 100]
 
 nDCG@10 of plain BM25F with the constants that the program has, and with those of GRID that have the highest mean over
 the other collections. Every document that holds a word of the query is scored; files with the same content are not
@@ -9,7 +9,6 @@ collapsed.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -23,6 +22,7 @@ from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import Library, lay_out
 from benchmarks.judged import CUTOFF, ndcg
+from benchmarks.running import arguments
 from benchmarks.tables import Table, change, machine
 from foltr.arrays import FloatVector
 from indexer.query.parse import parse
@@ -97,15 +97,10 @@ def report(values: dict[str, dict[Constants, float]]) -> Table:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queries", type=int, default=100, help="at most as many of each collection, by lot")
-    wanted, values = parser.parse_args(), {}
+    wanted = arguments(__doc__, queries=100)
+    values = {}
     for name in collections.ALL:
         with tempfile.TemporaryDirectory(prefix="foltr-constants-") as folder:
             library = lay_out(collections.sampled(collections.read(name), wanted.queries), Path(folder), Settings())
             values[name] = measure(library)
     print(machine(), report(values), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

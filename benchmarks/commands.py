@@ -1,6 +1,6 @@
 """What one query from the shell costs: with and without the resident process, beside bare Python and Recoll.
 
-    python -m benchmarks.commands FOLDER [--runs 15] [--queries WORDS ...]
+    python -m benchmarks commands FOLDER [--runs 15] [--queries WORDS ...]
 
 The folder is indexed into a temporary data folder. Then the commands run in turns, each a process of its own whose CPU
 seconds (user and system, os.wait4) are taken when it ends; what the resident process spends on a query is added to its
@@ -9,7 +9,6 @@ row. CPU seconds also grow on a busy machine; the ratios of one run do less.
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
@@ -20,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.processes import PROGRAM
+from benchmarks.running import arguments
 from benchmarks.tables import Table
 
 QUERIES = ("password file", "regular expression", "socket timeout")
@@ -74,11 +74,7 @@ def measure(env: Mapping[str, str], queries: Sequence[str], runs: int) -> Table:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--runs", type=int, default=15)
-    parser.add_argument("--queries", nargs="+", default=QUERIES)
-    options = parser.parse_args()
+    options = arguments(__doc__, folder=Path, runs=15, queries=QUERIES)
     with tempfile.TemporaryDirectory() as place:
         env = {
             **os.environ,
@@ -87,7 +83,3 @@ def main() -> None:
         }  # fmt: skip
         cpu_seconds((*PROGRAM, "index", "--quiet", str(options.folder.absolute())), env)
         print(measure(env, options.queries, options.runs))
-
-
-if __name__ == "__main__":
-    main()

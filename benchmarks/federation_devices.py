@@ -24,7 +24,7 @@ import numpy as np
 from sqlalchemy import insert
 
 from federation_server.database import writing
-from federation_server.running.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation
 from federation_server.setup import Start
 from federation_server.tables import members
 from foltr.arrays import FloatVector

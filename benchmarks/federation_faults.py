@@ -1,6 +1,6 @@
 """A group under faults: the server is killed, answers get lost, requests arrive twice, clocks are wrong, members lie.
 
-    python -m benchmarks.federation_faults [--rounds 50] [--kills 20] [--seed 1]
+    python -m benchmarks federation_faults [--rounds 50] [--kills 20] [--seed 1]
 
 Twenty devices speak to one server process through a proxy that drops or doubles every tenth exchange. Two of them send
 garbage, two have clocks that are four minutes wrong, one has a clock that is an hour wrong and is refused. At random
@@ -11,33 +11,64 @@ bit; every acknowledged update must be among them, none twice, none of a liar's.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import random
+import secrets
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import count
 from pathlib import Path
 
+import msgspec
 import numpy as np
 from sqlalchemy import select
 
 from benchmarks.federation_devices import Connection, Device, ServerProcess, make_server, present_round
 from benchmarks.federation_devices import sealed_update as seal
-from benchmarks.federation_garbage import garbage
+from benchmarks.running import arguments
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
 from foltr.federated.guard.verdict import GuardState
 from foltr.federated.joining import join
-from foltr.federated.wire import Refusal, decode
+from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
+
+
+def garbage(device: Device, victim: Device, rng: np.random.Generator) -> Iterator[bytes]:
+    """Whole HTTP requests without end, of one kind after the other."""
+    for number in count(1):
+        path = "/v1/updates"
+        for body in (
+            rng.bytes(500),
+            b"[" * 5_000,
+            b"{}",
+            b'{"round":1e400,"lineage":1,"box":"AAAA"}',
+            encode(Sealed(round=number, lineage=1, box=rng.bytes(1800))),
+            encode(Sealed(round=-number, lineage=1 << 62, box=b"")),
+            encode(Farewell(group_id="another group", forget=True)),
+            b"x" * 50_000,
+        ):
+            yield device.request("POST", path, body)
+        yield device.request("POST", "/v1/farewell", encode(Farewell(group_id="another group", forget=True)))
+        yield device.request("GET", "/v1/models/" + secrets.token_hex(32))
+        yield _in_the_name_of(victim, device.request("GET", "/v1/round"), device)
+        yield device.request("POST", path, b"{}").replace(b"Foltr-Nonce: ", b"Foltr-Nonce: \xff\xfe")
+        yield b"POST /v1/updates HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n0123456789"
+        yield msgspec.json.encode({"this": "is no HTTP at all"}) + b"\r\n\r\n"
+
+
+def _in_the_name_of(victim: Device, request: bytes, device: Device) -> bytes:
+    """Signed with the wrong key."""
+    return request.replace(device.name.encode(), victim.name.encode())
+
 
 N_DEVICES, N_LIARS, N_SKEWED = 20, 2, 2
 QUORUM = N_DEVICES - N_LIARS - 1
@@ -172,10 +203,10 @@ async def _insist(run: Run, request: Callable[[], bytes]) -> None:
 async def kill_now_and_then(run: Run, server: ServerProcess, n_kills: int) -> int:
     """SIGKILL at random moments of randomly chosen rounds; how often."""
     chosen = sorted(run.chance.sample(range(1, run.n_rounds + 1), n_kills))
-    for count, number in enumerate(chosen):
+    for n_before, number in enumerate(chosen):
         while run.round < number:
             if run.over:
-                return count
+                return n_before
             await asyncio.sleep(0.01)
         await asyncio.sleep(run.chance.uniform(0.0, 0.5))
         server.kill()
@@ -230,11 +261,7 @@ def repeated(made: Installation, run: Run, devices: list[Device]) -> dict[str, b
 
 def main() -> int:
     """Exit code 1 when something does not hold."""
-    parser = argparse.ArgumentParser(description="A group under faults.")
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--kills", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = arguments(__doc__, rounds=50, kills=20, seed=1)
     with tempfile.TemporaryDirectory(prefix="foltr-faults-") as folder:
         made, server, devices = make_server(Path(folder) / "server", n_devices=N_DEVICES, quorum=QUORUM)
         run = Run(made.vault.identity.public, 0, options.rounds, random.Random(options.seed))
@@ -255,7 +282,3 @@ def main() -> int:
     for text, good in held.items():
         print(f"{'yes' if good else 'NO '} {text}")
     return 0 if all(held.values()) and kills == options.kills else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,6 +1,6 @@
 """How many updates a second one server process takes: 1,000 devices over loopback, SQLite and PostgreSQL.
 
-    python -m benchmarks.federation_load [--devices 1000] [--rounds 5] [--connections 32] [--rate 0] [--processes 1]
+    python -m benchmarks federation_load [--devices 1000] [--rounds 5] [--connections 32] [--rate 0] [--processes 1]
 
 Each round every device fetches the announcement, then sends one update of 136 parameters; the quorum is all of them, so
 that each round closes inside the measured time. Signatures and seals are real and made before the clock runs: the
@@ -15,7 +15,6 @@ servers on one PostgreSQL, half of the connections to each.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import sys
@@ -25,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from sqlalchemy import func, select
@@ -41,8 +41,9 @@ from benchmarks.federation_devices import (
     sealed_update,
 )
 from benchmarks.postgresql import binaries, temporary_postgresql
+from benchmarks.running import Option, arguments
 from federation_server.database import reading
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 
 
@@ -164,7 +165,7 @@ def database(kind: str) -> Iterator[str]:
         yield address
 
 
-def run(kind: str, options: argparse.Namespace) -> bool:
+def run(kind: str, options: Any) -> bool:
     """Measure one kind of database; whether nothing was lost."""
     with tempfile.TemporaryDirectory(prefix="foltr-load-") as name, database(kind) as address:
         n, folder = options.devices, Path(name)
@@ -187,7 +188,7 @@ def run(kind: str, options: argparse.Namespace) -> bool:
     return report(kind, options, load, peak, kept, closed)
 
 
-def report(kind: str, options: argparse.Namespace, load: Load, peak: float, kept: int, closed: int) -> bool:
+def report(kind: str, options: Any, load: Load, peak: float, kept: int, closed: int) -> bool:
     """Print it; whether nothing was lost."""
     sent, least = load.sent, load.least
     print(f"{kind}, {options.processes} server processes, load average {os.getloadavg()[0]:.1f}")
@@ -203,22 +204,19 @@ def report(kind: str, options: argparse.Namespace, load: Load, peak: float, kept
 
 def main() -> int:
     """Exit code 1 when an update was lost."""
-    parser = argparse.ArgumentParser(description="Load of one server process.")
-    parser.add_argument("--devices", type=int, default=1000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--connections", type=int, default=32)
-    parser.add_argument("--rate", type=float, default=0.0, help="requests offered a second; 0: as many as go")
-    parser.add_argument("--processes", type=int, default=1, help="servers on one PostgreSQL")
-    parser.add_argument("--database", choices=("sqlite", "postgresql"), action="append")
-    options = parser.parse_args()
+    options = arguments(
+        __doc__,
+        devices=1000,
+        rounds=5,
+        connections=32,
+        rate=0.0,
+        processes=1,
+        database=Option((), kind=str, choices=("sqlite", "postgresql")),
+    )
     kinds = options.database or ["sqlite", *(["postgresql"] if binaries() else [])]
     if options.processes > 1 and "sqlite" in kinds:
-        parser.error("several processes need --database postgresql alone")
+        sys.exit("several processes need --database postgresql alone")
     print(f"load average {os.getloadavg()[0]:.1f}, {os.cpu_count()} processors, {options.connections} connections")
     good = [run(kind, options) for kind in kinds]
     print("nothing was lost" if all(good) else "FAILED: updates were lost or doubled")
     return 0 if all(good) else 1
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

@@ -1,6 +1,6 @@
 """What sealed rounds cost the server, and how long their messages are: a group of the default terms, over loopback.
 
-    python -m benchmarks.federation_sealed [--members 30 100] [--rounds 4]
+    python -m benchmarks federation_sealed [--members 30 100] [--rounds 4]
 
 Members join by invites, vouch, share, add up and answer as devices do; one request at a time. Seconds are of the
 server's processor while it takes the messages of whole rounds: among the messages is the one after which it fixes the
@@ -9,7 +9,6 @@ list, among the answers the one after which it adds up and closes.
 
 from __future__ import annotations
 
-import argparse
 import secrets
 import tempfile
 import time
@@ -20,6 +19,7 @@ import numpy as np
 import requests
 
 from benchmarks.federation_devices import Device, ServerProcess, free_port
+from benchmarks.running import arguments
 from benchmarks.tables import Table, machine
 from federation_server import setup
 from foltr.federated.envelope import box_public, new_box_key, open_document
@@ -187,16 +187,9 @@ def measured(n: int, n_rounds: int) -> list[object]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description="Cost of sealed rounds.")
-    parser.add_argument("--members", type=int, nargs="+", default=[30, 100])
-    parser.add_argument("--rounds", type=int, default=4)
-    wanted = parser.parse_args()
+    wanted = arguments(__doc__, members=[30, 100], rounds=4)
     table = Table(("members", "committee", "a shared update, KiB", "server CPU, ms", "what a member of the committee "
                    "reads, KiB", "its answer, KiB", "server CPU, ms"))  # fmt: skip
     for n in wanted.members:
         table.add(*measured(n, wanted.rounds))
     print(machine(), table, sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

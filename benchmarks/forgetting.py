@@ -4,14 +4,14 @@ Six members prefer one feature each; 20 rounds of 40 pages by the default method
 last member asks to be forgotten. Retrained: the same rounds without it, the same pages, the same noise of the others.
 Distances are Euclidean, over the shared weights, means over seeds with their standard errors.
 
-`python -m benchmarks.forgetting` prints the table.
+`python -m benchmarks forgetting` prints the table.
 """
 
 from __future__ import annotations
 
-import click
 import numpy as np
 
+from benchmarks.running import arguments
 from federation_server import setup
 from federation_server.group.group import method_of
 from federation_server.settings import MethodSection, ServerSettings
@@ -81,17 +81,12 @@ def distances(z: float, seed: int) -> list[float]:
     return [float(np.linalg.norm(one - method.sent(without))) for one in found]
 
 
-@click.command()
-@click.option("--seeds", default=3, show_default=True)
-def main(seeds: int) -> None:
+def main() -> None:
     """Print the distances to the ranker retrained without the member."""
-    click.echo("| z | not forgotten (noise) | rollback | federaser | reaggregate |\n|---|---|---|---|---|")
+    seeds = arguments(__doc__, seeds=3).seeds
+    print("| z | not forgotten (noise) | rollback | federaser | reaggregate |\n|---|---|---|---|---|")
     for z in (1e-9, 1.0, 4.0):
         found = np.array([distances(z, seed) for seed in range(seeds)])
         errors = found.std(axis=0, ddof=1) / np.sqrt(seeds)
         cells = (f"{mean:.3f} +- {error:.3f}" for mean, error in zip(found.mean(axis=0), errors, strict=True))
-        click.echo(f"| {z:.0f} | {' | '.join(cells)} |")
-
-
-if __name__ == "__main__":
-    main()
+        print(f"| {z:.0f} | {' | '.join(cells)} |")

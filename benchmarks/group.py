@@ -5,7 +5,7 @@ pages and answer by the verbs of the server's default method; each tests the gro
 it, a newcomer believes of it what is more than noise (app.federation). Gains are of nDCG@10 on queries that nobody
 asked, in percent; the noise is the mechanism's own.
 
-    python -m benchmarks.group [--members 5 10 30] [--draws 40] [--modes open sealed absent] [--left-out]
+    python -m benchmarks group [--members 5 10 30] [--draws 40] [--modes open sealed absent] [--left-out]
 
 open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4), as the server of a sealed group
 closes a round; each device adds as much as if a third stayed away and a fifth of the others colluded. absent: in each
@@ -14,7 +14,6 @@ round a third, by lot, do stay away; what they searched waits for the next.
 
 from __future__ import annotations
 
-import argparse
 import math
 import tempfile
 from collections.abc import Callable, Sequence
@@ -31,6 +30,7 @@ from app.settings import LearningSettings
 from app.store import Store
 from benchmarks.group_pages import KINDS, AskedQuery, pages_of
 from benchmarks.group_people import Member, Person, Taste, person
+from benchmarks.running import Option, arguments
 from benchmarks.tables import machine, verdict
 from federation_server.group import group
 from federation_server.settings import OPEN_PRIVACY, SUM_PRIVACY, ServerSettings
@@ -172,7 +172,7 @@ def lived(world: World, scene: str, mode: str, n: int, draw: int) -> Worth:
     )  # fmt: skip
 
 
-def told(values: Sequence[float]) -> str:
+def mean_and_error(values: Sequence[float]) -> str:
     """Mean and standard error."""
     error = float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else math.nan
     return f"{np.mean(values):+.1f} +- {error:.1f}"
@@ -180,17 +180,16 @@ def told(values: Sequence[float]) -> str:
 
 def main() -> None:
     """Print one table for each size of a group, a row as soon as it is measured."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--members", type=int, nargs="+", default=[5, 10, 30])
-    parser.add_argument("--draws", type=int, default=40)
-    parser.add_argument("--first", type=int, default=0, help="number of the first draw")
-    parser.add_argument(
-        "--modes", nargs="+", choices=("open", "sealed", "absent"), default=["open", "sealed", "absent"]
+    wanted = arguments(
+        __doc__,
+        members=[5, 10, 30],
+        draws=40,
+        first=Option(0, "number of the first draw"),
+        modes=Option(["open", "sealed", "absent"], choices=("open", "sealed", "absent")),
+        scenes=Option(tuple(SCENES), choices=tuple(SCENES)),
+        left_out=False,
+        cache=Option(help="folder that keeps the pages for another run", kind=Path),
     )
-    parser.add_argument("--scenes", nargs="+", choices=tuple(SCENES), default=list(SCENES))
-    parser.add_argument("--left-out", action="store_true", help="collections on which nothing was chosen")
-    parser.add_argument("--cache", type=Path, help="folder that keeps the pages for another run")
-    wanted = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
         names = LEFT_OUT if wanted.left_out else CHOSEN_ON
         pages = pages_of(names, N_LOTS, wanted.cache or Path(folder))
@@ -214,11 +213,9 @@ def row(scene: str, mode: str, n: int, found: Sequence[Worth]) -> str:
     newcomer = [one.newcomer for one in found]
     aim = AIMS[scene] - 2.0 if (scene, mode) == ("one kind of file", "absent") else AIMS[scene]
     met = np.mean(newcomer) >= aim and min(newcomer) >= WORST.get(scene, -math.inf)
-    cells = (
-        n, mode, scene, told(newcomer), f"{min(newcomer):+.1f}", f">= {aim:+g} {verdict(bool(met))}" if n == 5 else "",
-        told([one.trusting for one in found]), told([one.members for one in found]),
-        told([one.alone for one in found]),
-    )  # fmt: skip
+    others = ([one.trusting for one in found], [one.members for one in found], [one.alone for one in found])
+    shown = f">= {aim:+g} {verdict(bool(met))}" if n == 5 else ""
+    cells = (n, mode, scene, mean_and_error(newcomer), f"{min(newcomer):+.1f}", shown, *map(mean_and_error, others))
     return "| " + " | ".join(map(str, cells)) + " |"
 
 

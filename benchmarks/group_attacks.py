@@ -1,6 +1,6 @@
 """What a fifth of a group that means harm can do to the common ranker, and whether the server notices.
 
-    python -m benchmarks.group_attacks [--seeds 8] [--clients 5 20 50] [--terms former default long]
+    python -m benchmarks group_attacks [--seeds 8] [--clients 5 20 50] [--terms former default long]
 
 Members search three collections whose documents became files with types and dates by lot (benchmarks.preferences); an
 honest one opens what is relevant. The figure is nDCG@10 of the common ranker after the last round, on queries that
@@ -12,7 +12,6 @@ loss over the seeds, each of which is played with and without the attack: honest
 
 from __future__ import annotations
 
-import argparse
 import math
 import tempfile
 from collections.abc import Iterator
@@ -33,6 +32,7 @@ from benchmarks.devices import device
 from benchmarks.hostile_members import ATTACKS, AttackedGroup, AttackOutcome, Page, Scene, reach, run
 from benchmarks.judged import Batch, JudgedPage, graded
 from benchmarks.preferences import filed
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 from federation_server.settings import SHARED
 from foltr.arrays import FloatVector
@@ -191,17 +191,15 @@ def report(known: World, plan: Plan, n: int, seeds: int) -> Table:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=8)
-    parser.add_argument("--clients", type=int, nargs="+", choices=tuple(MALICIOUS), default=list(MALICIOUS))
-    parser.add_argument("--terms", nargs="+", choices=tuple(plans()), default=list(plans()))
-    wanted, known = parser.parse_args(), world()
+    wanted = arguments(
+        __doc__,
+        seeds=8,
+        clients=Option(tuple(MALICIOUS), choices=tuple(MALICIOUS)),
+        terms=Option(tuple(plans()), choices=tuple(plans())),
+    )
+    known = world()
     print(machine(), f"shipped ranker: {known.ndcg(theta_prior()):.3f}", sep="\n\n")
     for terms in wanted.terms:
         for n in wanted.clients:
             found = report(known, plans()[terms], n, wanted.seeds)
             print(f"\n{terms} terms, {n} members, {MALICIOUS[n]} malicious\n\n{found}\n", flush=True)
-
-
-if __name__ == "__main__":
-    main()

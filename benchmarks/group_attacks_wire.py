@@ -1,6 +1,6 @@
 """An attack of benchmarks.group_attacks over the wire: sixteen silent members, four attackers, a real server.
 
-    python -m benchmarks.group_attacks_wire [--attack none "steady .9"] [--rounds 30] [--seeds 3] [--no-guard]
+    python -m benchmarks group_attacks_wire [--attack none "steady .9"] [--rounds 30] [--seeds 3] [--no-guard]
 
 The server is `foltr-server serve` on loopback with the terms of former groups (fifty weights, clip .1, noise 4), in the
 mode open; each member fetches the announcement and the ranker, and sends its update sealed and signed. The attackers
@@ -10,7 +10,6 @@ attack `none` all twenty are honest, and draw the same.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import tempfile
 import time
@@ -22,10 +21,11 @@ from sqlalchemy import insert, select
 from benchmarks.federation_devices import Connection, Device, ServerProcess, free_port, present_round, sealed_update
 from benchmarks.group_attacks import World, direction, plans, world
 from benchmarks.hostile_members import ATTACKS, Scene
+from benchmarks.running import Option, arguments
 from benchmarks.tables import machine
 from federation_server import setup
 from federation_server.database import reading, writing
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import members, rounds
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.joining import noise_of
@@ -130,17 +130,11 @@ def attacked(known: World, name: str, n_rounds: int, seed: int, *, guard: bool) 
 
 def main() -> None:
     """Print a line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attack", nargs="+", choices=tuple(ATTACKS), default=["none", "steady .9"])
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--no-guard", action="store_true")
-    wanted, known = parser.parse_args(), world()
+    wanted = arguments(
+        __doc__, attack=Option(["none", "steady .9"], choices=tuple(ATTACKS)), rounds=30, seeds=3, no_guard=False
+    )
+    known = world()
     print(machine())
     for seed in range(wanted.seeds):
         for name in wanted.attack:
             attacked(known, name, wanted.rounds, seed, guard=not wanted.no_guard)
-
-
-if __name__ == "__main__":
-    main()

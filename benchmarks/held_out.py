@@ -4,12 +4,11 @@ Five folds: a simulated user asks queries of four fifths at random and opens res
 the last fifth, without exploration, before and after a number of interactions. Everything goes through `app.search`:
 search, open, leave. A new session (that is: new luck in exploration) begins after every 25 queries.
 
-    python -m benchmarks.held_out [--users navigational] [--folds 5] [--interactions 50 200 1000]
+    python -m benchmarks held_out [--users navigational] [--folds 5] [--interactions 50 200 1000]
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from app.settings import Settings
 from benchmarks import collections, ordinary_bm25
 from benchmarks.devices import Library, device, libraries, new_session, with_learning
 from benchmarks.judged import graded, ndcg, precision
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, change, machine, verdict
 from foltr.arrays import FloatVector
 from simulation.rounds.click_models import CASCADES, Users, make_users
@@ -129,13 +129,14 @@ def report(means: dict[str, FloatVector], ordinary: dict[str, float], marks: tup
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--users", choices=CASCADES, default="navigational")
-    parser.add_argument("--folds", type=int, default=N_FOLDS, help="how many of the five folds to run")
-    parser.add_argument("--interactions", type=int, nargs="+", default=[50, 200, 1000])
-    parser.add_argument("--collections", nargs="+", choices=collections.NAMES, default=list(collections.NAMES))
-    parser.add_argument("--ranker", choices=("linear", "neural"), default="linear")
-    wanted = parser.parse_args()
+    wanted = arguments(
+        __doc__,
+        users=Option("navigational", choices=CASCADES),
+        folds=N_FOLDS,
+        interactions=[50, 200, 1000],
+        collections=Option(collections.NAMES, choices=collections.NAMES),
+        ranker=Option("linear", choices=("linear", "neural")),
+    )
     ordinary_bm25.required()
     settings, marks = with_learning(Settings(), ranker=wanted.ranker), tuple(wanted.interactions)
     with libraries(settings, tuple(wanted.collections)) as found:
@@ -143,7 +144,3 @@ def main() -> None:
         means = measure(found, users=wanted.users, marks=marks, n_folds=wanted.folds, settings=settings)
     print(machine(), f"{wanted.users} users, {settings.learning.ranker} ranker: nDCG@10 (MAP)", sep="; ")
     print(f"\n{report(means, ordinary, marks)}")
-
-
-if __name__ == "__main__":
-    main()

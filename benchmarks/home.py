@@ -1,6 +1,6 @@
 """A home of mixed files: is every one of them found by its own name, and what does that cost?
 
-    python -m benchmarks.home [--files 3000] [--seed 1]
+    python -m benchmarks home [--files 3000] [--seed 1]
 
 Makes a home in a temporary folder (notes, papers, mails, tables, source code, photos with EXIF, songs with tags, films,
 archives, programs, fonts, databases, broken and protected files, odd names), indexes it with the program itself, asks
@@ -9,7 +9,6 @@ for each file by its own name, and says what the files of which nothing is read 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
@@ -26,6 +25,7 @@ from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, Settings
+from benchmarks.running import Option, arguments
 
 WORDS = re.findall(
     r"\w+",
@@ -167,11 +167,9 @@ def names_alone(base: Path, n_files: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.home", description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--files", type=int, default=3_000, help="how many files the home has")
-    parser.add_argument("--names", type=int, default=10_000, help="how many files of which nothing is read, besides")
-    parser.add_argument("--seed", type=int, default=1)
-    options = parser.parse_args()
+    options = arguments(
+        __doc__, files=3_000, names=Option(10_000, "how many files of which nothing is read, besides"), seed=1
+    )
     with tempfile.TemporaryDirectory(prefix="foltr-home-") as folder:
         base = Path(folder)
         made = make_home(base / "home", options.files, options.seed)
@@ -196,7 +194,3 @@ def main() -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
         each, look = first / options.names * 1e3, again / options.names * 1e3
         print(f"names alone: {each:.2f} CPU-s a thousand files, {look:.3f} to look again; peak {peak:.0f} MB")
-
-
-if __name__ == "__main__":
-    main()

@@ -28,7 +28,7 @@ from foltr.federated.guard.known_noise import KnownNoise, largest_product, large
 from foltr.federated.method import Model
 from foltr.federated.payload import largest_update
 from foltr.ranking.interaction import Interaction
-from simulation.attacks.fang_trimmed import beyond_the_extreme
+from simulation.attacks.fang import beyond_the_extreme
 from simulation.attacks.lie import beside_the_mean
 from simulation.rounds.click_models import Users
 

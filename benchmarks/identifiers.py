@@ -1,6 +1,6 @@
 """Identifiers: do the documents that hold a word as it is written stand before all others?
 
-    python -m benchmarks.identifiers CORPUS [--index FOLDER] [--seed 0] [--ordinary]
+    python -m benchmarks identifiers CORPUS [--index FOLDER] [--seed 0] [--ordinary]
 
 Thirty words of each kind are drawn by lot from the texts of the corpus, each held by 1 to 200 documents: in any case,
 with no letter, digit or underline beside it, in the text, the title or the path. Precision@10 is the share of the first
@@ -10,7 +10,6 @@ ordinary BM25 (benchmarks/ordinary_bm25.py) the same; another `--seed` draws oth
 
 from __future__ import annotations
 
-import argparse
 import re
 import tempfile
 import time
@@ -26,6 +25,7 @@ from app.settings import Settings
 from benchmarks import ordinary_bm25
 from benchmarks.collections import Document
 from benchmarks.devices import device
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 from indexer.storage.catalogue import Catalogue
 
@@ -98,13 +98,10 @@ def precision(found: Sequence[frozenset[int]], held: frozenset[int]) -> float:
 
 def main() -> None:
     """Index the corpus, print the table and every word that fell short."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--index", type=Path, help="folder to keep the index in")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--ordinary", action="store_true", help="ask an ordinary BM25 too")
-    parser.add_argument("--quiet", action="store_true", help="do not list what fell short")
-    wanted, settings = parser.parse_args(), Settings()
+    wanted = arguments(
+        __doc__, corpus=Path, index=None, seed=0, ordinary=False, quiet=Option(False, "do not list what fell short")
+    )
+    settings = Settings()
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
         own = (wanted.index or Path(folder)).resolve()
         paths = Paths(own / "config", own / "data")
@@ -159,7 +156,3 @@ def _report(
     means = np.mean(rows, axis=0).tolist()
     table.add("all", len(rows), *means, f">= {AIM} {verdict(means[2] >= AIM)}")
     return table, failures
-
-
-if __name__ == "__main__":
-    main()

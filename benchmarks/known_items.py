@@ -1,6 +1,6 @@
 """Known items: a page's title as the query, the page as the only answer, on a device that has never seen a click.
 
-    python -m benchmarks.known_items CORPUS [--items known_items.json] [--index FOLDER]
+    python -m benchmarks known_items CORPUS [--items known_items.json] [--index FOLDER]
 
 Each query is asked as it stands, again with its dots typed as blanks, and by three neighbouring words of it, drawn by
 lot. A copy of the page counts as the page. An
@@ -10,7 +10,6 @@ ordinary BM25 (benchmarks/ordinary_bm25.py) is asked the same, over the titles a
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 from collections.abc import Callable
@@ -26,6 +25,7 @@ from app.settings import Settings
 from benchmarks import ordinary_bm25
 from benchmarks.collections import Document, shared_folder
 from benchmarks.devices import device
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 from indexer.storage.catalogue import Catalogue
 
@@ -104,12 +104,10 @@ def report(
 
 def main() -> None:
     """Index the corpus, print the table and every item that did not come first."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path, help="folder that build_corpus.py made")
-    parser.add_argument("--items", type=Path, help="JSON list of [query, path below the corpus]")
-    parser.add_argument("--index", type=Path, help="folder to keep the index in")
-    parser.add_argument("--quiet", action="store_true", help="do not list what did not come first")
-    wanted, settings = parser.parse_args(), Settings()
+    wanted = arguments(
+        __doc__, corpus=Path, items=None, index=None, quiet=Option(False, "do not list what did not come first")
+    )
+    settings = Settings()
     ordinary_bm25.required()
     corpus = wanted.corpus.resolve()
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
@@ -123,7 +121,3 @@ def main() -> None:
     print(f"\n{table}")
     if not wanted.quiet:
         print("", *failures, sep="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """What grows with the number of documents: the corpus is cut into short files, indexed, changed and searched.
 
-    python -m benchmarks.large CORPUS [--n 1000 10000 50000 100000] [--queries FILE.tsv] [--titles known_items.json]
+    python -m benchmarks large CORPUS [--n 1000 10000 50000 100000] [--queries FILE.tsv] [--titles known_items.json]
         [--keep FOLDER]
 
 Each size has an index of its own; its figures are printed as soon as they are known. When the corpus ends before `n`,
@@ -10,7 +10,6 @@ of the processor. It is freed at the end, or kept in FOLDER, where another run m
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import re
@@ -31,6 +30,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import load
 from benchmarks.processes import PROGRAM, run, tree_cpu
+from benchmarks.running import arguments
 from benchmarks.speed import Milliseconds, own_folders, read_queries, timed
 from benchmarks.tables import machine
 from indexer.extract.pool import WorkerPool
@@ -49,13 +49,7 @@ HOURS = 6.0
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--n", type=int, nargs="+", default=[1_000, 10_000, 50_000, 100_000])
-    parser.add_argument("--queries", type=Path)
-    parser.add_argument("--titles", type=Path)
-    parser.add_argument("--keep", type=Path, help="make files and indexes in this folder and leave them there")
-    options = parser.parse_args()
+    options = arguments(__doc__, corpus=Path, n=[1_000, 10_000, 50_000, 100_000], queries=None, titles=None, keep=None)
     queries = read_queries(options.queries, options.titles) or ["test"]
     print(machine())
     for n in options.n:
@@ -204,7 +198,3 @@ def pieces(corpus: Path, first: int = 0) -> Iterator[str]:
             words = re.sub(r"<[^>]*>", " ", text).split()
             for i in range(first, len(words), WORDS):
                 yield " ".join(words[i : i + WORDS])
-
-
-if __name__ == "__main__":
-    main()

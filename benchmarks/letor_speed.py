@@ -1,6 +1,6 @@
-"""How fast LETOR text becomes arrays; `python -m benchmarks.peers --only letor` has scikit-learn beside it.
+"""How fast LETOR text becomes arrays; `python -m benchmarks peers --only letor` has scikit-learn beside it.
 
-    python -m benchmarks.letor_speed [--megabytes 100] [--runs 5] [--source FILE ...]
+    python -m benchmarks letor_speed [--megabytes 100] [--runs 5] [--source FILE ...]
 
 The file is the MSLR sample of the shared folder (else the bundled sample), repeated under other query ids in a
 temporary folder until it has the size. Times are medians, after compilation, with the file in the system's memory.
@@ -8,7 +8,6 @@ temporary folder until it has the size. Times are medians, after compilation, wi
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
 import statistics
@@ -22,6 +21,7 @@ import numpy as np
 
 from benchmarks import load
 from benchmarks.collections import shared_folder
+from benchmarks.running import Option, arguments
 from simulation.data.cache import content_hash, load_file
 from simulation.data.letor import parse_file
 from simulation.data.queries import NORMALISATIONS, normalise_queries
@@ -39,11 +39,8 @@ class Taken(NamedTuple):
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--megabytes", type=int, default=100)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--source", type=Path, nargs="+", help="LETOR files to repeat")
-    options, start = parser.parse_args(), load.moment()
+    options = arguments(__doc__, megabytes=100, runs=5, source=Option((), kind=Path))
+    start = load.moment()
     with tempfile.TemporaryDirectory(prefix="foltr-letor-") as temporary:
         path = Path(temporary) / "data.txt"
         repeat(options.source or sources(), path, options.megabytes * 1_000_000)
@@ -100,7 +97,3 @@ def row(name: str, runs: int, call: Callable[[], object]) -> Taken:
     taken = Taken(statistics.median(walls), statistics.median(processors))
     print(f"{name:<46}{taken.wall * 1e3:>9.1f} ms{taken.processor * 1e3:>9.1f} ms", flush=True)
     return taken
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """What meaning brings: the whole program with and without it, on samples of the judged collections.
 
-    python -m benchmarks.meaning [--collections cranfield ...] [--queries 100] [--documents 450] [--folder FOLDER]
+    python -m benchmarks meaning [--collections cranfield ...] [--queries 100] [--documents 450] [--folder FOLDER]
 
 Each collection is sampled by lot: so many queries, their relevant documents, and others up to so many documents; then
 indexed and read for meaning (about 20 ms CPU a passage; --folder keeps that for the next run). Then: nDCG@10 and
@@ -11,7 +11,6 @@ their titles; CPU time of a query, and of the nearest of 100,000 passages.
 
 from __future__ import annotations
 
-import argparse
 import pickle
 import shutil
 import tempfile
@@ -33,6 +32,7 @@ from app.settings import MeaningSettings, Settings
 from benchmarks import collections
 from benchmarks.collections import Collection
 from benchmarks.devices import Library, lay_out
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.train_prior import known_items
 from foltr.arrays import FloatMatrix, FloatVector
@@ -288,12 +288,7 @@ def nearest_ms(n_passages: int) -> float:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", nargs="+", choices=ALL, default=list(ALL))
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--documents", type=int, default=450)
-    parser.add_argument("--folder", default="", help="keep the indexes and vectors here for the next run")
-    wanted = parser.parse_args()
+    wanted = arguments(__doc__, collections=Option(ALL, choices=ALL), queries=100, documents=450, folder="")
     settings = msgspec.structs.replace(Settings(), meaning=MeaningSettings(one_shot=True, pause_on_battery=False))
     with tempfile.TemporaryDirectory(prefix="foltr-meaning-") as temporary:
         folder = Path(wanted.folder or temporary)
@@ -302,7 +297,3 @@ def main() -> None:
             for name in wanted.collections
         ]
     print(machine(), report(measured), curve(measured), speed(measured), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,7 +1,7 @@
 """What may be typed, pasted or sent: random queries over a large index, with what each costs.
 
-    python -m benchmarks.odd_queries --data FOLDER [--n 20000] [--seed 1] [--most 1.0] [--minutes 60]
-    python -m benchmarks.odd_queries --corpus FOLDER [--documents 50000] [...]
+    python -m benchmarks odd_queries --data FOLDER [--n 20000] [--seed 1] [--most 1.0] [--minutes 60]
+    python -m benchmarks odd_queries --corpus FOLDER [--documents 50000] [...]
 
 Quotes, operators, fields, dates, stars, patterns, scripts without blanks, combining marks, emoji, long words, control
 characters, thousands of brackets, pieces that repeat, soups of all of them. Each query is searched for as the command
@@ -11,7 +11,6 @@ does. Ends with 1 when one raised, or took more seconds of the processor than `-
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import sys
@@ -28,6 +27,7 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks.large import indexing, write_pieces
+from benchmarks.running import arguments
 from benchmarks.speed import own_folders
 from benchmarks.tables import Table, machine
 from indexer.query.parse import FILTER_NAMES, TEXT_NAMES
@@ -191,16 +191,9 @@ def run(search: Search, words: Words, *, n: int, seed: int, most: float, minutes
 
 def main() -> int:
     """Ask and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    where = parser.add_mutually_exclusive_group(required=True)
-    where.add_argument("--data", type=Path, help="a data folder that is indexed already")
-    where.add_argument("--corpus", type=Path, help="texts to make one of")
-    parser.add_argument("--documents", type=int, default=50_000)
-    parser.add_argument("--n", type=int, default=20_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=float, default=1.0, metavar="SECONDS", help="of the processor, for one query")
-    parser.add_argument("--minutes", type=float, default=60.0)
-    options = parser.parse_args()
+    options = arguments(__doc__, data=None, corpus=None, documents=50_000, n=20_000, seed=1, most=1.0, minutes=60.0)
+    if not options.data and not options.corpus:
+        sys.exit("wanted --data or --corpus, got none")
     print(machine())
     with tempfile.TemporaryDirectory(prefix="foltr-odd-queries-") as temporary:
         paths = Paths(Path(temporary), options.data) if options.data else Paths(Path(temporary), Path(temporary))
@@ -215,7 +208,3 @@ def main() -> int:
             return 0 if is_well else 1
         finally:
             search.close()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

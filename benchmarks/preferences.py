@@ -4,12 +4,11 @@ The files of a collection get folders, types and dates by lot. A person wants wh
 and what they prefer (recent files, one folder, one type, long documents), nothing else: grade = judgement if preferred,
 else 0. They search queries of one half of a collection; nDCG@10 is measured on the other half, exploration off.
 
-    python -m benchmarks.preferences [--collections scifact locomo-chats handbook manpages]
+    python -m benchmarks preferences [--collections scifact locomo-chats handbook manpages]
 """
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import tempfile
@@ -30,6 +29,7 @@ from benchmarks import collections
 from benchmarks.collections import Collection, Document
 from benchmarks.devices import device, new_session
 from benchmarks.judged import ndcg
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, change, machine, verdict
 from simulation.rounds.click_models import make_users
 
@@ -238,9 +238,8 @@ def _ranks(search: Search, person: Person, queries: list[str], doc_id: int) -> d
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", nargs="+", choices=(*NAMES, *LEFT_OUT), default=list(NAMES))
-    wanted, settings = parser.parse_args(), Settings()
+    wanted = arguments(__doc__, collections=Option(NAMES, choices=(*NAMES, *LEFT_OUT)))
+    settings = Settings()
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
         who = people(Path(folder), settings, tuple(wanted.collections))
         jobs = [(person, seed, settings) for person in who for seed in SEEDS]

@@ -1,7 +1,7 @@
 """How long presets take: CPU seconds of each as a whole process, start and report included.
 
-    python -m benchmarks.presets --data DIR          every quick preset; the aim is ten minutes of two cores
-    python -m benchmarks.presets --data DIR --full   linear presets on MQ2008 at full size, one seed; an hour
+    python -m benchmarks presets --data DIR          every quick preset; the aim is ten minutes of two cores
+    python -m benchmarks presets --data DIR --full   linear presets on MQ2008 at full size, one seed; an hour
 
 A preset whose data are not in DIR runs on what stands in for them, or is named as left out. `--only TEXT` takes the
 presets with that in their name; `--cold` compiles everything anew, as on a new machine.
@@ -14,13 +14,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import click
-
 from benchmarks.processes import run
+from benchmarks.running import arguments
 from benchmarks.tables import Table, machine, verdict
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables, preset_names
+from simulation.cells.preset_tables import load_tables, preset_names
 
 QUICK_AIM, FULL_AIM = 2 * 600.0, 3600.0
 """CPU seconds of all together"""
@@ -51,27 +50,18 @@ def seconds(name: str, data: Path, *, one_seed: bool, jobs: int) -> float | None
     return None if "is not there" in done.output else done.cpu
 
 
-@click.command()
-@click.option("--data", type=click.Path(path_type=Path, exists=True), required=True, help="The folder of data sets.")
-@click.option("--full", is_flag=True, help="Linear studies on MQ2008 at full size, with one seed.")
-@click.option("--only", default="", help="Presets with this in their name.")
-@click.option("--cold", is_flag=True, help="Compile as on a new machine.")
-@click.option("--jobs", type=click.IntRange(1), default=2, show_default=True)
-def main(data: Path, full: bool, only: str, cold: bool, jobs: int) -> None:
+def main() -> None:
     """CPU seconds of presets."""
-    names, table, total = chosen(full=full, only=only), Table(("preset", "CPU seconds")), 0.0
+    wanted = arguments(__doc__, data=None, full=False, only="", cold=False, jobs=2)
+    names, table, total = chosen(full=wanted.full, only=wanted.only), Table(("preset", "CPU seconds")), 0.0
     with tempfile.TemporaryDirectory() as compiled:
-        if cold:
+        if wanted.cold:
             os.environ["NUMBA_CACHE_DIR"] = compiled
         for name in names:
-            spent = seconds(name, data, one_seed=full, jobs=jobs)
+            spent = seconds(name, wanted.data, one_seed=wanted.full, jobs=wanted.jobs)
             table.add(name, "not here" if spent is None else f"{spent:.1f}")
             total += spent or 0.0
-            click.echo(f"{name}: {'not here' if spent is None else f'{spent:.1f} s'}", err=True)
-    aim = FULL_AIM if full else QUICK_AIM
+            print(f"{name}: {'not here' if spent is None else f'{spent:.1f} s'}", file=sys.stderr)
+    aim = FULL_AIM if wanted.full else QUICK_AIM
     table.add("all together", f"{total:.0f}")
-    click.echo(f"{table}\n\naim {aim:.0f} CPU seconds: {verdict(total <= aim)}; {machine()}")
-
-
-if __name__ == "__main__":
-    main()
+    print(f"{table}\n\naim {aim:.0f} CPU seconds: {verdict(total <= aim)}; {machine()}")

@@ -3,12 +3,11 @@
 Every file goes through the same worker processes and limits as when it is indexed. A file counts as searchable when a
 document of it has a word. CPU is that of reading and analysing, in milliseconds a file.
 
-    python -m benchmarks.readable [FOLDER ...]      (default: the shared folders of odd and of old Office files)
+    python -m benchmarks readable [FOLDER ...]      (default: the shared folders of odd and of old Office files)
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import time
 from collections import defaultdict
@@ -18,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.collections import shared_folder
+from benchmarks.running import arguments
 from benchmarks.tables import Table, machine
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
@@ -77,14 +77,8 @@ def measure(folders: list[Path]) -> tuple[Table, list[str]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("folders", nargs="*", type=Path, metavar="FOLDER")
-    folders = parser.parse_args().folders or [shared_folder() / "data" / name for name in ("files", "legacy-office")]
+    folders = arguments(__doc__, folders=[Path]).folders or [
+        shared_folder() / "data" / name for name in ("files", "legacy-office")
+    ]
     table, silent = measure(folders)
     print(machine(), table, "\n".join(silent), sep="\n\n")
-
-
-if __name__ == "__main__":
-    from benchmarks.readable import main as named  # workers find `read` by the name of its module
-
-    named()

@@ -1,6 +1,6 @@
 """What a group's members give away of one query: the best attacker against the defaults, beside what is proven.
 
-    python -m benchmarks.reconstruction [--trials 400] [--pages files uniform] [--designs ...]
+    python -m benchmarks reconstruction [--trials 400] [--pages files uniform] [--designs ...]
 
 The attacker of simulation.studies.reconstruction: it knows the noise, the method, every ranker, features and order of
 all pages, what was opened on all other pages, and on which pages the query in question was asked; it sees the whole
@@ -19,7 +19,6 @@ Pages "files": types, ages, sizes and depths as files have them; "uniform": all 
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,6 +27,7 @@ import msgspec
 import numpy as np
 
 from app.learning.learner import theta_prior
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table
 from federation_server.settings import MethodSection, RoundsSection, ServerSettings
 from federation_server.setup import terms_of
@@ -111,11 +111,12 @@ def designs() -> dict[str, Design]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--trials", type=int, default=400, help="budgets for each number")
-    parser.add_argument("--pages", nargs="+", choices=("files", "uniform"), default=("files", "uniform"))
-    parser.add_argument("--designs", nargs="+", choices=tuple(designs()), default=tuple(designs()))
-    options = parser.parse_args()
+    options = arguments(
+        __doc__,
+        trials=400,
+        pages=Option(("files", "uniform"), choices=("files", "uniform")),
+        designs=Option(tuple(designs()), choices=tuple(designs())),
+    )
     heading = ("design", "pages", "habit", "guess", "proven", "AUC", "proven", "with places", "proven")
     table = Table((*heading, "(places alone)"))
     for name in options.designs:
@@ -186,7 +187,3 @@ def _default(mode: str) -> FPDGD:
 
 def _mean(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3f} +- {np.std(values, ddof=1) / math.sqrt(len(values)):.3f}"
-
-
-if __name__ == "__main__":
-    main()

@@ -5,12 +5,11 @@ asks, opens what they want, and asks again: the mean reciprocal rank of the want
 picks, without exploration. Then: how fast does it drift back when another document is picked instead, and what does one
 stray click do.
 
-    python -m benchmarks.refinding
+    python -m benchmarks refinding
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -20,6 +19,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import Library, device, libraries
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 
 PICKS = (0, 1, 2, 3, 5, 8)
@@ -135,14 +135,11 @@ def _ranks(ranks: Sequence[int]) -> str:
 
 def main() -> None:
     """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queries", type=int, default=30, help="queries of each collection")
-    parser.add_argument("--collections", nargs="+", choices=collections.NAMES, default=list(collections.NAMES))
-    wanted = parser.parse_args()
+    wanted = arguments(
+        __doc__,
+        queries=Option(30, "queries of each collection"),
+        collections=Option(collections.NAMES, choices=collections.NAMES),
+    )
     settings = Settings()
     with libraries(settings, tuple(wanted.collections)) as found:
         print(machine(), *report(found, settings, wanted.queries), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """How fast the screen is, and how still: start to first frame, key press to painted results, pages that change.
 
-    python -m benchmarks.screen [--runs 5] [--queries "unicode,git rebase,..."] [--pages-only]
+    python -m benchmarks screen [--runs 5] [--queries "unicode,git rebase,..."] [--pages-only]
 
 It drives the installed program in a real pseudo-terminal on the index that FOLTR_DATA_DIR names (or the user's own), so
 the times hold the interpreter's start, the debounce, the search and the painting. Medians and 95th percentiles of the
@@ -12,7 +12,6 @@ everyday queries, how many pages have other first five results once the hand res
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import fcntl
 import os
@@ -27,6 +26,8 @@ import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from benchmarks.running import arguments
 
 FIRST_FRAME_BUDGET, FIRST_FRAME_CPU = 0.6, 0.35
 """seconds from the start of the process, of the clock and of the processor; medians"""
@@ -176,11 +177,7 @@ def pages_that_change(queries: Sequence[str]) -> tuple[int, int]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--queries", default=QUERIES)
-    parser.add_argument("--pages-only", action="store_true", help="time nothing")
-    chosen = parser.parse_args()
+    chosen = arguments(__doc__, runs=5, queries=QUERIES, pages_only=False)
     five, first = pages_that_change(EVERYDAY)
     print(f"pages that change when the hand rests: {five} of {len(EVERYDAY)} in the first {TOP}, {first} at the first")
     if chosen.pages_only:
@@ -196,7 +193,3 @@ def main() -> None:
     report("a Textual app of one line, processor", [cpu for _, cpu in empty], 0.0, 0.5)
     report("key press to painted results, clock", [clock for clock, _ in keys], KEY_BUDGET, 0.95)
     report("key press, processor", [cpu for _, cpu in keys], KEY_CPU, 0.5)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Interactions a CPU-second of the compiled rounds on one core, beside the mere scoring of the same documents.
 
-    python -m benchmarks.simulation_speed [--data DIR] [--runs 7] [--seconds 0.5]
+    python -m benchmarks simulation_speed [--data DIR] [--runs 7] [--seconds 0.5]
 
 Data is in memory, privacy is off but where a line says noise, evaluation is apart, compilation is over. An interaction
 is everything that happens for one page: the query drawn, its documents scored, the page ranked, clicked and counted,
@@ -12,7 +12,6 @@ may use the machine, and medians are printed. MQ2008 is measured where --data or
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import time
@@ -28,6 +27,7 @@ one_thread_each()  # before numpy is loaded
 import numpy as np  # noqa: E402
 
 from benchmarks import load  # noqa: E402
+from benchmarks.running import Option, arguments  # noqa: E402
 from benchmarks.tables import Table, machine, verdict  # noqa: E402
 from foltr.federated.registry import METHODS, make_method  # noqa: E402
 from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
@@ -96,11 +96,7 @@ CASES = (
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", metavar="DIR", help="the folder of data sets")
-    parser.add_argument("--runs", type=int, default=7, help="measurements of each line, in turns with the bound")
-    parser.add_argument("--seconds", type=float, default=0.5, help="length of a measurement")
-    options = parser.parse_args()
+    options = arguments(__doc__, data=Option(kind=str), runs=7, seconds=0.5)
     data = {"120 x 136": even_queries(300, n_docs=120, n_features=136)}
     folder = data_folder(options.data, os.environ)
     if folder is not None:
@@ -199,7 +195,3 @@ def rate(step: Callable[[], int], *, seconds: float) -> float:
     while (passed := time.process_time() - start) < seconds:
         done += step()
     return done / passed
-
-
-if __name__ == "__main__":
-    main()

@@ -1,15 +1,14 @@
 """How fast and how large: indexing, rescanning, following a change, and answering queries.
 
-    python -m benchmarks.speed CORPUS [--queries FILE.tsv] [--titles known_items.json] [--runs 3] [--keep FOLDER]
+    python -m benchmarks speed CORPUS [--queries FILE.tsv] [--titles known_items.json] [--runs 3] [--keep FOLDER]
 
 Everything runs in a data folder of its own. Times are of the processor, children included, but for one: how long after
 its change a file is found while `watch` runs, which is what a person waits. Whoosh's own search over the same texts
-answers each query in turn with ours. Recoll and other engines are beside ours in `python -m benchmarks.peers`.
+answers each query in turn with ours. Recoll and other engines are beside ours in `python -m benchmarks peers`.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -27,6 +26,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import load, whoosh_plain
 from benchmarks.processes import PROGRAM, run
+from benchmarks.running import arguments
 from benchmarks.tables import machine
 
 Milliseconds = np.ndarray[tuple[int], np.dtype[np.float64]]
@@ -34,13 +34,8 @@ Milliseconds = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("corpus", type=Path)
-    parser.add_argument("--queries", type=Path, help="lines of KIND<tab>QUERY")
-    parser.add_argument("--titles", type=Path, help="JSON list of [title, path]: the titles are queries too")
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--keep", type=Path, help="use this data folder and leave it there")
-    options, start = parser.parse_args(), load.moment()
+    options = arguments(__doc__, corpus=Path, queries=None, titles=None, runs=3, keep=None)
+    start = load.moment()
     heading()
     with tempfile.TemporaryDirectory(prefix="foltr-speed-") as temporary:
         folder = options.keep or Path(temporary)
@@ -183,7 +178,3 @@ def command(env: dict[str, str], query: str, *, runs: int) -> None:
     for what, words in (("`foltr-search search`", query), ("the same, nothing found", "qvxzzyplomtrick")):
         found = [run((*PROGRAM, "search", words), env, fine=(0, 1)).cpu for _ in range(max(runs, 5))]
         row(f"{what}, the whole command, CPU-s", f"{statistics.median(found):.2f}")
-
-
-if __name__ == "__main__":
-    main()

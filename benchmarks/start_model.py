@@ -1,6 +1,6 @@
 """Write federation_server/start.json: the device's shipped ranker and its features, for groups to begin with.
 
-    python -m benchmarks.start_model
+    python -m benchmarks start_model
 
 The server may not import the device's houses, so it carries a copy; tests/house/test_start_model.py compares the two.
 """
@@ -25,7 +25,3 @@ def start_model() -> Start:
 def main() -> None:
     path = Path(federation_server.__file__).with_name("start.json")
     path.write_bytes(msgspec.json.format(msgspec.json.encode(start_model()), indent=1) + b"\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,10 +1,10 @@
-"""Tables on stdout: what was measured, with the aim and its verdict beside it."""
+"""Tables: printed, kept as data and shown on a page; what was measured, with the aim and its verdict beside it."""
 
 from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from benchmarks.load import cores
@@ -12,7 +12,7 @@ from benchmarks.load import cores
 
 @dataclass(slots=True)
 class Table:
-    """Rows of text; the first row is the heading. Prints as a Markdown table, so that it can go into docs/ as it is."""
+    """Rows of text below a heading."""
 
     heading: tuple[str, ...]
     rows: list[tuple[str, ...]] = field(default_factory=list)
@@ -21,14 +21,35 @@ class Table:
         self.rows.append(tuple(f"{cell:.3f}" if isinstance(cell, float) else str(cell) for cell in cells))
 
     def __str__(self) -> str:
+        """In Markdown, its columns padded for a terminal."""
         everything = [self.heading, *self.rows]
         widths = [max(len(row[i]) for row in everything) for i in range(len(self.heading))]
         rule = tuple("-" * width for width in widths)
-        return "\n".join(_line(row, widths) for row in [self.heading, rule, *self.rows])
+        padded = ([c.ljust(w) for c, w in zip(row, widths, strict=True)] for row in (self.heading, rule, *self.rows))
+        return "\n".join(map(_line, padded))
+
+    def markdown(self) -> list[str]:
+        """Its lines on a page, where a changed cell changes one line."""
+        return [_line(row) for row in (self.heading, ["---"] * len(self.heading), *self.rows)]
 
 
-def _line(row: Sequence[str], widths: Sequence[int]) -> str:
-    return "| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) + " |"
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
+
+
+def tables_in(lines: Iterable[str]) -> Iterator[Table]:
+    """The tables among lines of Markdown."""
+    table: Table | None = None
+    for line in lines:
+        if not line.startswith("|"):
+            table = None
+            continue
+        cells = tuple(cell.strip() for cell in line.strip().removeprefix("|").removesuffix("|").split("|"))
+        if table is None:
+            table = Table(cells)
+            yield table
+        elif any(cell.strip("-") for cell in cells):
+            table.rows.append(cells)
 
 
 def verdict(met: bool) -> str:

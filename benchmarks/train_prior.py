@@ -7,13 +7,12 @@ only where the collections agree. In the end all are scaled so that the first re
 No weight becomes negative. Weights of the user's own picks cannot be learned from collections; `benchmarks.refinding`
 and `benchmarks.preferences` say why they are what they are.
 
-    python -m benchmarks.train_prior            the table, leaving the tested collection out
-    python -m benchmarks.train_prior --write    and app/prior.json from all of them
+    python -m benchmarks train_prior            the table, leaving the tested collection out
+    python -m benchmarks train_prior --write    and app/prior.json from all of them
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import time
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from app.settings import Settings
 from benchmarks import collections, ordinary_bm25
 from benchmarks.devices import Library, device, libraries
 from benchmarks.judged import Batch, judged_pages, known_item_page
+from benchmarks.running import arguments
 from benchmarks.tables import Table, change, machine, verdict
 from foltr.arrays import FloatVector
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
@@ -171,7 +171,7 @@ def shipped(parts: dict[str, Training]) -> Prior:
         v=1,
         weights=weights,
         provenance={
-            "made by": "python -m benchmarks.train_prior --write",
+            "made by": "python -m benchmarks train_prior --write",
             "method": " ".join((__doc__ or "").split("Method: ")[1].split("\n\n")[0].split()),
             "collections": ", ".join(parts),
             "collections hash": collections_hash(tuple(parts)),
@@ -193,9 +193,7 @@ def collections_hash(names: tuple[str, ...]) -> str:
 
 def main() -> None:
     """Print the table; with --write, write the shipped prior."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write app/prior.json")
-    wanted = parser.parse_args()
+    wanted = arguments(__doc__, write=False)
     ordinary_bm25.required()
     settings, rng = Settings(), np.random.default_rng(SEED)
     with libraries(settings, collections.ALL, n_queries=N_QUERIES) as found:
@@ -205,7 +203,3 @@ def main() -> None:
         path = Path(app.__path__[0]) / "prior.json"
         path.write_bytes(msgspec.json.format(msgspec.json.encode(shipped(parts)), indent=2) + b"\n")
         print(f"\nwrote {path.name}")
-
-
-if __name__ == "__main__":
-    main()

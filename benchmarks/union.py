@@ -1,6 +1,6 @@
 """One disk with everything on it: all collections in one index, each asked its own queries there and alone.
 
-    python -m benchmarks.union [--queries 100]
+    python -m benchmarks union [--queries 100]
 
 nDCG@10 of the shipped ranker with a collection indexed by itself and with all of them in one index, and the share of
 the first ten that comes from other collections; beside it the same of an ordinary BM25 (benchmarks/ordinary_bm25.py,
@@ -10,7 +10,6 @@ cisi, so that it is left out of the mean. Needs bm25s.
 
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from benchmarks import collections, ordinary_bm25
 from benchmarks.collections import Collection, Document
 from benchmarks.devices import device
 from benchmarks.judged import CUTOFF, ndcg
+from benchmarks.running import arguments
 from benchmarks.tables import Table, change, machine
 
 SAME_QUESTIONS = "adi"
@@ -107,13 +107,7 @@ def _cells(values: Sequence[float]) -> tuple[object, ...]:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--queries", type=int, default=100, help="at most as many of each collection, by lot")
-    wanted = parser.parse_args()
+    wanted = arguments(__doc__, queries=100)
     ordinary_bm25.required()
     chosen = [collections.sampled(collections.read(name), wanted.queries) for name in collections.ALL]
     print(machine(), measure(chosen, Settings()), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

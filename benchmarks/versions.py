@@ -1,6 +1,6 @@
 """Families of like files with dates: is the newest first, unless the query names another one?
 
-    python -m benchmarks.versions [--seed N] [--collection medline]
+    python -m benchmarks versions [--seed N] [--collection medline]
 
 A person's disk is made by lot: bills of firms, minutes of groups, drafts of essays, notes on releases and monthly
 reports, a dozen of each family, and hundreds of daily notes, among the documents of a collection, whose dates are by
@@ -12,7 +12,6 @@ that one is first). Then the device opens results of other queries, and the fami
 
 from __future__ import annotations
 
-import argparse
 import os
 import re
 import tempfile
@@ -31,6 +30,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import device
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 
 AIM = 0.95
@@ -259,10 +259,8 @@ def report(made: Sequence[Family], stages: dict[str, Found]) -> Table:
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seed", type=int, default=2)
-    parser.add_argument("--collection", choices=(*collections.NAMES, *collections.NEWER), default="medline")
-    wanted, settings = parser.parse_args(), Settings()
+    wanted = arguments(__doc__, seed=2, collection=Option("medline", choices=(*collections.NAMES, *collections.NEWER)))
+    settings = Settings()
     collection, rng = collections.read(wanted.collection), np.random.default_rng(wanted.seed)
     made = families(collection, rng)
     with tempfile.TemporaryDirectory(prefix="foltr-versions-") as folder:
@@ -276,7 +274,3 @@ def main() -> None:
                 open_others(search, collection, n - opened, rng)
                 stages[f"after {n} picks"], opened = ask(search, made), n
         print(machine(), report(made, stages), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """A week in an hour: one resident process is asked, files change below it, results are opened; does it stay as it was?
 
-    python -m benchmarks.week TEXTS [--questions 100000] [--changes 10000] [--picks 500] [--samples 1000]
+    python -m benchmarks week TEXTS [--questions 100000] [--changes 10000] [--picks 500] [--samples 1000]
         [--documents 2000] [--minutes 60] [--seed 1]
 
 TEXTS is a folder of texts, cut into files as benchmarks.large does. `serve` follows them and is asked over its socket:
@@ -12,7 +12,6 @@ ends, and says how far it came. Linux.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -25,6 +24,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from benchmarks import load
 from benchmarks.large import write_pieces
 from benchmarks.odd_queries import Words, odd_query, vocabulary
 from benchmarks.processes import PROGRAM
+from benchmarks.running import arguments
 from benchmarks.speed import own_folders
 from benchmarks.tables import Table, machine
 
@@ -138,10 +139,10 @@ class Week:
         alone = subprocess.run(
             [sys.executable, "-c", ALONE], input=json.dumps(asked).encode(), capture_output=True, check=True
         ).stdout
-        for arguments, one, other in zip(asked, here, _cut(alone), strict=True):
+        for question, one, other in zip(asked, here, _cut(alone), strict=True):
             self.n_equal += one == other
             if one != other:
-                print(f"another answer alone: {arguments}", flush=True)
+                print(f"another answer alone: {question}", flush=True)
         self.n_compared += n
 
 
@@ -168,7 +169,7 @@ def slope(memory: Sequence[tuple[int, float]]) -> float:
     return float(np.polyfit(questions, kilobytes, 1)[0])
 
 
-def live(week: Week, options: argparse.Namespace) -> None:
+def live(week: Week, options: Any) -> None:
     """Ask, change, open, look and compare, evenly over all questions."""
     until = time.monotonic() + options.minutes * 60
     print("\n| questions | memory, MB |\n| --- | --- |", flush=True)
@@ -211,16 +212,18 @@ def report(week: Week) -> None:
 
 def main() -> int:
     """Live through it and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("texts", type=Path)
-    parser.add_argument("--questions", type=int, default=100_000)
-    parser.add_argument("--changes", type=int, default=10_000)
-    parser.add_argument("--picks", type=int, default=500)
-    parser.add_argument("--samples", type=int, default=1_000)
-    parser.add_argument("--documents", type=int, default=2_000)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--seed", type=int, default=1)
-    options, start = parser.parse_args(), load.moment()
+    options = arguments(
+        __doc__,
+        texts=Path,
+        questions=100_000,
+        changes=10_000,
+        picks=500,
+        samples=1_000,
+        documents=2_000,
+        minutes=60.0,
+        seed=1,
+    )
+    start = load.moment()
     print(machine())
     with tempfile.TemporaryDirectory(prefix="foltr-week-") as temporary:
         week = begin(Path(temporary), options)
@@ -234,7 +237,7 @@ def main() -> int:
     return 0 if week.n_equal == week.n_compared else 1
 
 
-def begin(folder: Path, options: argparse.Namespace) -> Week:
+def begin(folder: Path, options: Any) -> Week:
     """Files that are indexed and followed, and the process that answers."""
     files = folder / "files"
     write_pieces(options.texts, files, options.documents)

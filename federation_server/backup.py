@@ -32,7 +32,7 @@ from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Restored
 from federation_server.group import group
 from federation_server.rounds import rounds
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import answers, lists, metadata, nonces, shares, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.errors import FoltrError

@@ -85,7 +85,7 @@ class RoundsSection(Section, frozen=True):
 SHARED = (
     "recent_week", "recent_year", "newer", "size", "depth", "is_text", "is_source", "is_html", "is_document", "is_mail",
 )  # fmt: skip
-"""what kind of file a group's members want, and nothing about its words: python -m benchmarks.group"""
+"""what kind of file a group's members want, and nothing about its words: python -m benchmarks group"""
 OPEN_PRIVACY = Gaussian(clip=0.8, noise_multiplier=1.0)
 """each device adds all of the noise: epsilon 10 for four rounds (delta 1e-5)"""
 SUM_PRIVACY = Gaussian(clip=0.8, noise_multiplier=2.17, distributed=True)

@@ -111,7 +111,7 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
         click.echo(catalogue(root))
         return 0
-    from simulation.cells.overrides import with_stand_in
+    from simulation.cells.preset_tables import with_stand_in
 
     preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)
     _need_extra()
@@ -139,9 +139,8 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
 def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     """The preset with the options in place; with --resume and nothing else, what runs in --out."""
-    from simulation.cells.overrides import overridden
     from simulation.cells.preset import decode_preset
-    from simulation.cells.preset_files import load_tables
+    from simulation.cells.preset_tables import load_tables, overridden
 
     overrides = _overrides(dataset, options)
     if options["resume"] and options["out"] is None:
@@ -176,7 +175,7 @@ def _again(folder: Path, options: dict[str, Any]) -> str:
 
 def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[Any]]:
     """The options as dotted keys with their values; --set has the last word."""
-    from simulation.cells.overrides import parse_assignment, parse_numbers, parse_tagged, parse_values
+    from simulation.cells.preset_tables import parse_assignment, parse_numbers, parse_tagged, parse_values
 
     found: dict[str, list[Any]] = {}
     if dataset is not None:
@@ -199,7 +198,7 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
 
 def _aggregation(text: str) -> dict[str, list[Any]]:
     """One rule with its settings, or the names of several that have none."""
-    from simulation.cells.overrides import parse_tagged, parse_values
+    from simulation.cells.preset_tables import parse_tagged, parse_values
 
     if ":" in text:
         return {"federation.aggregation": [parse_tagged([text], tag="rule")]}

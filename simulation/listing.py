@@ -15,7 +15,7 @@ from foltr.privacy.mechanisms import Mechanism
 from simulation.attacks.registry import ATTACKS
 from simulation.cells.cell import LEARN_FROM_LABELS
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables, preset_names
+from simulation.cells.preset_tables import load_tables, preset_names
 from simulation.data.places import DATASETS, folds_present, substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.merging.splits import SPLITS

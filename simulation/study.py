@@ -12,9 +12,9 @@ from pathlib import Path
 import numba
 
 from simulation.cells.cell import Cell
-from simulation.cells.overrides import real_data, stand_in
 from simulation.cells.parts import length
 from simulation.cells.preset import Expect, ExpectedValue, Preset
+from simulation.cells.preset_tables import real_data, stand_in
 from simulation.engines import (
     Advanced,
     CellFailed,
@@ -160,8 +160,7 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment, p
     finally:  # whoever reads stdout may be gone, as `head` is after ten lines; the files are for later
         if rows:
             # matplotlib takes longer to load than a small study to run
-            from simulation.report.alpha_plot import write_alpha_plot
-            from simulation.report.plots import write_plots
+            from simulation.report.plots import write_alpha_plot, write_plots
 
             if len(rows) < len(everything):
                 write_alpha_plot(folder, everything, k=preset.data.k)

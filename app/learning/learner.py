@@ -433,7 +433,7 @@ def _middle_rows(values: FloatVector) -> tuple[int, ...]:
 
 
 class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of prior.json, which `python -m benchmarks.train_prior` writes."""
+    """The content of prior.json, which `python -m benchmarks train_prior` writes."""
 
     v: int
     weights: dict[str, float]

@@ -1,6 +1,6 @@
 """Other programs on the same work as ours, in turns in the same minutes; Markdown tables of medians and ratios.
 
-    python -m benchmarks.peers [--repositories DIR] [--data DIR] [--corpus DIR] [--only letor,recoll] [--runs 5]
+    python -m benchmarks peers [--repositories DIR] [--data DIR] [--corpus DIR] [--only letor,recoll] [--runs 5]
                                [--minutes 25]
 
 What is compared, each where it is present; what is not is one line that says how to get it:
@@ -37,6 +37,7 @@ from benchmarks import load  # noqa: E402
 from benchmarks.collections import shared_folder  # noqa: E402
 from benchmarks.peers import desktop, engines, letor, published  # noqa: E402
 from benchmarks.peers.pairs import Bench  # noqa: E402
+from benchmarks.running import Option, arguments  # noqa: E402
 from benchmarks.speed import read_queries  # noqa: E402
 from benchmarks.tables import machine  # noqa: E402
 from simulation.data.places import data_folder  # noqa: E402
@@ -57,19 +58,18 @@ def chosen(text: str) -> set[str]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.peers", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    options = arguments(
+        __doc__,
+        repositories=Option(help="checkouts and the venv they run in", kind=Path),
+        data=Option(help="the folder of data sets; else FOLTR_DATASETS", kind=str),
+        corpus=Option(help="a folder of real documents", kind=Path),
+        only=Option(set(PEERS), "compare with these alone", kind=chosen),
+        runs=Option(5, "turns of each comparison"),
+        minutes=Option(25.0, "no turn begins later than this"),
+        every=Option(5, "Recoll: take every N-th file of the corpus"),
+        documents=Option(10_000, "engines: so many text files"),
+        megabytes=Option(letor.MEGABYTES, "letor: the size of the file"),
     )
-    parser.add_argument("--repositories", type=Path, metavar="DIR", help="checkouts and the venv they run in")
-    parser.add_argument("--data", metavar="DIR", help="the folder of data sets; else FOLTR_DATASETS")
-    parser.add_argument("--corpus", type=Path, metavar="DIR", help="a folder of real documents")
-    parser.add_argument("--only", type=chosen, default=set(PEERS), metavar="A,B", help="compare with these alone")
-    parser.add_argument("--runs", type=int, default=5, help="turns of each comparison")
-    parser.add_argument("--minutes", type=float, default=25.0, help="no turn begins later than this")
-    parser.add_argument("--every", type=int, default=5, help="Recoll: take every N-th file of the corpus")
-    parser.add_argument("--documents", type=int, default=10_000, help="engines: so many text files")
-    parser.add_argument("--megabytes", type=int, default=letor.MEGABYTES, help="letor: the size of the file")
-    options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends, too
     print(machine() + "\n")
     start = load.moment()

@@ -15,11 +15,11 @@ from console.wording import round_label
 from federation_server.commands.installation import folder, now, open_here
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.group import enrolment, group, roster_book
-from federation_server.rounds import awaited, rounds
+from federation_server.rounds import rounds
 from federation_server.rounds.awaited import phase, why_it_rests
-from federation_server.rounds.history import ERASED, latest_rounds
-from federation_server.rounds.standing import members_in_words
-from federation_server.running.serve import LOOPBACK, Installation
+from federation_server.rounds.history import ERASED, latest_rounds, members_in_words
+from federation_server.sealed.inbox import awaited_now
+from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
 from federation_server.setup import shipped_start, terms_of
 from federation_server.tls import TlsError, key_fingerprint
@@ -75,7 +75,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     with reading(installation.engine) as connection:
         agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
-        waits, members = awaited.present(connection, schedule, now=now), _members(connection, agreed, now=now)
+        waits, members = awaited_now(connection, schedule, now=now), _members(connection, agreed, now=now)
         gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)

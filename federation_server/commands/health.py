@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from federation_server.commands.installation import SETTINGS_FILE, folder
-from federation_server.running.serve import reached_at
+from federation_server.serve import reached_at
 from federation_server.settings import ServerSettings
 from foltr.errors import FoltrError
 

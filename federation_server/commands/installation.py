@@ -10,7 +10,7 @@ import click
 from sqlalchemy import Connection
 
 from console.wording import iso_minute, lineage_labelled
-from federation_server.running.serve import LOOPBACK, Installation, open_installation
+from federation_server.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 
 SETTINGS_FILE = "server.toml"

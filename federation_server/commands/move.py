@@ -39,7 +39,7 @@ def command(address: str) -> None:
 
 def _check(address: str) -> None:
     """BadParameter unless devices would go there: https, or http on a loopback address."""
-    from federation_server.running.serve import LOOPBACK
+    from federation_server.serve import LOOPBACK
 
     parts = urlsplit(address)
     encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)

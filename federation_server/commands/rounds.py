@@ -22,15 +22,15 @@ def command(ctx: click.Context, last: int, as_json: bool) -> int:
         return 0
     from federation_server.database import reading
     from federation_server.group import group
-    from federation_server.rounds import awaited
     from federation_server.rounds.awaited import phase, why_it_rests
     from federation_server.rounds.history import latest_rounds
     from federation_server.rounds.rounds import policy_of
+    from federation_server.sealed.inbox import awaited_now
 
     installation = open_here()
     with reading(installation.engine) as connection:
         found = latest_rounds(connection, last)
-        waits = awaited.present(connection, policy_of(installation.settings).schedule, now=now())
+        waits = awaited_now(connection, policy_of(installation.settings).schedule, now=now())
         agreed = group.terms(connection)
         today = phase(connection, agreed, now=now())
     if today.name == "rest" and not as_json:
@@ -53,8 +53,9 @@ def show(version: str | None, as_json: bool) -> int:
     """
     from federation_server.database import reading
     from federation_server.group import group
-    from federation_server.rounds import awaited, history, standing
+    from federation_server.rounds import history
     from federation_server.rounds.rounds import policy_of
+    from federation_server.sealed.inbox import awaited_now
 
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -65,8 +66,8 @@ def show(version: str | None, as_json: bool) -> int:
             raise click.ClickException(f"there is no round {version}; `foltr-server rounds` lists them")
         agreed = group.terms(connection)
         before = [row for row in history.latest_rounds(connection, EVERY) if _is_before(row, found)]
-        told = found | standing.with_noise(agreed, [found, *before])[0]
-        waits = awaited.present(connection, policy_of(installation.settings).schedule, now=now())
+        told = found | history.with_noise(agreed, [found, *before])[0]
+        waits = awaited_now(connection, policy_of(installation.settings).schedule, now=now())
     if waits is not None and found["state"] == "open":
         told |= {"active": waits.n_active, "missing": waits.n_missing, "floor": waits.floor, "wanted": waits.n_wanted}
     if as_json:
@@ -89,15 +90,15 @@ def close() -> int:
     """
     from federation_server.database import reading
     from federation_server.group import group
-    from federation_server.rounds import awaited
     from federation_server.rounds.awaited import phase
     from federation_server.rounds.rounds import policy_of
     from federation_server.running.service import Service
+    from federation_server.sealed.inbox import awaited_now
 
     installation = open_here()
     policy = policy_of(installation.settings)
     with reading(installation.engine) as connection:
-        waits = awaited.present(connection, policy.schedule, now=now())
+        waits = awaited_now(connection, policy.schedule, now=now())
         before = phase(connection, group.terms(connection), now=now())
     service = Service(installation.engine, installation.forgetter, installation.settings)
     closed = service.close(asked=True) if waits else None

@@ -23,8 +23,7 @@ INVITE_SECONDS = 3600
 @click.option("--group", default="my group", show_default=True, help="Name of the group made on the first start.")
 def command(group: str) -> None:
     """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
-    from federation_server import setup
-    from federation_server.running import serve
+    from federation_server import serve, setup
     from federation_server.settings import resolve, text_if_any
 
     file = folder() / SETTINGS_FILE

@@ -16,8 +16,8 @@ from federation_server.dashboard.view import login_page, page
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.refusals import Refused
-from federation_server.running.application import Server
 from federation_server.running.limits import Buckets
+from federation_server.running.web_server import Server
 from federation_server.vault import hash_of
 
 COOKIE = "foltr_session"

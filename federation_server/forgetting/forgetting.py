@@ -29,23 +29,28 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.database import note_erasure
 from federation_server.forgetting import tombstones
-from federation_server.forgetting.branches import Place, first_place, influence_of, last_before
-from federation_server.forgetting.readding import can_re_add, carry_waiting, re_add
+from federation_server.forgetting.readding import (
+    Place,
+    can_re_add,
+    carry_waiting,
+    first_place,
+    influence_of,
+    last_before,
+    re_add,
+)
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
 from federation_server.group import enrolment, group, journal_book, roster_book
 from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
-from federation_server.rounds.intake import Received, norms
-from federation_server.rounds.rounds import Policy, Round
+from federation_server.rounds.rounds import Policy, Round, of_round
 from federation_server.sealed import summing
 from federation_server.settings import ForgettingSection
 from federation_server.tables import forgettings, models, updates
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
-from foltr.arrays import FloatVector
 from foltr.federated.journal import request_hash
 from foltr.federated.method import Model
-from foltr.federated.unlearning import calibrate_lengths, kept_rounds
+from foltr.federated.unlearning import kept_rounds
 from foltr.federated.wire import JournalEntry, Receipt, Terms
 from foltr.privacy.mechanisms import Gaussian, Laplace
 
@@ -219,34 +224,6 @@ def _new_lineage(
     return begun
 
 
-def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:
-    """What a forgetting round adds up: fresh updates of `start` `[n_sent]` at their old lengths, if any (Eq. 6.2)."""
-    lineage, kept = _replay(connection, here.lineage)
-    old = norms(connection, lineage, kept[here.number - 1])
-    able = found.only(set(old))
-    lengths = [old[device] for device in able.devices]
-    return Received(able.devices, start + calibrate_lengths(able.thetas - start, lengths), able.n_interactions)
-
-
-def next_purpose(connection: Connection, here: Round, *, now: int) -> rounds.Purpose:
-    """Whether the round after `here` forgets on or learns again; marks requests that are done."""
-    if here.purpose == "learn":
-        return "learn"
-    if here.number < len(_replay(connection, here.lineage)[1]):
-        return "forget"
-    waiting = update(forgettings).where(forgettings.c.lineage == here.lineage, forgettings.c.state == "unlearning")
-    connection.execute(waiting.values(state="done", done=now))
-    return "learn"
-
-
-def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
-    """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
-    stored = group.fact(connection, f"replay {lineage}")
-    if stored is None:
-        raise GroupError(f"lineage {lineage} does not say what it replays")
-    return msgspec.json.decode(stored, type=tuple[int, list[int]])
-
-
 def _follow(connection: Connection, request: str, lineage: int, n_rounds: int) -> None:
     """The request, and older ones that are still under way, are done when this lineage has been through its rounds."""
     mine = (forgettings.c.request == request) | (forgettings.c.state == "unlearning")
@@ -279,7 +256,7 @@ def abandon(connection: Connection, here: Round | None, *, now: int) -> None:
     if here is not None:
         rounds.end(connection, here, now=now, state="abandoned")
         roster_book.erase_bodies(connection)
-        connection.execute(delete(updates).where(updates.c.lineage == here.lineage, updates.c.round == here.number))
+        connection.execute(delete(updates).where(of_round(updates, here)))
 
 
 def receipt(connection: Connection, request: str) -> Receipt | None:

@@ -6,20 +6,17 @@ at least the terms' floor: a group of three is not left waiting for a fourth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
 from console.wording import count, iso_minute
-from federation_server.group import enrolment, group
+from federation_server.group import enrolment
 from federation_server.group.enrolment import is_active
-from federation_server.rounds import rounds
-from federation_server.rounds.rounds import Round, Schedule, rest_until
-from federation_server.sealed import inbox
+from federation_server.rounds.rounds import Round, Schedule, of_round, rest_until
 from federation_server.tables import members, shares, updates
 from federation_server.tables import rounds as rounds_table
-from foltr.federated.sealed.committee import CohortError
 from foltr.federated.wire import Terms
 
 
@@ -97,33 +94,7 @@ def awaited(connection: Connection, here: Round, schedule: Schedule, *, floor: i
 
 def _answered(table: Table, here: Round) -> ColumnElement[bool]:
     """Whether a member has a row in what came in the round."""
-    key = (table.c.device == members.c.device, table.c.lineage == here.lineage, table.c.round == here.number)
-    return exists().where(*key)
-
-
-def present(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:
-    """What the group's open round waits for; None when no round is open."""
-    here, agreed = rounds.present(connection), group.terms(connection)
-    if here is None:
-        return None
-    found = awaited(connection, here, schedule, floor=agreed.floor, now=now)
-    return found if agreed.mode == "open" else _of_sums(connection, found, here, agreed, now=now)
-
-
-def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms, *, now: int) -> Awaited:
-    """The same where the server learns sums: of the cohort alone, and then of its committee."""
-    try:
-        cohort = inbox.SealedRounds().occasion(connection, here, agreed).cohort
-    except CohortError as error:
-        return replace(found, other=str(error))
-    if here.phase == "sum":
-        n_answers = inbox.n_answers(connection, here)
-        listed, answered = count(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
-        needed = f"at least {cohort.threshold} are needed"
-        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
-    could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
-    silent = could - inbox.message_hashes(connection, here).keys()
-    return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))
+    return exists().where(table.c.device == members.c.device, of_round(table, here))
 
 
 WORDS = {"collect": "collecting", "sum": "adding up", "rest": "resting", "none": "waiting for its first start"}

@@ -2,6 +2,10 @@
 
 What the next ranker is, foltr.federated.joining says; here it meets the database. A sealed round, which has no single
 updates, goes its own way (federation_server.sealed.summing).
+
+The guard remembers what each member sent in all its rounds, added up (foltr.federated.guard). These sums outlive
+lineages: a bound on what noise can add up to knows nothing of rankers, and who was found out should not be believed
+again because somebody else was forgotten. They go when the member leaves or is erased.
 """
 
 from __future__ import annotations
@@ -11,20 +15,75 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
-from sqlalchemy import Connection, update
+from sqlalchemy import Connection, delete, insert, select, update
 
-from federation_server.forgetting import forgetting
 from federation_server.group import group
-from federation_server.rounds import guard_memory, rounds
+from federation_server.group.group import GroupError
+from federation_server.rounds import rounds
 from federation_server.rounds.awaited import awaited
-from federation_server.rounds.intake import Received, agreement, read_received
-from federation_server.rounds.rounds import Closed, Policy, Round, note_participation
-from federation_server.tables import updates
+from federation_server.rounds.intake import Received, agreement, norms, read_received
+from federation_server.rounds.rounds import Closed, Policy, Round, note_participation, of_round
+from federation_server.tables import forgettings, guarded, updates
 from federation_server.vault import Vault
+from foltr.arrays import FloatVector
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.guard.verdict import GuardState, RunningSums
 from foltr.federated.joining import Joined, join_what_is_left, weights
 from foltr.federated.method import Model
-from foltr.federated.wire import Terms
+from foltr.federated.unlearning import calibrate_lengths
+from foltr.federated.wire import Terms, decode_vector, encode_vector
+
+
+class _Alarm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The part of the guard's state that is about no member."""
+
+    alert: bool = False
+    calm: int = 0
+    n_judged: int = 0
+
+
+def guard_state(connection: Connection) -> GuardState:
+    """The guard's state without its sums."""
+    stored = group.fact(connection, "guard")
+    found = msgspec.json.decode(stored, type=_Alarm) if stored else _Alarm()
+    return GuardState(found.alert, found.calm, found.n_judged)
+
+
+def guard_sums(connection: Connection, vault: Vault, devices: Sequence[str], n_sent: int) -> RunningSums:
+    """Of these devices, in their order; zeros for whom the guard does not know."""
+    found = RunningSums.none(len(devices), n_sent)
+    place = {device: row for row, device in enumerate(devices)}
+    for stored in connection.execute(select(guarded)):
+        row = place.get(stored.device)
+        if row is not None:
+            vectors = decode_vector(vault.decrypt(bytes(stored.sums)), 2 * n_sent)
+            found.n_rounds[row] = stored.n_rounds
+            found.sent[row], found.counted[row] = vectors[:n_sent], vectors[n_sent:]
+    return found
+
+
+def keep_guard_state(connection: Connection, vault: Vault, devices: Sequence[str], state: GuardState) -> None:
+    """The state, and its sums where it has any: those of these devices."""
+    told = _Alarm(state.alert, state.calm, state.n_judged)
+    group.set_fact(connection, "guard", msgspec.json.encode(told).decode())
+    found = state.sums
+    if found is None:
+        return
+    for start in range(0, len(devices), AT_ONCE):
+        chunk = devices[start : start + AT_ONCE]
+        connection.execute(delete(guarded).where(guarded.c.device.in_(chunk)))
+        connection.execute(insert(guarded), [
+            {
+                "device": device,
+                "n_rounds": int(found.n_rounds[row]),
+                "sums": vault.encrypt(encode_vector(np.concatenate([found.sent[row], found.counted[row]]))),
+            }
+            for row, device in enumerate(chunk, start)
+        ])  # fmt: skip
+
+
+AT_ONCE = 500
+"""members in one statement: SQLite of old takes 999 values"""
 
 
 def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int, asked: bool = False) -> Closed | None:
@@ -44,7 +103,7 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
     if not (waits.is_complete or (waits.is_enough and (asked or now >= here.deadline))):
         return None
     closed = _close(connection, vault, policy, agreed, here, now=now)
-    purpose = forgetting.next_purpose(connection, here, now=now)
+    purpose = next_purpose(connection, here, now=now)
     rounds.open_next(connection, vault, policy.schedule, now=now, purpose=purpose)
     return closed
 
@@ -73,7 +132,7 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
         "agreement": closed.agreement,
     }
     rounds.end(connection, here, now=now, state="closed", **report)
-    guard_memory.keep(connection, vault, found.devices, joined.model.guard)
+    keep_guard_state(connection, vault, found.devices, joined.model.guard)
     _leave_out(connection, here, [found.devices[row] for row in told.left_out])
     note_participation(connection, found.devices, here, now=now)
     return closed
@@ -86,11 +145,11 @@ def _join(
     # Members agreed to the noise; a round that forgets has updates of other lengths than the noise gave them.
     noise = method.joining.noise if here.purpose == "learn" else None
     joining = msgspec.structs.replace(policy.joining, noise=noise)
-    state = guard_memory.alarm(connection)
+    state = guard_state(connection)
     if joining.guard and here.purpose == "learn":
-        state = replace(state, sums=guard_memory.sums(connection, vault, found.devices, method.n_sent))
+        state = replace(state, sums=guard_sums(connection, vault, found.devices, method.n_sent))
     if here.purpose == "forget":
-        found = forgetting.calibrate(connection, here, found, start.theta)
+        found = calibrate(connection, here, found, start.theta)
     counts = weights(joining, found.n_interactions, equal=method.weighs_alike)
     return join_what_is_left(joining, replace(start, guard=state), found.thetas, counts)
 
@@ -98,5 +157,33 @@ def _join(
 def _leave_out(connection: Connection, here: Round, devices: Sequence[str]) -> None:
     """Mark what the guard did not let count, so that it does not count when updates are added up again."""
     for device in devices:
-        key = (updates.c.lineage == here.lineage, updates.c.round == here.number, updates.c.device == device)
-        connection.execute(update(updates).where(*key).values(left_out=1))
+        its = (of_round(updates, here), updates.c.device == device)
+        connection.execute(update(updates).where(*its).values(left_out=1))
+
+
+def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:
+    """What a forgetting round adds up: fresh updates of `start` `[n_sent]` at their old lengths, if any (Eq. 6.2)."""
+    lineage, kept = _replay(connection, here.lineage)
+    old = norms(connection, lineage, kept[here.number - 1])
+    able = found.only(set(old))
+    lengths = [old[device] for device in able.devices]
+    return Received(able.devices, start + calibrate_lengths(able.thetas - start, lengths), able.n_interactions)
+
+
+def next_purpose(connection: Connection, here: Round, *, now: int) -> rounds.Purpose:
+    """Whether the round after `here` forgets on or learns again; marks requests that are done."""
+    if here.purpose == "learn":
+        return "learn"
+    if here.number < len(_replay(connection, here.lineage)[1]):
+        return "forget"
+    waiting = update(forgettings).where(forgettings.c.lineage == here.lineage, forgettings.c.state == "unlearning")
+    connection.execute(waiting.values(state="done", done=now))
+    return "learn"
+
+
+def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
+    """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
+    stored = group.fact(connection, f"replay {lineage}")
+    if stored is None:
+        raise GroupError(f"lineage {lineage} does not say what it replays")
+    return msgspec.json.decode(stored, type=tuple[int, list[int]])

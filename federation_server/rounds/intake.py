@@ -27,7 +27,7 @@ from federation_server.group.authentication import Credentials, still_active
 from federation_server.group.enrolment import count_answers, members_of
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
-from federation_server.rounds.rounds import Round
+from federation_server.rounds.rounds import Round, of_round
 from federation_server.tables import rounds as rounds_table
 from federation_server.tables import updates
 from federation_server.vault import Vault
@@ -160,8 +160,8 @@ class _Batch:
         if self.here is not None and self.rows:
             self.connection.execute(insert(updates), self.rows)
             count_answers(self.connection, [str(row["device"]) for row in self.rows])
-            key = (rounds_table.c.lineage == self.here.lineage, rounds_table.c.round == self.here.number)
-            self.connection.execute(update(rounds_table).where(*key).values(n_updates=self.received))
+            here = update(rounds_table).where(of_round(rounds_table, self.here))
+            self.connection.execute(here.values(n_updates=self.received))
 
     def _keep(self, offer: Offer) -> Accepted:
         here, device = self.here, offer.credentials.device
@@ -189,15 +189,14 @@ class _Batch:
 
 def _digests(connection: Connection, here: Round, devices: set[str]) -> dict[str, str]:
     """Digest by device of what the open round has of them."""
-    key = (updates.c.lineage == here.lineage, updates.c.round == here.number)
-    query = select(updates.c.device, updates.c.digest).where(*key, updates.c.device.in_(devices))
+    query = select(updates.c.device, updates.c.digest).where(of_round(updates, here), updates.c.device.in_(devices))
     return {row.device: row.digest for row in connection.execute(query)}
 
 
 def has_update(connection: Connection, here: Round, device: str) -> bool:
     """Whether the open round has an update of this device."""
-    key = (updates.c.lineage == here.lineage, updates.c.round == here.number, updates.c.device == device)
-    return connection.execute(select(updates.c.device).where(*key)).first() is not None
+    query = select(updates.c.device).where(of_round(updates, here), updates.c.device == device)
+    return connection.execute(query).first() is not None
 
 
 @dataclass(slots=True, eq=False)

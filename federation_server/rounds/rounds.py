@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
 from federation_server.group import enrolment, group, journal_book, roster_book
 from federation_server.settings import ServerSettings
@@ -171,16 +171,17 @@ def is_overdue(open_round: Round, *, floor: int, now: int) -> bool:
 
 def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, now: int) -> None:
     """A new deadline; what was received stays."""
-    connection.execute(update(rounds).where(*_key(open_round)).values(deadline=now + schedule.seconds))
+    connection.execute(update(rounds).where(of_round(rounds, open_round)).values(deadline=now + schedule.seconds))
 
 
 def recount(connection: Connection, open_round: Round) -> int:
     """How many updates are stored; the round's own number is set to it, for some may have been erased."""
     n_updates = 0
     for table in (updates, shares):
-        key = (table.c.lineage == open_round.lineage, table.c.round == open_round.number)
-        n_updates += int(connection.execute(select(func.count()).select_from(table).where(*key)).scalar_one())
-    connection.execute(update(rounds).where(*_key(open_round)).values(n_updates=n_updates))
+        n_updates += int(
+            connection.execute(select(func.count()).select_from(table).where(of_round(table, open_round))).scalar_one()
+        )
+    connection.execute(update(rounds).where(of_round(rounds, open_round)).values(n_updates=n_updates))
     return n_updates
 
 
@@ -188,17 +189,17 @@ def end(connection: Connection, open_round: Round, *, now: int, state: str, **re
     """Close or abandon it and destroy its private key, and all that it had of single members in a sealed group."""
     recount(connection, open_round)
     for table in (shares, lists, answers):
-        key = (table.c.lineage == open_round.lineage, table.c.round == open_round.number)
-        connection.execute(delete(table).where(*key))
+        connection.execute(delete(table).where(of_round(table, open_round)))
     connection.execute(
         update(rounds)
-        .where(*_key(open_round), rounds.c.state == "open")
+        .where(of_round(rounds, open_round), rounds.c.state == "open")
         .values(state=state, closed=now, private_key=None, **report)
     )
 
 
-def _key(open_round: Round) -> tuple[Any, ...]:
-    return (rounds.c.lineage == open_round.lineage, rounds.c.round == open_round.number)
+def of_round(table: Table, here: Round) -> ColumnElement[bool]:
+    """Whether a row of the table is of this round."""
+    return and_(table.c.lineage == here.lineage, table.c.round == here.number)
 
 
 def _round(row: Any) -> Round:

@@ -1,12 +1,26 @@
-"""Token buckets against floods: one for each device and each address, forgotten when full again."""
+"""Against floods: so many requests and connections of each device and address, and so long for a request to arrive.
+
+Requests are counted by token buckets, forgotten when full again. A connection costs a stranger nothing and the server
+a socket. Without bounds somebody who opens a thousand and sends half a line on each locks everyone else out for as
+long as they like: uvicorn waits for headers for ever. A trusted proxy speaks for many, so that only the bound on all
+connections holds for it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import math
+import socket
+import weakref
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from federation_server.refusals import Refused
 
@@ -73,3 +87,124 @@ def client_address(peer: str, forwarded: str | None, trusted: frozenset[str]) ->
         if entry not in trusted:
             return entry
     return peer
+
+
+LARGEST_CROWD = 900
+"""connections at once; with files and the database below the 1,024 descriptors that systems commonly give a process"""
+HEAD_SECONDS = 10.0
+"""for the request line and all headers, from the connection or the first byte on"""
+LINGER_SECONDS = 2.0
+"""for the rest of a body that nobody reads, once its request is answered"""
+TURNED_AWAY_AT_ONCE = 100
+"""before other work has its turn"""
+
+
+@dataclass(slots=True, eq=False)
+class Crowd:
+    """How many connections each address has open; for one thread."""
+
+    per_address: int
+    trusted: frozenset[str] = frozenset()
+    """addresses of proxies, that may have as many as there are"""
+    on_refused: Callable[[], None] = lambda: None
+    largest: int = LARGEST_CROWD
+    _open: Counter[str] = field(default_factory=Counter)
+
+    def enter(self, address: str) -> bool:
+        """Count a connection in, if there is room for it."""
+        shared = address_group(address)
+        full = self._open[shared] >= self.per_address and address not in self.trusted
+        if full or self._open.total() >= self.largest:
+            self.on_refused()
+            return False
+        self._open[shared] += 1
+        return True
+
+    def leave(self, address: str) -> None:
+        """It is closed."""
+        shared = address_group(address)
+        self._open[shared] -= 1
+        if self._open[shared] <= 0:
+            del self._open[shared]
+
+
+class Listener(socket.socket):
+    """A listening socket that gives only connections for which the crowd has room, and closes the others unread.
+
+    At the socket, before encryption: a handshake that never comes counts as well.
+    """
+
+    crowd: Crowd
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """As socket.socket; BlockingIOError when nobody waits any more."""
+        for _ in range(TURNED_AWAY_AT_ONCE):
+            plain, address = super().accept()
+            if self.crowd.enter(address[0]):
+                counted = _Counted(plain.family, plain.type, plain.proto, fileno=plain.detach())
+                counted.leaving = weakref.finalize(counted, self.crowd.leave, address[0])
+                return counted, address
+            plain.close()
+        raise BlockingIOError
+
+
+class _Counted(socket.socket):
+    """A connection that leaves the crowd when it is closed."""
+
+    leaving: weakref.finalize[Any, Any]
+
+    def close(self) -> None:
+        super().close()
+        self.leaving()
+
+
+def listen(address: str, port: int, crowd: Crowd) -> Listener:
+    """OSError names the address that is taken or not this machine's."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    try:
+        plain = socket.create_server((address, port), family=family, backlog=2048)
+    except OSError as error:
+        raise OSError(f"cannot listen on {address} port {port}: {error.strerror}") from error
+    found = Listener(plain.family, plain.type, plain.proto, fileno=plain.detach())
+    found.crowd = crowd
+    return found
+
+
+class PatientProtocol(H11Protocol):
+    """uvicorn's protocol, which hangs up on a request that does not arrive."""
+
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._give(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        waits_for_head = self.conn.their_state is h11.IDLE
+        if not waits_for_head and not self._is_answered():
+            self._stop()
+        elif waits_for_head and self._deadline is None:
+            self._give(HEAD_SECONDS)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._is_answered() and self.conn.their_state is h11.SEND_BODY:
+            self._give(LINGER_SECONDS)
+
+    def _is_answered(self) -> bool:
+        return self.conn.our_state is h11.DONE
+
+    def _give(self, seconds: float) -> None:
+        self._stop()
+        if not self.transport.is_closing():
+            self._deadline = self.loop.call_later(seconds, self.transport.abort)
+
+    def _stop(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None

@@ -8,15 +8,17 @@ by federation_server.sealed.summing, and never changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy import Connection, func, insert, select, update
 
+from console.wording import count
 from federation_server.group import enrolment, group, roster_book
 from federation_server.group.authentication import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
-from federation_server.rounds.rounds import Round
+from federation_server.rounds.awaited import Awaited, awaited
+from federation_server.rounds.rounds import Round, Schedule, of_round
 from federation_server.tables import answers, lists, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
@@ -138,20 +140,20 @@ def has_shared(connection: Connection, here: Round, device: str) -> bool:
 def message_hashes(connection: Connection, here: Round) -> dict[str, str]:
     """Of all messages of the open round, by pseudonym."""
     query = select(shares.c.device, shares.c.message_hash)
-    rows = connection.execute(query.where(shares.c.lineage == here.lineage, shares.c.round == here.number))
+    rows = connection.execute(query.where(of_round(shares, here)))
     return {row.device: row.message_hash for row in rows}
 
 
 def the_list(connection: Connection, here: Round) -> Signed | None:
     """The round's one list, as it was signed; None before it is fixed."""
-    query = select(lists.c.signed).where(lists.c.lineage == here.lineage, lists.c.round == here.number)
+    query = select(lists.c.signed).where(of_round(lists, here))
     found = connection.execute(query).scalar_one_or_none()
     return decode(bytes(found), Signed) if found is not None else None
 
 
 def list_hash(connection: Connection, here: Round) -> str:
     """Hash of the list, "" before it is fixed."""
-    query = select(lists.c.hash).where(lists.c.lineage == here.lineage, lists.c.round == here.number)
+    query = select(lists.c.hash).where(of_round(lists, here))
     return connection.execute(query).scalar_one_or_none() or ""
 
 
@@ -167,7 +169,7 @@ def task(connection: Connection, known_rounds: SealedRounds, vault: Vault, devic
         raise Refused("not-in-roster", "this device is not in the round's committee")
     listed = decode(signed.body, ShareList)
     query = select(shares.c.device, shares.c.message)
-    rows = connection.execute(query.where(shares.c.lineage == here.lineage, shares.c.round == here.number))
+    rows = connection.execute(query.where(of_round(shares, here)))
     kept = {row.device: bytes(row.message) for row in rows}
     boxes = (listed_box(where, decode(vault.decrypt(kept[one]), SharedUpdate), point) for one in listed.messages)
     return SumTask(signed_list=signed, boxes=tuple(boxes))
@@ -201,13 +203,13 @@ def keep_answer(
 def n_answers(connection: Connection, here: Round) -> int:
     """How many of the committee have answered."""
     query = select(func.count()).select_from(answers)
-    counted = query.where(answers.c.lineage == here.lineage, answers.c.round == here.number)
+    counted = query.where(of_round(answers, here))
     return int(connection.execute(counted).scalar_one())
 
 
 def answers_of(connection: Connection, here: Round) -> tuple[CommitteeAnswer, ...]:
     """Those that arrived, in the order of the pseudonyms."""
-    query = select(answers.c.answer).where(answers.c.lineage == here.lineage, answers.c.round == here.number)
+    query = select(answers.c.answer).where(of_round(answers, here))
     return tuple(
         decode(bytes(found), CommitteeAnswer)
         for found in connection.execute(query.order_by(answers.c.device)).scalars()
@@ -234,5 +236,29 @@ def _same_round(
 
 
 def _of_device(connection: Connection, here: Round, device: str) -> str | None:
-    key = (shares.c.lineage == here.lineage, shares.c.round == here.number, shares.c.device == device)
-    return connection.execute(select(shares.c.message_hash).where(*key)).scalar_one_or_none()
+    query = select(shares.c.message_hash).where(of_round(shares, here), shares.c.device == device)
+    return connection.execute(query).scalar_one_or_none()
+
+
+def awaited_now(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:
+    """What the group's open round waits for; None when no round is open."""
+    here, agreed = rounds.present(connection), group.terms(connection)
+    if here is None:
+        return None
+    found = awaited(connection, here, schedule, floor=agreed.floor, now=now)
+    return found if agreed.mode == "open" else _of_sums(connection, found, here, agreed, now=now)
+
+
+def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms, *, now: int) -> Awaited:
+    """The same where the server learns sums: of the cohort alone, and then of its committee."""
+    try:
+        cohort = SealedRounds().occasion(connection, here, agreed).cohort
+    except CohortError as error:
+        return replace(found, other=str(error))
+    if here.phase == "sum":
+        listed, answered = count(here.n_updates, "update"), f"{n_answers(connection, here)} of {len(cohort.committee)}"
+        needed = f"at least {cohort.threshold} are needed"
+        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
+    could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
+    silent = could - message_hashes(connection, here).keys()
+    return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

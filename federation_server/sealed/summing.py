@@ -22,7 +22,7 @@ from sqlalchemy import Connection, insert, select, update
 from federation_server.database import note_erasure
 from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
-from federation_server.rounds.rounds import Closed, Policy, Round, Schedule, note_participation
+from federation_server.rounds.rounds import Closed, Policy, Round, Schedule, note_participation, of_round
 from federation_server.sealed import inbox
 from federation_server.sealed.inbox import SealedRounds
 from federation_server.tables import lists
@@ -135,8 +135,8 @@ def _collected(
         signed = encode(sign_document(vault.identity, "list", listed))
         key = {"lineage": here.lineage, "round": here.number}
         connection.execute(insert(lists).values(hash=digest(listed), signed=signed, fixed=now, **key))
-        row = (rounds_table.c.lineage == here.lineage, rounds_table.c.round == here.number)
-        connection.execute(update(rounds_table).where(*row).values(phase="sum", deadline=now + schedule.sum_seconds))
+        summing = update(rounds_table).where(of_round(rounds_table, here))
+        connection.execute(summing.values(phase="sum", deadline=now + schedule.sum_seconds))
     return None
 
 
@@ -184,7 +184,7 @@ def _summed(
     else:
         why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
     if now >= here.deadline:
-        fixed = select(lists.c.fixed).where(lists.c.lineage == here.lineage, lists.c.round == here.number)
+        fixed = select(lists.c.fixed).where(of_round(lists, here))
         if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
             return _void(connection, here, why, now=now)
         again = replace(policy.schedule, seconds=policy.schedule.sum_seconds)

@@ -30,6 +30,11 @@ from foltr.privacy.noise import STEPS, discrete_gaussian, discrete_laplace, gamm
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="mechanism"):
     """What all mechanisms are: strict records that name themselves in the field `mechanism`."""
 
+    @property
+    def local_bound(self) -> float | None:
+        """None: theta is not projected while it is learned."""
+        return None
+
 
 class NoPrivacy(_Record, frozen=True, tag="none"):
     """The weights leave as they are.
@@ -37,11 +42,6 @@ class NoPrivacy(_Record, frozen=True, tag="none"):
     No guarantee of any kind: one update of a linear ranker gives away which results were opened, in closed form, to
     anyone who knows the feature vectors shown (gradient = sum of w_i x_i, and w_i > 0 means opened).
     """
-
-    @property
-    def local_bound(self) -> float | None:
-        """None: theta is not projected."""
-        return None
 
     def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
         """`end` `[n_params]`."""
@@ -123,11 +123,6 @@ class Laplace(_Record, frozen=True, tag="laplace"):
         _positive(self.epsilon, "epsilon")
         _counted(self.n_clients)
 
-    @property
-    def local_bound(self) -> float | None:
-        """None: the update is clipped once, at the end."""
-        return None
-
     def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
         """The clipped update `[n_params]`."""
         _check(start, end)
@@ -170,11 +165,6 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
         _positive(self.clip, "clip")
         _positive(self.noise_multiplier, "noise_multiplier")
         _counted(self.n_clients)
-
-    @property
-    def local_bound(self) -> float | None:
-        """None: the update is clipped once, at the end."""
-        return None
 
     def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
         """The clipped update `[n_params]`."""

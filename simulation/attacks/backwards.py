@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from foltr.arrays import FloatMatrix
-from simulation.attacks.settings import AttackedRound, AttackSettings
+from simulation.attacks import AttackedRound, AttackSettings
 
 
 class Flip(AttackSettings, frozen=True, tag="flip"):

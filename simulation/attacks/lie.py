@@ -23,7 +23,7 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from simulation.attacks.settings import AttackedRound, AttackSettings
+from simulation.attacks import AttackedRound, AttackSettings
 
 
 class LittleIsEnough(AttackSettings, frozen=True, tag="lie"):

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from simulation.attacks.settings import AttackedRound, AttackSettings
+from simulation.attacks import AttackedRound, AttackSettings
 
 
 class Opposed(AttackSettings, frozen=True, tag="opposed"):

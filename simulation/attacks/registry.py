@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from simulation.attacks import AttackSettings, PoisonedClicks
 from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation, NoisyReversal
-from simulation.attacks.fang_krum import FangKrum
-from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.opposed import Opposed
-from simulation.attacks.settings import AttackSettings, PoisonedClicks
 
 ATTACKS: dict[str, type[AttackSettings]] = {
     "poisoned-clicks": PoisonedClicks,

@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
-from simulation.attacks.fang_krum import LEAST_STRENGTH
-from simulation.attacks.fang_trimmed import REACH
+from simulation.attacks.fang import LEAST_STRENGTH, REACH
 from simulation.batched import IN_ANY_ORDER, kernel
-from simulation.batched.drawing import uniform
+from simulation.batched.random_numbers import uniform
 
 NONE, OPPOSED, LIE, FANG_KRUM, FANG_TRIMMED = range(5)
 FULL, PARTIAL, OWN_EXTREMES = range(3)
@@ -105,7 +104,7 @@ def _send_beside_the_mean(attack, first, start, thetas):  # type: ignore[no-unty
 
 @kernel()
 def _send_beyond_the_extremes(attack, first, start, thetas, state):  # type: ignore[no-untyped-def]
-    """As simulation.attacks.fang_trimmed. The edges are found first, since own rows are written over."""
+    """As simulation.attacks.fang. The edges are found first, since own rows are written over."""
     n = len(thetas)
     begin, end = (0, first) if attack.knowledge == FULL else (first, n)
     edges = attack.edges
@@ -131,7 +130,7 @@ def _send_beyond_the_extremes(attack, first, start, thetas, state):  # type: ign
 
 @kernel()
 def _send_against_krum(attack, first, start, thetas):  # type: ignore[no-untyped-def]
-    """As simulation.attacks.fang_krum."""
+    """As simulation.attacks.fang."""
     m, n = attack.n_malicious, len(thetas)
     if attack.knowledge == FULL:
         strength = _strongest(attack, start, thetas, 0, first, m, n - m - 2)
@@ -148,7 +147,7 @@ def _send_against_krum(attack, first, start, thetas):  # type: ignore[no-untyped
 
 @kernel()
 def _strongest(attack, start, thetas, begin, end, n_copies, n_neighbours):  # type: ignore[no-untyped-def]
-    """simulation.attacks.fang_krum.strongest among the rows `begin` to `end` - 1."""
+    """simulation.attacks.fang.strongest among the rows `begin` to `end` - 1."""
     between, nearest, n = attack.between, attack.nearest, end - begin
     least, farthest = np.inf, 0.0
     for i in range(n):

@@ -27,11 +27,10 @@ from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD
 from foltr.privacy.mechanisms import FpdgdPaper, Mechanism, NoPrivacy
 from foltr.ranking.rankers import Linear, Neural, Ranker
-from simulation.attacks.fang_krum import FangKrum
-from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks import AttackSettings
+from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.opposed import Opposed
-from simulation.attacks.settings import AttackSettings
 from simulation.batched import kernel
 from simulation.batched.attacks import (
     FANG_KRUM,
@@ -45,10 +44,10 @@ from simulation.batched.attacks import (
     Attack,
     send,
 )
-from simulation.batched.gamma_noise import Noise, add_noise
 from simulation.batched.pages import Pages, pages_of, to_shown
 from simulation.batched.pdgd_linear import Steps, copy_to, linear_clients, linear_room, new_sheet
 from simulation.batched.pdgd_neural import feature_by_feature, neural_clients, neural_room, unit_by_unit
+from simulation.batched.random_numbers import Noise, add_noise
 from simulation.batched.rules import KRUM, MEAN, TRIMMED, Rule, join
 from simulation.rounds import federation
 from simulation.rounds.federation import Population, Shown

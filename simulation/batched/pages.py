@@ -15,7 +15,7 @@ from numba import njit
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched import kernel
-from simulation.batched.drawing import advance, to_unit, uniform
+from simulation.batched.random_numbers import advance, to_unit, uniform
 from simulation.data.queries import QuerySet
 from simulation.rounds.federation import Population, Shown
 

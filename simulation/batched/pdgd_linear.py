@@ -20,8 +20,8 @@ import numpy.typing as npt
 
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from simulation.batched import CONTRACTED, IN_ANY_ORDER, kernel
-from simulation.batched.drawing import LANES, draw, exponentials, uniforms
 from simulation.batched.pages import Pages, click_through, next_query
+from simulation.batched.random_numbers import LANES, draw, exponentials, uniforms
 
 _ONE = np.uint64(1)
 

@@ -13,8 +13,8 @@ from foltr.errors import ValueRangeError
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
+from simulation.attacks import AttackSettings
 from simulation.attacks.registry import ATTACKS
-from simulation.attacks.settings import AttackSettings
 from simulation.cells.cell import LEARN_FROM_LABELS, Cell, MethodChoice
 from simulation.cells.evaluation import Judged, judge
 from simulation.cells.preset import Data, decode_table, decode_tagged
@@ -25,7 +25,7 @@ from simulation.labels.logging_policy import without_indifferent
 from simulation.partitions.registry import PARTITIONS
 from simulation.rounds.click_models import Users, in_turn, last_ones, make_users
 from simulation.rounds.federation import Population
-from simulation.studies.measuring import Measurement
+from simulation.studies import Measurement
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.past import UnlearningSettings
 from simulation.unlearning.registry import UNLEARNING

@@ -40,11 +40,10 @@ from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, 
 from simulation.labels.label_rankers import label_ranker, learned_scorer
 from simulation.labels.logging_policy import logging_policy
 from simulation.merging.two_owners import two_owners
-from simulation.rounds.correlated import epsilon_spent
 from simulation.rounds.federation import TELL_SECONDS, Population, Running, Sightings
-from simulation.rounds.playing import fast_play, play_of
+from simulation.rounds.playing import epsilon_spent, fast_play, play_of
 from simulation.rounds.streams import cell_streams
-from simulation.studies.measuring import Ground
+from simulation.studies import Ground
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.past import Past, UnlearningSettings, learn_together
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from simulation.data.queries import QuerySet, select
 from simulation.errors import PresetError
-from simulation.partitions.settings import PartitionSettings
+from simulation.partitions import PartitionSettings
 
 
 class ByAsker(PartitionSettings, frozen=True, tag="users"):

@@ -26,7 +26,7 @@ import numpy as np
 from foltr.arrays import BoolVector, Int64Vector
 from simulation.data.queries import QuerySet, documents
 from simulation.errors import PresetError
-from simulation.partitions.settings import PartitionSettings
+from simulation.partitions import PartitionSettings
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 

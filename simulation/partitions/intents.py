@@ -18,7 +18,7 @@ import numpy as np
 
 from simulation.data.queries import QuerySet
 from simulation.errors import PresetError
-from simulation.partitions.settings import PartitionSettings
+from simulation.partitions import PartitionSettings
 
 
 class Intents(PartitionSettings, frozen=True, tag="intents"):

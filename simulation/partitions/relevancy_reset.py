@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from simulation.data.queries import QuerySet
 from simulation.errors import PresetError
+from simulation.partitions import PartitionSettings
 from simulation.partitions.dealt import Dealt
-from simulation.partitions.settings import PartitionSettings
 
 
 class RelevancyReset(PartitionSettings, frozen=True, tag="relevancy-reset"):

@@ -5,7 +5,7 @@
 PAPER/NAME.claims.csv holds a line for each contrast of a statement: a sum of runs with signs that it says is above 0.
 "Krum helps" is nDCG with Krum (more) less nDCG without (less); "perfect clicks are hardest to poison" is the loss under
 other clicks less that under perfect ones. A run is all its settings as KEY=VALUE, KEY=VALUE; several are added up with
-" + ". The test is one-sided, over the held-out queries of the last rows (simulation.report.query_tests), its p
+" + ". The test is one-sided, over the held-out queries of the last rows (simulation.report.differences), its p
 by Holm among all contrasts of the table. A statement can be right, wrong (its opposite has p < .05), or undecided.
 """
 
@@ -21,8 +21,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from foltr.arrays import FloatVector
-from simulation.cells.preset_files import parse_value, publication_file
-from simulation.report.query_tests import query_test
+from simulation.cells.preset_tables import parse_value, publication_file
+from simulation.report.differences import query_test
 from simulation.report.significance import holm
 from simulation.run_folder import Row, Setting, read_run
 

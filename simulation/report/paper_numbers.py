@@ -21,7 +21,7 @@ from typing import Literal
 import numpy as np
 
 from simulation.cells.preset import ExpectedCurve, ExpectedValue
-from simulation.report.equivalence import Difference, Equivalence, SignTest, joined_error, margin_of, sign_test
+from simulation.report.differences import Difference, Equivalence, SignTest, joined_error, margin_of, sign_test
 from simulation.report.statistics import (
     Curve,
     Settings,

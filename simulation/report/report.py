@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from simulation.cells.preset import ExpectedValue
-from simulation.report.equivalence import MARGIN, Difference, Equivalence
+from simulation.report.differences import MARGIN, Difference, Equivalence
 from simulation.report.names import TITLES, UNRANKED, comparison_keys, group_by
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, verdicts
 from simulation.report.significance import SettingsComparison, best_of, compare

@@ -1,6 +1,6 @@
 """Are two combinations of settings different, or were they lucky? Tests of any two under the same conditions.
 
-    queries       offline nDCG, whose values of single queries are kept: simulation.report.query_tests
+    queries       offline nDCG, whose values of single queries are kept: simulation.report.differences
     fold means    other metrics, from two folds on: t of the folds' differences, the mean over seeds first, with the
                   correction of Nadeau and Bengio (2003) for folds that share training queries
     seeds         other metrics, one fold: t of the differences between seeds, which speaks of that fold alone
@@ -22,8 +22,7 @@ from typing import Literal
 import numpy as np
 
 from foltr.arrays import FloatVector
-from simulation.report.equivalence import BEYOND, student_quantile
-from simulation.report.query_tests import bootstrap_intervals, paired, query_test
+from simulation.report.differences import BEYOND, bootstrap_intervals, paired, query_test, student_quantile
 from simulation.report.statistics import ROUNDING, Runs, Settings, over_runs
 
 MAX_PAIRS = 2000

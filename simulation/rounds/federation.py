@@ -21,7 +21,7 @@ from foltr.federated.guard.verdict import GuardVerdict
 from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
-from simulation.attacks.settings import AttackedRound, AttackSettings
+from simulation.attacks import AttackedRound, AttackSettings
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import Users
 from simulation.rounds.streams import Streams, keep_user_state, user_generator

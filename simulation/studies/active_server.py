@@ -36,7 +36,7 @@ from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear
 from simulation.rounds.federation import Population
-from simulation.studies.measuring import Ground, Measured
+from simulation.studies import Ground, Measured
 from simulation.studies.reconstruction import auc
 
 NOISE = 0.1

@@ -20,7 +20,7 @@ from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution
 from simulation.rounds.click_models import Users
-from simulation.studies.measuring import Ground, Measured
+from simulation.studies import Ground, Measured
 
 TABLE_LENGTH = 5
 """documents in the lists of Table 2, whose MaxRR therefore has 6 values"""

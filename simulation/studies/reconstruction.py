@@ -38,7 +38,7 @@ from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Ranker
 from simulation.rounds.federation import Population, visit
-from simulation.studies.measuring import Ground, Measured
+from simulation.studies import Ground, Measured
 
 ASKED = b"the query in question"
 

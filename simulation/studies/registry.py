@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from simulation.studies import Measurement
 from simulation.studies.active_server import ActiveServer
-from simulation.studies.measuring import Measurement
 from simulation.studies.privacy_loss import PrivacyLoss
 from simulation.studies.reconstruction import Reconstruction
 

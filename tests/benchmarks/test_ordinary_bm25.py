@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks import collections, ordinary_bm25
 from benchmarks.collections import Collection, Document, shared_folder
-from benchmarks.quality import Quality, report
 
 DOCUMENTS = (
     Document("1", "Growing tomatoes", "Tomatoes want sun."),
@@ -55,15 +54,3 @@ def test_the_known_numbers() -> None:
         pytest.skip(str(absent))
     for name, value in (("adi", 0.508), ("medline", 0.699)):
         assert ordinary_bm25.ndcg(collections.read(name)).mean() == pytest.approx(value, abs=0.0005)
-
-
-def test_means_are_of_collections_and_apart() -> None:
-    """What the ranker was trained on and what not have a mean each; ratios are of the means."""
-    nothing = float("nan")
-    rows = [
-        Quality("adi", 82, 35, 0.5, 0.6, 0.55, nothing),
-        Quality("time", 423, 79, 0.3, 0.2, 0.45, nothing),
-        Quality("scifact", 5183, 300, 0.7, 0.7, 0.7, nothing),
-    ]
-    lines = [row for row in report(rows).rows if row[0].startswith("mean")]
-    assert lines == [("mean of the five", "", "", "0.400", "0.400", "0.500", "1.000", "1.250", "-")]

@@ -18,10 +18,10 @@ import requests
 import uvicorn
 
 from federation_server import setup
-from federation_server.running.application import Server
 from federation_server.running.monitoring import Counters
-from federation_server.running.serve import Installation, service_of
 from federation_server.running.service import Service
+from federation_server.running.web_server import Server
+from federation_server.serve import Installation, service_of
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import (
     REQUEST,
@@ -259,8 +259,8 @@ class Running:
 @contextmanager
 def running(made: Installation, prepare: Callable[[Server], None] = lambda server: None) -> Iterator[Running]:
     """Serve an installation as the program does, but in a thread."""
-    from federation_server.running.connections import listen
-    from federation_server.running.serve import _configuration, crowd_of
+    from federation_server.running.limits import listen
+    from federation_server.serve import _configuration, crowd_of
 
     counters = Counters()
     server = Server(service_of(made, counters), counters)

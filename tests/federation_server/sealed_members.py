@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import requests
 
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method

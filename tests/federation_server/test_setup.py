@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from federation_server import setup
+from federation_server import serve, setup
 from federation_server.cli import main
 from federation_server.database import reading
 from federation_server.group import group
-from federation_server.running import serve
-from federation_server.running.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger

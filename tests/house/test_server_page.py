@@ -115,8 +115,8 @@ def test_its_files_are_there() -> None:
 
 def test_the_bounds_it_gives_are_those_of_the_program() -> None:
     """Ten seconds, thirty seconds, 900 connections."""
-    from federation_server.running.application import BODY_SECONDS
-    from federation_server.running.connections import HEAD_SECONDS, LARGEST_CROWD
+    from federation_server.running.limits import HEAD_SECONDS, LARGEST_CROWD
+    from federation_server.running.web_server import BODY_SECONDS
 
     assert (HEAD_SECONDS, BODY_SECONDS, LARGEST_CROWD) == (10.0, 30.0, 900)
     assert "ten seconds for its headers and thirty for a body" in TEXT

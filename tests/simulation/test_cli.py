@@ -307,7 +307,7 @@ def test_resume_with_another_study_is_refused(tmp_path: Path, capsys: pytest.Cap
 
 def test_the_quick_preset_is_the_default() -> None:
     """What `--simulate NAME` runs is a preset like any other."""
-    from simulation.cells.preset_files import load_tables
+    from simulation.cells.preset_tables import load_tables
     from simulation.cli import DEFAULT_PRESET
 
     study = decode_preset(load_tables(DEFAULT_PRESET), source=DEFAULT_PRESET)

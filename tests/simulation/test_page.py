@@ -18,7 +18,7 @@ from foltr.federated.registry import METHODS
 from simulation.attacks.registry import ATTACKS
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables
+from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import Trial
 from simulation.cli import command, main
 from simulation.data.datasets import load_fold

@@ -167,7 +167,7 @@ def newest_theta(server: Path) -> tuple[int, np.ndarray]:
     """What the group has published last."""
     from federation_server.database import reading
     from federation_server.group import group
-    from federation_server.running.serve import open_installation
+    from federation_server.serve import open_installation
 
     with reading(open_installation(server / "server" / "server.toml").engine) as connection:
         found = group.newest(connection)

@@ -22,7 +22,7 @@ from simulation.batched.fpdgd_rounds import reported_thetas, run_round
 from simulation.cells.cell import expand
 from simulation.cells.parts import method_of as method_of_cell
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables
+from simulation.cells.preset_tables import load_tables
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import Users
 from simulation.rounds.federation import Population

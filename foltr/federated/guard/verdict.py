@@ -16,7 +16,7 @@ class RunningSums:
     n_rounds: IntVector
     """[n_clients] T, how many"""
     sent: FloatMatrix
-    """[n_clients, d] the sum of its updates, as foltr.federated.guard.drift takes them where the noise is not known"""
+    """[n_clients, d] the sum of its updates, as foltr.federated.guard.guard takes them where the noise is not known"""
     counted: FloatMatrix
     """[n_clients, d] the part of it that the ranker was moved by, where the noise is known"""
 

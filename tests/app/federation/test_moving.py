@@ -14,7 +14,7 @@ from app.federation.failures import Distrusted, FederationError, Unreachable
 from federation_server import setup
 from federation_server.database import reading, writing
 from federation_server.group.group import move, move_of
-from federation_server.running.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation
 from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.links import from_link
 from foltr.federated.wire import ServerMove, Signed, decode

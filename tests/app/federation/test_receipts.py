@@ -13,7 +13,7 @@ from app.federation.admission import JournalFinding
 from federation_server import backup, setup
 from federation_server.database import writing
 from federation_server.group import journal_book
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import journal as table
 from foltr.federated.journal import BEGINNING, continued
 from foltr.federated.links import from_link

@@ -20,7 +20,7 @@ from federation_server.commands.doctor import checks
 from federation_server.database import reading
 from federation_server.group import enrolment, roster_book
 from federation_server.rounds import rounds as the_rounds
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.links import from_link
 from foltr.federated.wire import Announcement, RosterEntry, Signed, decode

@@ -14,7 +14,7 @@ from app.federation.failures import Unreachable
 from app.federation.server import Correspondence
 from federation_server import backup, setup
 from federation_server.backup import restore
-from federation_server.running.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation
 from foltr.federated.links import from_link
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running

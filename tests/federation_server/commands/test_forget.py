@@ -9,7 +9,7 @@ import pytest
 from federation_server.cli import main
 from federation_server.database import writing
 from federation_server.group import enrolment, group
-from federation_server.running.serve import open_installation
+from federation_server.serve import open_installation
 from foltr.federated.envelope import Identity, pseudonym
 from tests.federation_server.groups import enrolling
 

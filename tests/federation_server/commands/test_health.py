@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tls import make_self_signed
 from tests.federation_server.client import make_server, running
 

@@ -10,7 +10,7 @@ import pytest
 from federation_server import setup
 from federation_server.cli import main
 from federation_server.commands.installation import note_address
-from federation_server.running.serve import open_installation
+from federation_server.serve import open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.links import from_link
 from tests.federation_server.client import Client, make_server, reason, running

@@ -21,8 +21,8 @@ from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import forgetting
 from federation_server.group import group
 from federation_server.rounds.closing import close_due
-from federation_server.running.application import Server
 from federation_server.running.service import Service
+from federation_server.running.web_server import Server
 from federation_server.settings import ServerSettings
 from federation_server.vault import hash_of
 from tests.federation_server.groups import ADMIN_TOKEN, OPEN, POLICY, VAULT, device, forgetter, make_group, send

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from federation_server.dashboard.chart import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ceiling, chart
+from federation_server.dashboard.view import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ceiling, chart
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_the_dashboard_counts_against_the_limits_of_an_address(engine: Engine, t
 
 def test_a_login_that_trickles_in_is_given_up(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A form that does not arrive in time is refused, as an update is."""
-    monkeypatch.setattr("federation_server.running.application.BODY_SECONDS", 0.1)
+    monkeypatch.setattr("federation_server.running.web_server.BODY_SECONDS", 0.1)
     host, port = address.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.sendall(b"POST /dashboard/login HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\ntoken=")

@@ -16,7 +16,7 @@ from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.tombstones import FILE, Restored, Tombstone, TombstoneError, TombstoneFile
 from federation_server.group import enrolment, group
-from federation_server.running.serve import open_installation
+from federation_server.serve import open_installation
 from federation_server.tables import models
 from tests.federation_server.client import make_server, member, running
 from tests.federation_server.forgetting.test_forgetting import EAST, UP, run_round, theta
@@ -117,7 +117,7 @@ import os, signal, sys, time
 from pathlib import Path
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.database import writing
-from federation_server.running.serve import open_installation
+from federation_server.serve import open_installation
 
 note = tombstones.note
 def die(*arguments):

@@ -11,10 +11,10 @@ from sqlalchemy import Engine
 
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.group import enrolment, group
-from federation_server.rounds import awaited
 from federation_server.rounds.awaited import Awaited
 from federation_server.rounds.closing import Closed, close_due
 from federation_server.rounds.rounds import Schedule
+from federation_server.sealed.inbox import awaited_now
 from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, join, make_group, send
 
 EVERYBODY = Schedule(quorum=0, seconds=60)
@@ -31,7 +31,7 @@ def engine(tmp_path: Path) -> Engine:
 
 def waits(engine: Engine) -> Awaited:
     with reading(engine) as connection:
-        found = awaited.present(connection, EVERYBODY, now=NOW)
+        found = awaited_now(connection, EVERYBODY, now=NOW)
     assert found is not None
     return found
 

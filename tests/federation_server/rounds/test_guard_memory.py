@@ -11,7 +11,7 @@ from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing
 from federation_server.group import enrolment, group
-from federation_server.rounds import closing, guard_memory
+from federation_server.rounds import closing
 from federation_server.rounds.closing import Closed
 from federation_server.rounds.intake import read_received
 from federation_server.rounds.rounds import Policy
@@ -96,7 +96,7 @@ def test_sums_are_encrypted_and_outlive_a_lineage(engine: Engine, rows: list[np.
         served(engine, updates)
     with writing(engine) as connection:
         stored = connection.execute(select(guarded)).all()
-        known = guard_memory.sums(connection, VAULT, [device(n) for n in in_order()], 3)
+        known = closing.guard_sums(connection, VAULT, [device(n) for n in in_order()], 3)
         before = group.newest(connection).model
         group.begin_lineage(connection, group.terms(connection), replace(before, round=0), reason="x", now=NOW)
     assert known.n_rounds.tolist() == [2] * N_MEMBERS
@@ -139,7 +139,7 @@ def test_without_noise_the_account_is_that_of_the_laboratory(engine: Engine) -> 
         model = lab.aggregate(model, [FPDGDMessage(theta, 1) for theta in sent])
         with reading(engine) as connection:
             assert group.newest(connection).model.theta.tolist() == model.theta.tolist()
-            known = guard_memory.sums(connection, VAULT, [device(n) for n in in_order()], 3)
+            known = closing.guard_sums(connection, VAULT, [device(n) for n in in_order()], 3)
             found = read_received(connection, VAULT, group.method_of(group.terms(connection)), 1, closed.round)
         assert model.guard.sums is not None
         assert known.sent.tolist() == model.guard.sums.sent.tolist()

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 
 from federation_server.database import connect, upgrade, writing
-from federation_server.rounds import standing
+from federation_server.rounds import history
 from federation_server.tables import rounds
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger
@@ -26,7 +26,7 @@ def row(number: int, n_updates: int, state: str = "closed") -> dict[str, object]
 
 def test_noise_of_a_round_and_of_all_rounds_so_far() -> None:
     """z = .5 over three weights, rounds of 4 and 9: .5 sqrt(3/4); .5 sqrt(3/9); .5 sqrt(3 (1/4 + 1/9)) / 2 of both."""
-    newest, oldest = standing.with_noise(TERMS, [row(2, 9), row(1, 4)])
+    newest, oldest = history.with_noise(TERMS, [row(2, 9), row(1, 4)])
     assert oldest["noise"] == oldest["noise_so_far"] == pytest.approx(0.5 * math.sqrt(3 / 4))
     assert newest["noise"] == pytest.approx(0.5 * math.sqrt(3 / 9))
     assert newest["noise_so_far"] == pytest.approx(0.5 * math.sqrt(3 * (1 / 4 + 1 / 9)) / 2)
@@ -35,9 +35,9 @@ def test_noise_of_a_round_and_of_all_rounds_so_far() -> None:
 
 def test_no_number_is_made_up_for_noise_that_is_not_known() -> None:
     """Without a mechanism, and for a round that was given up, there is none."""
-    (found,) = standing.with_noise(make_terms("g", OPEN, 1), [row(1, 4)])
+    (found,) = history.with_noise(make_terms("g", OPEN, 1), [row(1, 4)])
     assert (found["noise"], found["noise_so_far"], found["chance"]) == (None, None, 0.5)
-    (found,) = standing.with_noise(TERMS, [row(1, 4, "abandoned")])
+    (found,) = history.with_noise(TERMS, [row(1, 4, "abandoned")])
     assert (found["noise"], found["chance"]) == (None, None)
 
 
@@ -49,10 +49,10 @@ def test_epsilon_is_counted_over_the_period_and_said_to_be_left(tmp_path: Path) 
     send(engine, 0, START)
     agreed = msgspec.structs.replace(TERMS, n_rounds=4, period_days=365)
 
-    def spent(closed: int, state: str, n_updates: int) -> standing.Spent:
+    def spent(closed: int, state: str, n_updates: int) -> history.Spent:
         with writing(engine) as connection:
             connection.execute(update(rounds).values(closed=closed, state=state, n_updates=n_updates))
-            return standing.spent_in_period(connection, agreed, now=NOW)
+            return history.spent_in_period(connection, agreed, now=NOW)
 
     def exact(n: int) -> float:
         return Ledger(3).spend(Gaussian(clip=1.0, noise_multiplier=0.5), n).epsilon(1e-5, against="server")
@@ -75,8 +75,8 @@ def test_a_group_that_learns_sums_spends_what_the_sum_shows() -> None:
     sealed = msgspec.structs.replace(terms, mode="sealed")
     whole = Ledger(3).spend(Gaussian(clip=1.0, noise_multiplier=2.0), 3).epsilon(1e-5)
     quarter = Ledger(3).spend(Gaussian(clip=1.0, noise_multiplier=1.0), 3).epsilon(1e-5)
-    assert standing.epsilon(sealed, 3) == pytest.approx(whole)
-    assert standing.epsilon(terms, 3) == pytest.approx(quarter)
+    assert history.epsilon(sealed, 3) == pytest.approx(whole)
+    assert history.epsilon(terms, 3) == pytest.approx(quarter)
 
 
 def test_noise_of_a_sum_counts_on_the_honest_of_the_least_arrivals() -> None:
@@ -85,5 +85,5 @@ def test_noise_of_a_sum_counts_on_the_honest_of_the_least_arrivals() -> None:
               "weighting": "equal"}  # fmt: skip
     sealed = msgspec.structs.replace(make_terms("g", shared, 1), mode="sealed")
     nine, four = 2.0 / 2 * math.sqrt(3 / 9), 2.0 / math.sqrt(2) * math.sqrt(3 / 4)
-    assert standing.noise(sealed, [9]) == pytest.approx(nine)
-    assert standing.noise(sealed, [9, 4]) == pytest.approx(math.hypot(nine, four) / 2)
+    assert history.noise(sealed, [9]) == pytest.approx(nine)
+    assert history.noise(sealed, [9, 4]) == pytest.approx(math.hypot(nine, four) / 2)

@@ -17,7 +17,7 @@ import requests
 from sqlalchemy import func, select, text
 
 from federation_server.database import connect, is_current, reading, upgrade
-from federation_server.running.serve import Installation, open_installation
+from federation_server.serve import Installation, open_installation
 from federation_server.tables import models, rounds, updates
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, make_server, member, reason, running

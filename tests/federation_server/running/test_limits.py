@@ -11,7 +11,7 @@ from starlette.requests import Request
 from federation_server.refusals import Refused
 from federation_server.running import limits
 from federation_server.running.limits import Buckets, address_group, client_address
-from federation_server.running.serve import open_installation
+from federation_server.serve import open_installation
 from tests.federation_server.client import Client, Running, guessed, make_server, member, reason, running
 
 PROXY = frozenset({"127.0.0.1"})

@@ -15,7 +15,7 @@ import requests
 from sqlalchemy import func, select
 
 from federation_server.database import reading
-from federation_server.running.serve import Installation
+from federation_server.serve import Installation
 from federation_server.tables import models, rounds
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, reason, running

@@ -10,8 +10,8 @@ import pytest
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.rounds.rounds import present
-from federation_server.running.serve import Installation
 from federation_server.sealed.inbox import KNOWN, SealedRounds
+from federation_server.serve import Installation
 from tests.federation_server.client import running
 from tests.federation_server.sealed_members import make_sealed, members
 

@@ -7,7 +7,7 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
-from simulation.attacks.settings import AttackedRound
+from simulation.attacks import AttackedRound
 
 
 def a_round(reported: FloatMatrix, n_malicious: int, start: FloatVector | None = None, seed: int = 0) -> AttackedRound:

@@ -10,8 +10,8 @@ import pytest
 from foltr.arrays import FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
+from simulation.attacks import AttackedRound
 from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation
-from simulation.attacks.settings import AttackedRound
 
 START = np.array([1.0, 1.0])
 

@@ -7,7 +7,7 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.krum import Distance, krum, multi_krum
-from simulation.attacks.fang_krum import LEAST_STRENGTH, FangKrum, strongest, upper_bound
+from simulation.attacks.fang import LEAST_STRENGTH, FangKrum, strongest, upper_bound
 from tests.simulation.attacks.attacked import a_round, drifting
 
 CUBE = np.array([[1.0], [2.0], [4.0], [8.0]])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from simulation.attacks.fang_trimmed import FangTrimmed, beyond_the_extreme
+from simulation.attacks.fang import FangTrimmed, beyond_the_extreme
 from tests.simulation.attacks.attacked import a_round, drifting
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
+from simulation.attacks import AttackedRound
 from simulation.attacks.backwards import NoisyReversal
-from simulation.attacks.settings import AttackedRound
 
 
 def sent(own: np.ndarray, *, start: float = 1.0) -> np.ndarray:

@@ -13,11 +13,10 @@ from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear, Neural
-from simulation.attacks.fang_krum import FangKrum
-from simulation.attacks.fang_trimmed import FangTrimmed
+from simulation.attacks import AttackSettings
+from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.registry import ATTACKS
-from simulation.attacks.settings import AttackSettings
 from simulation.batched import fpdgd_rounds
 from simulation.data.datasets import load_fold
 from simulation.rounds import federation

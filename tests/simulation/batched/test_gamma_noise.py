@@ -6,7 +6,7 @@ import pytest
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, NoPrivacy
 from foltr.privacy.noise import gamma_shares
 from simulation.batched.fpdgd_rounds import noise_of
-from simulation.batched.gamma_noise import Noise, add_noise, standard_exponential, standard_gamma
+from simulation.batched.random_numbers import Noise, add_noise, standard_exponential, standard_gamma
 from simulation.rounds.streams import make_streams, user_generator
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.batched.drawing import uniform
+from simulation.batched.random_numbers import uniform
 from simulation.rounds.streams import make_streams, user_generator
 
 

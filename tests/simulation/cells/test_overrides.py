@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from simulation.cells.overrides import overridden, parse_assignment, parse_numbers, parse_values
+from simulation.cells.preset_tables import overridden, parse_assignment, parse_numbers, parse_values
 from simulation.errors import PresetError
 
 SMALL: dict[str, Any] = {"data": {"dataset": "sample", "folds": [1]}, "method": {"name": "fpdgd"}}

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from simulation.cells.cell import method_choice
-from simulation.cells.overrides import parse_tagged
 from simulation.cells.preset import Preset, decode_preset, preset_tables
-from simulation.cells.preset_files import load_tables, preset_names
+from simulation.cells.preset_tables import load_tables, parse_tagged, preset_names
 from simulation.errors import PresetError
 
 SMALL: dict[str, Any] = {"data": {"dataset": "sample", "folds": [1]}, "method": {"name": "fpdgd"}}

@@ -11,7 +11,7 @@ import pytest
 
 from simulation.cells.cell import Cell, assignments, expand
 from simulation.cells.preset import Preset, decode_preset
-from simulation.cells.preset_files import load_tables, preset_names
+from simulation.cells.preset_tables import load_tables, preset_names
 from simulation.data.places import DATASETS
 from simulation.engines import CellFailed, InProcess
 from simulation.experiment import check_method, work_with

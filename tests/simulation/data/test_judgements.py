@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from simulation.data.datasets import folds_present, load_fold
-from simulation.data.judgements import Judgements, relabelled
+from simulation.data.datasets import Judgements, folds_present, load_fold, relabelled
 from simulation.errors import DataFileError, DatasetError
 from tests.simulation.data.written_intents import write_intents
 

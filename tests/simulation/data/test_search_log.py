@@ -12,7 +12,7 @@ import pytest
 
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables
+from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import cell_events
 from simulation.data.datasets import Askers, folds_present, load_fold
 from simulation.data.places import DATASETS

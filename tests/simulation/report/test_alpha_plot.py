@@ -6,7 +6,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from simulation.report.alpha_plot import alpha_curves, draw_alphas, write_alpha_plot
+from simulation.report.plots import alpha_curves, draw_alphas, write_alpha_plot
 from simulation.run_folder import CURVE_KEY, Row, Setting
 
 

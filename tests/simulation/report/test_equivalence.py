@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from simulation.report.equivalence import (
+from simulation.report.differences import (
     MARGIN,
     OWN_MARGINS,
     Difference,

@@ -6,7 +6,7 @@ import numpy as np
 
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables
+from simulation.cells.preset_tables import load_tables
 from simulation.report.paper_claims import Claim, claims, judge, table
 from simulation.run_folder import Row, Setting
 

@@ -23,8 +23,8 @@ from simulation.engines import Reported
 from simulation.errors import PresetError
 from simulation.experiment import check_method
 from simulation.rounds.click_models import make_users
-from simulation.rounds.correlated import DELTA, CorrelatedRounds, epsilon_spent
 from simulation.rounds.federation import Population
+from simulation.rounds.playing import DELTA, CorrelatedRounds, epsilon_spent
 from simulation.rounds.streams import make_streams
 from simulation.run_folder import Row
 

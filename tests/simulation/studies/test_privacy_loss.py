@@ -13,7 +13,7 @@ from foltr.errors import ValueRangeError
 from foltr.privacy.privatisation import answers_distribution
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_files import load_tables
+from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import cell_events
 from simulation.engines import Reported
 from simulation.errors import PresetError

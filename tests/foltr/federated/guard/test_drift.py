@@ -8,8 +8,16 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError
-from foltr.federated.guard.drift import added, from_majority
-from foltr.federated.guard.guard import Guard, drift_floor, join_guarded, join_robustly, judge, within_reach
+from foltr.federated.guard.guard import (
+    Guard,
+    added,
+    drift_floor,
+    from_majority,
+    join_guarded,
+    join_robustly,
+    judge,
+    within_reach,
+)
 from foltr.federated.guard.verdict import GuardState, RunningSums
 
 N_PARAMS = 46

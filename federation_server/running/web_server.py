@@ -1,0 +1,244 @@
+"""The addresses of the server: HTTP in, a call of federation_server.running.service, JSON out."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.requests import Request as HttpRequest
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from federation_server.database import error_text, has_room, is_current, is_full
+from federation_server.group.authentication import credentials
+from federation_server.refusals import Refused
+from federation_server.running import openapi
+from federation_server.running.limits import Buckets, address_group, client_address
+from federation_server.running.monitoring import Counters
+from federation_server.running.service import Request, Service
+from foltr.errors import FoltrError
+from foltr.federated.wire import Record, Refusal, encode
+
+log = logging.getLogger("foltr-server")
+Answer = Callable[[HttpRequest], Awaitable[Response]]
+TICK_SECONDS = 1.0
+BODY_SECONDS = 30.0
+"""for a whole body to arrive"""
+LARGEST_ROSTER = 2_000_000
+"""bytes of a roster that is handed back: of more than a thousand entries"""
+CLEAN_EVERY = 60
+"""ticks between looking for rows to drop"""
+JSON = "application/json"
+
+
+class Server:
+    """One process: the service, its limits and its counters."""
+
+    def __init__(self, service: Service, counters: Counters | None = None) -> None:
+        limits = service.settings.limits
+        self.service = service
+        self.counters = counters or Counters()
+        self.devices = Buckets(limits.device_per_minute, 60.0, time.monotonic)
+        self.addresses = Buckets(limits.address_per_minute, 60.0, time.monotonic)
+        self.joins = Buckets(limits.joins_per_hour, 3600.0, time.monotonic)
+        self.proxies = frozenset(service.settings.server.trusted_proxies)
+        self.largest_body = service.largest_body()
+
+    def application(self, *extra: Route) -> Starlette:
+        """The ASGI application; `extra` routes come from the dashboard."""
+        service = self.service
+        routes = [
+            self.route("/healthz", "GET", self.healthz),
+            self.route("/readyz", "GET", self.readyz),
+            self.route("/openapi.json", "GET", self.openapi),
+            self.route("/v1/members", "POST", self.enrol),
+            self.route("/v1/round", "GET", self._by(service.announcement)),
+            self.route("/v1/models/{hash:str}", "GET", self.model),
+            self.route("/v1/updates", "POST", self.update),
+            self.route("/v1/roster", "GET", self.roster),
+            self.route("/v1/roster", "POST", self.take_back),
+            self.route("/v1/invites", "POST", self._by(service.invite)),
+            self.route("/v1/vouchers", "POST", self._by(service.vouch)),
+            self.route("/v1/shares", "POST", self.shared),
+            self.route("/v1/list", "GET", self._by(service.task)),
+            self.route("/v1/answers", "POST", self._by(service.answer)),
+            self.route("/v1/farewell", "POST", self._by(service.farewell)),
+            self.route("/v1/receipts/{request:str}", "GET", self.receipt),
+            self.route("/v1/log", "GET", self.journal),
+            self.route("/v1/moved", "GET", self.moved),
+            *extra,
+        ]
+        made = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers={HTTPException: self._no_address})
+        made.router.redirect_slashes = False  # a signature is for one path
+        return made
+
+    async def healthz(self, _: HttpRequest) -> Response:
+        """The process answers."""
+        return PlainTextResponse("ok\n")
+
+    async def readyz(self, _: HttpRequest) -> Response:
+        """The database answers, its tables are this program's, and what comes next fits on the disk."""
+        try:
+            wrong = "" if await run_in_threadpool(is_current, self.service.engine) else "the database does not answer"
+            wrong = wrong or ("" if has_room(self.service.engine) else "the disk is full")
+        except (SQLAlchemyError, OSError):
+            wrong = "the database does not answer"
+        return PlainTextResponse(f"{wrong or 'ready'}\n", 503 if wrong else 200)
+
+    async def openapi(self, _: HttpRequest) -> Response:
+        return Response(openapi.description(), media_type=JSON)
+
+    async def enrol(self, http: HttpRequest) -> Response:
+        self.joins.spend(self.address(http))
+        return _json(await run_in_threadpool(self.service.enrol, await self._signed(http)))
+
+    async def model(self, http: HttpRequest) -> Response:
+        signed = await self._signed(http)
+        return _json(await run_in_threadpool(self.service.model, signed, http.path_params["hash"]))
+
+    async def update(self, http: HttpRequest) -> Response:
+        written = await run_in_threadpool(self.service.update, await self._signed(http))
+        accepted = await asyncio.wrap_future(written)
+        self.counters.accepted.inc()
+        return _json(accepted)
+
+    async def roster(self, http: HttpRequest) -> Response:
+        after = http.query_params.get("after", "0")
+        if not (after.isdecimal() and len(after) < 10):
+            raise Refused("malformed", "after is a number")
+        return _json(await run_in_threadpool(self.service.roster, await self._signed(http), int(after)))
+
+    async def take_back(self, http: HttpRequest) -> Response:
+        request = await self._signed(http, largest=LARGEST_ROSTER)
+        return _json(await run_in_threadpool(self.service.take_back, request))
+
+    async def shared(self, http: HttpRequest) -> Response:
+        accepted = await run_in_threadpool(self.service.shared, await self._signed(http))
+        self.counters.accepted.inc()
+        return _json(accepted)
+
+    async def receipt(self, http: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.receipt, http.path_params["request"]))
+
+    async def journal(self, http: HttpRequest) -> Response:
+        asked = http.query_params
+        return _json(await run_in_threadpool(self.service.journal, asked.get("receipt", ""), asked.get("after", "0")))
+
+    async def moved(self, _: HttpRequest) -> Response:
+        return _json(await run_in_threadpool(self.service.moved))
+
+    def route(self, path: str, method: str, answer: Answer) -> Route:
+        """An address with its limits, its time measured, and every refusal told and counted."""
+
+        async def answered(http: HttpRequest) -> Response:
+            began = time.perf_counter()
+            try:
+                self.addresses.spend(self.address(http))
+                return await answer(http)
+            except Refused as refused:
+                return self._refusal(refused)
+            except ClientDisconnect:
+                return Response(status_code=499)  # nobody reads it
+            except (SQLAlchemyError, OSError, FoltrError) as error:
+                log.error("%s failed: %s", path, error_text(error))
+                return self._refusal(Refused("disk-full" if is_full(error) else "unavailable"))
+            finally:
+                self.counters.seconds.labels(path).observe(time.perf_counter() - began)
+
+        return Route(path, answered, methods=[method])
+
+    def _refusal(self, refused: Refused) -> Response:
+        self.counters.refused.labels(refused.reason).inc()
+        headers = {"Retry-After": str(refused.wait)} if refused.status in (429, 503) else {}
+        body = encode(Refusal(reason=refused.reason, message=str(refused)))
+        return Response(body, refused.status, headers, JSON)
+
+    async def _no_address(self, _: HttpRequest, error: Exception) -> Response:
+        """Starlette's own 404 and 405 in the form of every other refusal."""
+        status = error.status_code if isinstance(error, HTTPException) else 400
+        answer = self._refusal(Refused({404: "not-found", 405: "wrong-verb"}.get(status, "malformed")))
+        answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
+        return answer
+
+    def _by(self, method: Callable[[Request], Record]) -> Answer:
+        """What answers signed requests by a method of the service."""
+
+        async def answer(http: HttpRequest) -> Response:
+            return _json(await run_in_threadpool(method, await self._signed(http)))
+
+        return answer
+
+    async def _signed(self, http: HttpRequest, *, largest: int = 0) -> Request:
+        """The request with its body, no larger than the server takes, once its device has requests left."""
+        declared, largest = http.headers.get("content-length", ""), largest or self.largest_body
+        if declared.isdecimal() and int(declared[:20]) > largest:
+            raise _too_large(largest)
+        claimed = credentials(http.headers)
+        # With the address, or a stranger could use up the requests of a device whose pseudonym it knows.
+        self.devices.spend(f"{claimed.device} {self.address(http)}")
+        return Request(claimed, http.method, _path(http), await self.body(http, largest=largest))
+
+    async def body(self, http: HttpRequest, *, largest: int) -> bytes:
+        """All of it; Refused("too-large") or Refused("too-slow") as soon as that is known."""
+        body = bytearray()
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                async for chunk in http.stream():
+                    body += chunk
+                    if len(body) > largest:
+                        raise _too_large(largest)
+        except TimeoutError as error:
+            raise Refused("too-slow") from error
+        return bytes(body)
+
+    def address(self, http: HttpRequest) -> str:
+        """Whose requests these count as: an address, or the network that shares one."""
+        peer = http.client.host if http.client else ""
+        # A proxy may add a line of its own below the one that the client made up.
+        forwarded = ",".join(http.headers.getlist("x-forwarded-for"))
+        return address_group(client_address(peer, forwarded, self.proxies))
+
+    @contextlib.asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(self.service.start)
+        ticking = asyncio.create_task(self._tick())
+        try:
+            yield
+        finally:
+            ticking.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await ticking
+            await run_in_threadpool(self.service.stop)
+
+    async def _tick(self) -> None:
+        for second in itertools.count(1):
+            await asyncio.sleep(TICK_SECONDS)
+            try:
+                await run_in_threadpool(self.service.tick)
+                if second % CLEAN_EVERY == 0:
+                    await run_in_threadpool(self.service.clean)
+            except (SQLAlchemyError, OSError, FoltrError) as error:
+                log.error("the periodic work failed and is tried again: %s", error_text(error))
+
+
+def _too_large(largest: int) -> Refused:
+    return Refused("too-large", f"{largest} bytes at most")
+
+
+def _json(record: Record) -> Response:
+    return Response(encode(record), media_type=JSON)
+
+
+def _path(http: HttpRequest) -> str:
+    """As it was sent and signed: neither decoded, nor put together with the Host header."""
+    path, query = http.scope["raw_path"].decode("latin-1"), http.scope["query_string"].decode("latin-1")
+    return f"{path}?{query}" if query else str(path)

@@ -1,0 +1,267 @@
+"""Whether a difference is nothing, something, or not known: intervals by Student's t, and a margin set beforehand.
+
+    equivalent    the 90 % interval lies within the margin to both sides: two one-sided tests at 5 % (TOST)
+    different     the 95 % interval leaves out 0
+    undecided     neither: more runs would tell
+
+A difference can be both, small beyond doubt and there beyond doubt: "equivalent, yet different", which counts as
+equivalent. A wide interval is never an agreement. (Schuirmann 1987; Lakens 2017.)
+
+Query by query: what the held-out queries, and the seeds, say about the difference of two methods.
+
+Every query is held out in one fold. d[s, q] is the difference at query q with seed s; the mean over seeds comes first,
+and what is tested is the mean of that over all queries. Two things make it vary, other queries and other seeds (a seed
+moves all queries of a fold, because it makes another ranker), and both are in the error:
+
+    V = V_queries + max(0, V_seeds - V_rest)
+
+V_queries is the variance of the mean over queries, V_seeds that between seeds of the folds' means, and V_rest, which is
+in both, is of what is left of d in a fold without its rows' and columns' means (analysis of variance, crossed).
+
+The test flips signs: under the null hypothesis each query's difference is as likely to be positive as negative. The sum
+it is asked about is the one seen times sqrt(V_queries / V), which adds the seeds. Up to EXACT differences that are
+not 0 all flips are counted; beyond, the tail is the saddlepoint approximation of the same distribution (Robinson 1982;
+Barndorff-Nielsen's r*), a few hundredths of p off at worst unless nearly all differences have one size. Nothing is
+drawn, and no number of flips bounds how small p can be, which a correction for many pairs needs.
+
+The interval is a bootstrap over queries, within their folds, and over seeds, of each fold on its own (Owen 2007, who
+shows that it is rather too wide).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from foltr.arrays import FloatArray, FloatVector
+from foltr.errors import ShapeError
+from simulation.run_folder import DISCOUNT
+
+Equivalence = Literal["equivalent", "equivalent, yet different", "different", "undecided"]
+
+MARGIN = 0.005
+"""of metrics that lie between 0 and 1: more than twice what one seed differs from another on MQ2008 (.002), and half of
+what papers report as a gain (.01)"""
+
+OWN_MARGINS = {"epsilon": 0.01, "chosen_alpha": 0.05, "learned_queries": 0.5}
+"""of other metrics: one in the last digit that papers print of epsilon, which is computed and not estimated; five steps
+of alpha's grid; less than one query"""
+
+WITHIN, BEYOND = 0.90, 0.95
+"""levels of the intervals that decide on equivalent and on different"""
+
+
+def margin_of(metric: str, *, rounds: int) -> float:
+    """The margin of a metric, in its own units.
+
+    Cumulative nDCG adds up the means of rounds, discounted: what MARGIN for each of them comes to, which is 9.93 for
+    the 10,000 rounds of the thesis, whose sum is at most 1,986.54.
+    """
+    if metric == "cumulative_ndcg":
+        return MARGIN * (1 - DISCOUNT**rounds) / (1 - DISCOUNT)
+    return OWN_MARGINS.get(metric, MARGIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An estimated difference and its error."""
+
+    value: float
+    se: float
+    df: float = math.inf
+    """degrees of freedom of `se`; infinite where it is known"""
+    rounding: bool = False
+    """whether nothing but the rounding of a print is in the error: then it is never more than sqrt(3) se"""
+
+    def interval(self, level: float) -> tuple[float, float]:
+        """The confidence interval of that level, the same to both sides; of a rounding its whole range."""
+        half = self.se * (math.sqrt(3) if self.rounding else student_quantile((1 + level) / 2, self.df))
+        return self.value - half, self.value + half
+
+    def judged(self, margin: float) -> Equivalence:
+        """By the intervals and a margin above 0."""
+        low, high = self.interval(WITHIN)
+        within = -margin < low and high < margin
+        low, high = self.interval(BEYOND)
+        apart = low > 0 or high < 0
+        if within:
+            return "equivalent, yet different" if apart else "equivalent"
+        return "different" if apart else "undecided"
+
+
+def joined_error(parts: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Standard error and degrees of freedom of a sum of independent errors, each with its variance and degrees.
+
+    The degrees are those of Welch and Satterthwaite; parts without a variance do not count.
+    """
+    some = [(variance, df) for variance, df in parts if variance > 0]
+    variance = math.fsum(v for v, _ in some)
+    spent = math.fsum(v**2 / df for v, df in some)
+    return math.sqrt(variance), variance**2 / spent if spent else math.inf
+
+
+def student_quantile(p: float, df: float) -> float:
+    """Of Student's t; of the normal distribution with infinite degrees of freedom."""
+    from scipy import special  # loads slowly, and most small studies compare nothing
+
+    return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
+
+
+@dataclass(frozen=True, slots=True)
+class SignTest:
+    """How many of the differences have a sign; those that are 0 are left out."""
+
+    positive: int
+    n: int
+
+    @property
+    def p(self) -> float:
+        """Two-tailed and exact: both signs are as likely for each difference, independently of the others."""
+        from scipy import special  # loads slowly, and most small studies compare nothing
+
+        return min(1.0, 2.0 * float(special.bdtr(min(self.positive, self.n - self.positive), self.n, 0.5)))
+
+
+def sign_test(differences: Iterable[float]) -> SignTest:
+    """Of differences under several conditions."""
+    some = [difference for difference in differences if difference != 0]
+    return SignTest(sum(difference > 0 for difference in some), len(some))
+
+
+EXACT = 16
+"""differences up to which all 2^n flips are counted"""
+
+NEWTON_STEPS, TINY = 60, 1e-9
+
+RESAMPLES = 2000
+"""of a bootstrap interval"""
+
+PerFold = Mapping[int, FloatArray]
+"""for each fold d `[n_seeds, n_queries]`"""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryTest:
+    """Of the mean difference over all held-out queries."""
+
+    difference: float
+    p: float
+    n_queries: int
+    n_seeds: int
+    """of the fold with the fewest; with one seed the test is of these rankers, not of what another seed would make"""
+
+
+def query_test(differences: PerFold) -> QueryTest:
+    """The sign-flip test; ShapeError without a query."""
+    d = _seed_means(differences)
+    over_queries = float(np.sum(d**2)) / len(d) ** 2
+    between_seeds = sum(_seed_variance(fold) * (fold.shape[1] / len(d)) ** 2 for fold in differences.values())
+    shrink = np.sqrt(over_queries / (over_queries + between_seeds)) if over_queries > 0 else 1.0
+    n_seeds = min(len(fold) for fold in differences.values())
+    return QueryTest(float(d.mean()), flip_p(d, shrink * abs(d.sum())), len(d), n_seeds)
+
+
+def flip_p(differences: FloatVector, total: float) -> float:
+    """How likely random signs make a sum at least as far from 0 as `total`."""
+    d = np.abs(differences[differences != 0])
+    if not len(d) or total <= TINY * d.sum():
+        return 1.0
+    if len(d) <= EXACT:
+        return float(np.mean(np.abs(_all_sums(d)) >= total * (1 - TINY)))
+    if total >= d.sum() * (1 - TINY):
+        return float(2.0 ** (1 - len(d)))
+    return min(1.0, 2 * _upper_tail(d, total))
+
+
+def bootstrap_intervals(pairs: Sequence[PerFold], *, resamples: int = RESAMPLES) -> list[tuple[float, float]]:
+    """The 95 % percentile interval of each pair's mean difference; the same for a pair whatever the others are.
+
+    All pairs meet the same draws of a fold, which take longer than the rest.
+    """
+    draws: dict[tuple[int, int, int], tuple[FloatArray, FloatArray]] = {}
+    intervals = []
+    for differences in pairs:
+        sums = np.zeros(resamples)
+        for number, fold in differences.items():
+            key = number, len(fold), fold.shape[1]
+            if key not in draws:
+                draws[key] = _draws(*key, resamples)
+            seeds, queries = draws[key]
+            sums += np.einsum("bq,bq->b", seeds @ fold, queries)
+        n_queries = sum(fold.shape[1] for fold in differences.values())
+        low, high = np.quantile(sums / n_queries, [(1 - BEYOND) / 2, (1 + BEYOND) / 2])
+        intervals.append((float(low), float(high)))
+    return intervals
+
+
+def _draws(fold: int, n_seeds: int, n_queries: int, resamples: int) -> tuple[FloatArray, FloatArray]:
+    """For each resample the weights of seeds `[resamples, n_seeds]` and how often each query is drawn."""
+    rng = np.random.default_rng([fold, n_seeds, n_queries])
+    seeds = rng.multinomial(n_seeds, np.full(n_seeds, 1 / n_seeds), resamples) / n_seeds
+    queries = rng.multinomial(n_queries, np.full(n_queries, 1 / n_queries), resamples)
+    return seeds, queries.astype(np.float32)
+
+
+def paired(first: Mapping[tuple[int, int], FloatVector], second: Mapping[tuple[int, int], FloatVector]) -> PerFold:
+    """First minus second, from the values of the queries by (fold, seed), on the runs that both have.
+
+    ShapeError where two runs of a fold have different numbers of queries.
+    """
+    folds: dict[int, list[FloatVector]] = {}
+    for fold, seed in sorted(first.keys() & second.keys()):
+        if len(first[fold, seed]) != len(second[fold, seed]):
+            raise ShapeError(f"fold {fold}, seed {seed}: wanted values of the same queries on both sides")
+        folds.setdefault(fold, []).append(first[fold, seed] - second[fold, seed])
+    return {fold: np.stack(rows) for fold, rows in folds.items()}
+
+
+def _seed_means(differences: PerFold) -> FloatVector:
+    """The mean over seeds of each query's difference, of all folds."""
+    if not sum(fold.shape[1] for fold in differences.values()):
+        raise ShapeError("a test over queries wants at least one query")
+    return np.concatenate([fold.mean(axis=0) for fold in differences.values()])
+
+
+def _seed_variance(fold: FloatArray) -> float:
+    """max(0, V_seeds - V_rest) of the mean of one fold; 0 with one seed, of which nothing can be told."""
+    n_seeds, n = fold.shape
+    if n_seeds < 2 or n < 2:
+        return 0.0
+    of_seeds = fold.mean(axis=1)
+    rest = fold - of_seeds[:, None] - fold.mean(axis=0) + fold.mean()
+    v_rest = np.sum(rest**2) / ((n_seeds - 1) * (n - 1)) / (n_seeds * n)
+    return float(max(0.0, np.var(of_seeds, ddof=1) / n_seeds - v_rest))
+
+
+def _all_sums(d: FloatVector) -> FloatVector:
+    """The 2^n sums of d under all signs."""
+    sums = np.zeros(1)
+    for size in d:
+        sums = np.concatenate([sums + size, sums - size])
+    return sums
+
+
+def _upper_tail(d: FloatVector, total: float) -> float:
+    """P(sum of eps_i d_i >= total), eps_i = +-1: K(t) = sum of log cosh(t d_i), its saddlepoint K'(t) = total, and r*.
+
+    Newton's steps from 0 come from below and never overshoot: K' rises and is concave for t > 0.
+    """
+    from scipy import special  # loads slowly, and most small studies compare nothing
+
+    d, total = d / d.max(), total / d.max()
+    t = 0.0
+    for _ in range(NEWTON_STEPS):
+        tanh = np.tanh(t * d)
+        slope = float(np.sum(d**2 * (1 - tanh**2)))
+        step = (total - float(np.sum(d * tanh))) / slope
+        t += step
+        if step <= TINY * t:
+            break
+    curvature = float(np.sum((d / np.cosh(t * d)) ** 2))
+    cumulant = float(np.sum(np.logaddexp(t * d, -t * d) - np.log(2)))
+    w, u = np.sqrt(max(0.0, 2 * (t * total - cumulant))), t * np.sqrt(curvature)
+    return float(special.ndtr(-(w + np.log(u / w) / w)) if w > 1e-4 else special.ndtr(-w))

@@ -1,0 +1,175 @@
+"""Connections that are opened and say nothing, or say it slowly: with a real server and real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import resource
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from federation_server.running import limits
+from federation_server.running.limits import Crowd
+from tests.federation_server.client import PATIENCE, Running, make_server, running
+from tests.federation_server.test_serve import with_settings
+
+ONE, OTHER = "127.0.0.1", "127.0.0.2"
+MANY = 1005
+
+
+@pytest.fixture
+def descriptors() -> Iterator[None]:
+    """Enough of them for both ends of a thousand connections in this process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 4096)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def serve(folder: Path, *, per_address: int = 64, tls: str = "off") -> Iterator[Running]:
+    made = make_server(folder / "server", tls=tls)
+    with running(with_settings(made, "address_connections = 800", f"address_connections = {per_address}")) as live:
+        yield live
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Iterator[Running]:
+    yield from serve(tmp_path)
+
+
+def port(live: Running) -> int:
+    return live.made.settings.server.port
+
+
+def call(live: Running, source: str) -> int:
+    """The status of a request from one address, 0 when it is hung up on."""
+    connection = http.client.HTTPConnection(ONE, port(live), timeout=PATIENCE, source_address=(source, 0))
+    try:
+        connection.request("GET", "/healthz")
+        return connection.getresponse().status
+    except OSError:
+        return 0
+    finally:
+        connection.close()
+
+
+def open_from(live: Running, source: str) -> socket.socket:
+    return socket.create_connection((ONE, port(live)), timeout=PATIENCE, source_address=(source, 0))
+
+
+def is_hung_up(connection: socket.socket) -> bool:
+    """True as soon as the server has closed it; what it still said is passed over."""
+    with contextlib.suppress(ConnectionResetError):
+        while connection.recv(65536):
+            pass
+    return True
+
+
+def turned_away(live: Running) -> float:
+    return live.server.counters.registry.get_sample_value("foltr_connections_refused_total") or 0.0
+
+
+def test_a_thousand_half_open_connections_lock_nobody_else_out(
+    live: Running, descriptors: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """1,005 half requests from one address: 64 of them are kept, others are served, and then the address is, too."""
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 3.0)
+    with ExitStack() as stack:
+        for _ in range(MANY):
+            half = stack.enter_context(open_from(live, ONE))
+            with contextlib.suppress(OSError):  # it is closed already
+                half.sendall(b"GET /v1/round HTTP/1.1\r\nX-Half: ")
+        assert call(live, OTHER) == 200
+        end = time.monotonic() + PATIENCE
+        while call(live, ONE) != 200:
+            assert time.monotonic() < end
+        assert turned_away(live) >= MANY - 64
+
+
+def test_headers_that_trickle_in_are_hung_up_on(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte now and then does not prolong the time for a head, on a fresh connection or after a first request."""
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.4)
+    for before in (b"", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"):
+        with open_from(live, ONE) as connection:
+            if before:
+                connection.sendall(before)
+                assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+            connection.sendall(b"GET / HTTP/1.1\r\nX: ")
+            with trickling(connection):
+                assert is_hung_up(connection)
+
+
+@contextlib.contextmanager
+def trickling(connection: socket.socket) -> Iterator[None]:
+    """A byte goes out now and then meanwhile."""
+    ended = threading.Event()
+
+    def send() -> None:
+        with contextlib.suppress(OSError):
+            while not ended.wait(0.05):
+                connection.sendall(b"x")
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    yield
+    ended.set()
+    thread.join()
+
+
+def test_a_body_has_more_time_than_its_head(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once the headers are there, their time no longer runs."""
+    monkeypatch.setattr(limits, "HEAD_SECONDS", 0.2)
+    signed = "\r\n".join(f"Foltr-{name}: 1" for name in ("Device", "Time", "Nonce", "Signature"))
+    with open_from(live, ONE) as connection:
+        connection.sendall(f"POST /v1/updates HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n{signed}\r\n\r\n".encode())
+        time.sleep(0.5)
+        connection.sendall(b"{}")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 4")
+
+
+def test_a_body_that_nobody_reads_is_not_waited_for(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request is answered before its body; a client that sends that slowly is hung up on."""
+    monkeypatch.setattr(limits, "LINGER_SECONDS", 0.3)
+    with open_from(live, ONE) as connection:
+        connection.sendall(b"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\nx")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 405")
+        with trickling(connection):
+            assert is_hung_up(connection)
+
+
+def test_handshakes_that_never_come_count_as_well(tmp_path: Path) -> None:
+    """Three silent connections are all that an address may have open, encrypted or not; another is served."""
+    for live in serve(tmp_path, per_address=3, tls="self-signed"):
+        with ExitStack() as stack:
+            silent = [stack.enter_context(open_from(live, ONE)) for _ in range(4)]
+            assert is_hung_up(silent[3])
+            context = ssl.create_default_context(cafile=str(live.made.certificate))
+            secure = stack.enter_context(context.wrap_socket(open_from(live, OTHER), server_hostname=ONE))
+            secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert secure.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_who_leaves_makes_room() -> None:
+    """The networks of an address share one number; nothing is kept of who is gone."""
+    refused: list[int] = []
+    crowd = Crowd(2, on_refused=lambda: refused.append(1))
+    assert [crowd.enter(address) for address in ("2001:db8::1", "2001:db8::2", "2001:db8::3")] == [True, True, False]
+    crowd.leave("2001:db8::1")
+    assert crowd.enter("2001:db8::3")
+    crowd.leave("2001:db8::2")
+    crowd.leave("2001:db8::3")
+    assert (len(refused), crowd._open) == (1, {})
+
+
+def test_a_trusted_proxy_speaks_for_many_and_all_together_are_bounded() -> None:
+    """The proxy's own address has no bound but that of all connections."""
+    crowd = Crowd(1, frozenset({"10.0.0.1"}), largest=4)
+    assert [crowd.enter("10.0.0.1") for _ in range(3)] == [True] * 3
+    assert [crowd.enter(address) for address in ("10.0.0.2", "10.0.0.3")] == [True, False]

@@ -1,0 +1,129 @@
+"""Methods compared query by query: by brute force, by hand, and by simulation of dependent runs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from foltr.arrays import FloatArray
+from foltr.errors import ShapeError
+from simulation.report.differences import EXACT, QueryTest, bootstrap_intervals, flip_p, paired, query_test
+
+
+def by_brute_force(differences: list[float], total: float) -> float:
+    """The share of all 2^n signs whose sum is at least as far from 0."""
+    sums = [
+        abs(math.fsum(s * d for s, d in zip(signs, differences, strict=True)))
+        for signs in itertools.product((-1, 1), repeat=len(differences))
+    ]
+    return sum(value >= total - 1e-12 for value in sums) / len(sums)
+
+
+def drawn(rng: np.random.Generator, *, seeds: int, queries: float, seed: float, rest: float) -> dict[int, FloatArray]:
+    """Five folds of 60 queries without any true difference, from these standard deviations."""
+    return {
+        fold: queries * rng.normal(size=(1, 60))
+        + seed * rng.normal(size=(seeds, 1))
+        + rest * rng.normal(size=(seeds, 60))
+        for fold in range(5)
+    }
+
+
+def test_all_flips_by_hand() -> None:
+    """1, 2, 3: only two of eight signs reach 6, four reach 4; equal sizes make the sign test."""
+    d = np.array([1.0, 2.0, 3.0])
+    assert (flip_p(d, 6), flip_p(d, 4), flip_p(d, 0)) == (2 / 8, 4 / 8, 1)
+    assert flip_p(np.ones(6), 4) == pytest.approx(2 * (1 + 6) / 2**6)
+    assert flip_p(np.zeros(5), 0) == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_few_queries_as_by_brute_force(seed: int) -> None:
+    """With one seed the p of the test is that of every possible flip of the signs; queries without a difference too."""
+    d = np.random.default_rng(seed).normal(0.1, 0.2, 9)
+    d[seed] = 0
+    found = query_test({1: d[None, :4], 2: d[None, 4:]})
+    assert found == QueryTest(
+        pytest.approx(d.mean()), pytest.approx(by_brute_force(d.tolist(), abs(d.sum()))), 9, n_seeds=1
+    )
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.7, 0.8])
+def test_the_saddlepoint_meets_the_count_of_all_flips(share: float) -> None:
+    """Just beyond the limit, where it is worst, on either side of the usual levels."""
+    d = np.abs(np.random.default_rng(8).normal(size=EXACT + 1))
+    sums = np.zeros(1)
+    for size in d:
+        sums = np.concatenate([sums + size, sums - size])
+    total = share * d.sum()
+    assert flip_p(d, total) == pytest.approx(np.mean(np.abs(sums) >= total), rel=0.06)
+
+
+def test_the_saddlepoint_far_out() -> None:
+    """All signs alike are 2^(1 - n) exactly, and p falls all the way there."""
+    d = np.random.default_rng(9).random(40) + 0.1
+    ps = [flip_p(d, share * d.sum()) for share in (0, 0.001, 0.2, 0.5, 0.8, 0.99, 1)]
+    assert ps == sorted(ps, reverse=True)
+    assert (ps[0], ps[-1]) == (1.0, 2.0**-39)
+
+
+def test_seeds_alone_cannot_make_it_significant() -> None:
+    """A seed that moves a whole fold is no evidence of 60 queries: its variance is in the error."""
+    fold = np.full((4, 60), 0.1) + np.array([[0.3], [-0.3], [0.1], [-0.1]])
+    queries_only = query_test({1: np.full((1, 60), 0.1)})
+    both = query_test({1: fold})
+    assert queries_only.p < 1e-10
+    assert both.difference == pytest.approx(queries_only.difference)
+    assert both.p > 0.2
+
+
+@pytest.mark.parametrize(
+    ("seeds", "queries", "seed", "rest"), [(5, 0.1, 0.0, 0.0), (5, 0.05, 0.02, 0.1), (3, 0.05, 0.01, 0.05)]
+)
+def test_false_alarms_stay_near_the_level(seeds: int, queries: float, seed: float, rest: float) -> None:
+    """Of 300 studies without a difference about 5 % are below .05, however much the runs depend on each other.
+
+    The t over all runs as if they were independent cries wolf in two of five in the first case.
+    """
+    rng = np.random.default_rng(1)
+    ps = [query_test(drawn(rng, seeds=seeds, queries=queries, seed=seed, rest=rest)).p for _ in range(300)]
+    assert 0.01 < np.mean(np.array(ps) < 0.05) < 0.10
+
+
+def test_a_true_difference_is_found() -> None:
+    """Of .02 beside .1 between queries: 300 queries find it nearly always."""
+    rng = np.random.default_rng(2)
+    studies = [drawn(rng, seeds=5, queries=0.1, seed=0.002, rest=0.05) for _ in range(100)]
+    assert np.mean([query_test({f: d + 0.02 for f, d in study.items()}).p < 0.05 for study in studies]) > 0.85
+
+
+def test_the_interval_covers_the_truth() -> None:
+    """In nine studies of ten at least, as the bootstrap of two ways is rather too wide."""
+    rng = np.random.default_rng(3)
+    studies = [drawn(rng, seeds=5, queries=0.05, seed=0.02, rest=0.1) for _ in range(100)]
+    intervals = bootstrap_intervals(studies, resamples=400)
+    assert sum(low <= 0 <= high for low, high in intervals) >= 90
+    assert all(high - low < 0.06 for low, high in intervals)
+
+
+def test_an_interval_does_not_depend_on_the_other_pairs() -> None:
+    """The draws belong to a fold and its size; a constant difference has no width."""
+    rng = np.random.default_rng(4)
+    a, b = (drawn(rng, seeds=2, queries=0.1, seed=0.0, rest=0.1) for _ in range(2))
+    assert bootstrap_intervals([a, b])[1] == bootstrap_intervals([b])[0]
+    assert bootstrap_intervals([{1: np.full((2, 5), 0.25)}]) == [(pytest.approx(0.25), pytest.approx(0.25))]
+    assert bootstrap_intervals([]) == []
+
+
+def test_only_runs_that_both_have_are_paired() -> None:
+    """By fold and seed; runs of other queries are refused, and no query is no test."""
+    one = {(1, 1): np.array([0.5, 0.25]), (1, 2): np.array([0.5, 0.5]), (2, 1): np.array([1.0])}
+    other = {(1, 2): np.array([0.25, 0.5]), (1, 1): np.array([0.0, 0.0]), (3, 1): np.array([1.0])}
+    assert {fold: d.tolist() for fold, d in paired(one, other).items()} == {1: [[0.5, 0.25], [0.25, 0.0]]}
+    with pytest.raises(ShapeError, match="fold 1, seed 1: wanted values of the same queries"):
+        paired(one, {(1, 1): np.array([0.5])})
+    with pytest.raises(ShapeError, match="at least one query"):
+        query_test({})

@@ -187,6 +187,27 @@ def _state(patient: Patient) -> Findings:
         yield "broken", f"{display_path(str(paths.key))}: wanted 32 bytes, got {paths.key.stat().st_size}"
 
 
+def _group(patient: Patient) -> Findings:
+    import time
+
+    from app.federation.overview import overview
+    from app.store import Store
+
+    if not patient.paths.state.exists():
+        yield "ok", "none: nothing leaves this device"
+        return
+    with Store(patient.paths.state) as store:
+        found = overview(store, patient.settings.federation, now=int(time.time()))
+    if found["group"] is None:
+        yield "ok", "none: nothing leaves this device"
+        return
+    yield "ok", f"{found['group']['name']} at {found['group']['address']}"
+    if found["last_error"]:
+        yield "note", f"the last sync failed: {found['last_error']}"
+    if found["sealed"] is not None and found["sealed"]["growth"]:
+        yield "note", f"{found['sealed']['growth']} `foltr-search sync` asks whether you agree; nothing is sent before"
+
+
 def _watching(patient: Patient) -> Findings:
     if not INOTIFY.exists():
         yield "ok", "this system tells of changes without a limit to look at"
@@ -251,6 +272,7 @@ CHECKS: Mapping[str, Callable[[Patient], Findings]] = {
     "reading": _reading,
     "meaning": _meaning,
     "learning": _state,
+    "group": _group,
     "watching": _watching,
     "resident": _resident,
     "terminal": _terminal,

@@ -123,7 +123,7 @@ def announced(people: list[Member], server_key: bytes) -> tuple[Announcement, Co
         wanted = page.entries[: told.roster_number - len(entries)]
         state = chain.extended(state, wanted)
         entries.extend(wanted)
-    return told, cohort_of(state, told.round, "sealed")
+    return told, cohort_of(state, "sealed")
 
 
 def send(server: ServerProcess, cost: Cost, path: str, messages: list[tuple[Member, Record]]) -> None:

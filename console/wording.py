@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from console.printable import display_path
@@ -56,6 +56,30 @@ def iso_minute(seconds: float) -> str:
         return f"{datetime.fromtimestamp(seconds):%Y-%m-%d %H:%M}"
     except (OverflowError, OSError, ValueError):
         return ""
+
+
+FIRST_DATED = 10**9
+"""a lineage that a restore began has the second of the restore as its number"""
+
+
+def lineage_label(lineage: int) -> str:
+    """ "3", or where a restore began it "2026-11-23T10:33:55Z"; `lineage_labelled` reads it."""
+    return str(lineage) if lineage < FIRST_DATED else f"{datetime.fromtimestamp(lineage, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def lineage_labelled(label: str) -> int | None:
+    """The lineage of a label or a number; None for anything else."""
+    if label.isdigit():
+        return int(label)
+    try:
+        return int(datetime.fromisoformat(label).timestamp()) if label.endswith("Z") else None
+    except ValueError:
+        return None
+
+
+def round_label(lineage: int, round: int) -> str:
+    """ "3.2": round 2 of lineage 3."""
+    return f"{lineage_label(lineage)}.{round}"
 
 
 def minute_of(moment: str) -> str:

@@ -8,6 +8,7 @@ Erased rows leave the database's files too: a deleted row stays in a log or a fr
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -95,6 +96,26 @@ def error_text(error: Exception) -> str:
     if isinstance(error, SQLAlchemyError):
         return type(error.orig if isinstance(error, DBAPIError) else error).__name__
     return f"{type(error).__name__}: {error}"
+
+
+FULL = ("disk is full", "No space left on device")
+"""as SQLite, PostgreSQL and the system say it"""
+
+
+def is_full(error: Exception) -> bool:
+    """Whether nothing was written because the disk has no room."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return any(words in str(cause) for words in FULL)
+
+
+def has_room(engine: Engine) -> bool:
+    """Whether a few messages fit on the disk of an SQLite file; True where the database is another machine's matter."""
+    file = engine.url.database
+    return not is_sqlite(engine) or not file or shutil.disk_usage(Path(file).parent).free >= LEAST_ROOM
+
+
+LEAST_ROOM = 2_000_000
+"""bytes"""
 
 
 def is_sqlite(engine: Engine) -> bool:

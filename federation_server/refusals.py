@@ -41,6 +41,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "not-found": (404, "there is nothing at this address"),
     "wrong-verb": (405, "this address does not take that method"),
     "not-admin": (401, "the dashboard wants its token"),
+    "disk-full": (503, "the server's disk is full; nothing of this was kept, and the same again will do"),
     "unavailable": (503, "the server is starting, stopping, or cannot reach its database"),
 }
 """code -> (HTTP status, sentence)"""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from app.commands.command import NOTHING_FOUND, Group, load, say
-from console.wording import count, iso_minute
+from console.wording import count, iso_minute, lineage_label, round_label
 
 EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker
@@ -134,7 +134,7 @@ def spent_in_words(privacy: dict[str, Any]) -> str:
 
 
 def _round(found: dict[str, Any]) -> str:
-    where = f"{found['round']} of lineage {found['lineage']}"
+    where = f"{found['round']} of lineage {lineage_label(found['lineage'])}"
     if found["phase"] == "rest":
         return f"none: the group rests until {_moment(found['opens'])}; its ranker stays, and nothing is sent"
     return f"{where}, until {_moment(found['deadline'])}"
@@ -142,25 +142,32 @@ def _round(found: dict[str, Any]) -> str:
 
 def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Who adds up what nobody opens."""
-    yield (
-        "people",
-        f"{count(sealed['members'], 'person')} vouched for by {sealed['vouchers']:,}".replace("persons", "people")
-        + (f"; {len(sealed['waiting']):,} waiting (`foltr-search vouch`)" if sealed["waiting"] else ""),
-    )
+    brought = f"; one has brought in {sealed['brought_by_one']:,}" if sealed["brought_by_one"] > 1 else ""
+    waiting = f"; {len(sealed['waiting']):,} waiting (`foltr-search vouch`)" if sealed["waiting"] else ""
+    yield "members", f"{sealed['members']:,}{brought}{waiting}"
+    if sealed["growth"]:
+        yield "asks you", f"{sealed['growth']} Nothing is sent until you agree: `foltr-search sync`"
     if not sealed["vouched"]:
         yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
     yield "fingerprint", sealed["fingerprint"]
+    seen = sealed["history"]
+    if seen["hash"]:
+        after = round_label(seen["lineage"], seen["rounds"])
+        yield (
+            "history",
+            f"{seen['hash'][:16]} after round {after}; on another member's device the same, or something is wrong",
+        )
     yield "sums", sums_in_words(sealed)
 
 
 def sums_in_words(sealed: dict[str, Any]) -> str:
-    """Who could open what, and how long the noise is beside the longest signal."""
+    """Who must be honest, and who could read what."""
     if sealed["committee"] is None:
         return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
-    noise = "" if sealed["noise_over_signal"] is None else f"; noise {sealed['noise_over_signal']:.1f} times the signal"
+    epsilon = "" if sealed["epsilon_opened"] is None else f", which reveal epsilon {sealed['epsilon_opened']:.1f}"
     return (
-        f"{sealed['mode']}: nobody opens an update; {sealed['threshold']} of {sealed['committee']} members together "
-        f"with the server could{noise}"
+        f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
+        f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"
     )
 
 
@@ -175,8 +182,8 @@ def _ranker(ranker: dict[str, Any] | None) -> str:
     if ranker is None:
         return "your own; the group's was not adopted"
     return (
-        f"the group's of round {ranker['round']}, lineage {ranker['lineage']}, alpha {ranker['alpha']:g} "
-        f"({1 - ranker['alpha']:.0%} the group's, {ranker['alpha']:.0%} your own)"
+        f"the group's of round {ranker['round']}, lineage {lineage_label(ranker['lineage'])}, "
+        f"alpha {ranker['alpha']:g} ({1 - ranker['alpha']:.0%} the group's, {ranker['alpha']:.0%} your own)"
     )
 
 

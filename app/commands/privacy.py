@@ -23,8 +23,8 @@ def command(as_json: bool) -> int:
     import time
     from dataclasses import asdict
 
-    from app.federation import ledger, membership
-    from app.federation.consent import of_group
+    from app.federation import group_roster, ledger, membership
+    from app.federation.consent import NOBODY, of_group
     from app.federation.overview import privacy
     from app.federation.terms import HEADERS, records
     from app.store import Store
@@ -34,8 +34,9 @@ def command(as_json: bool) -> int:
     with Store(context.paths.state) as store:
         member, spent = membership.load(store), ledger.entries(store)
         terms = membership.load_standing(store).agreed_terms if member is not None else None
+        here = group_roster.company(group_roster.known(store, member.group_id), member) if member else NOBODY
     summary = privacy(spent, context.settings.federation, now=int(time.time()))
-    told = of_group(terms, delta=context.settings.federation.delta)
+    told = of_group(terms, delta=context.settings.federation.delta, company=here)
     if as_json:
         sent = [asdict(record) for record in records()]
         entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]

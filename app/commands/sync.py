@@ -9,12 +9,12 @@ from app.commands.command import FAILED, Command, load, say
 EXAMPLES = """
 foltr-search sync
 foltr-search sync --now                       answers now, with what was opened so far
-foltr-search sync --yes                       agrees to terms that the group has changed
+foltr-search sync --yes                       agrees to changed terms, and to who has joined
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--yes", is_flag=True, help="Agree to changed terms without being asked.")
+@click.option("--yes", is_flag=True, help="Agree to changed terms and members without being asked.")
 @click.option("--now", is_flag=True, help="Answer the round at once, not in the later part of its time.")
 def command(yes: bool, now: bool) -> int:
     """Answer the group's round when its time has come, and fetch its newest ranker.

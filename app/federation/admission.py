@@ -63,7 +63,10 @@ class Admission:
                 raise ConsentError(
                     "not joined: the server was told to forget this device, its key is erased; the invite is used up"
                 ) from None
-            membership.save_standing(self.store, Standing().seen(announced))
+            shown = group_roster.known(self.store, member.group_id).number
+            membership.save_standing(
+                self.store, msgspec.structs.replace(Standing().seen(announced), roster_known=shown)
+            )
             consider(self.store, self.settings, announced.terms, server.newest_model(announced), now=int(self.clock()))
         return member
 
@@ -72,7 +75,7 @@ class Admission:
 
         None where the server had let this device go already, as when its first answer was lost.
         """
-        member = moving.followed(
+        member, _ = moving.followed(
             self.store, membership.member(self.store), self.settings.federation, by=self.by, clock=self.clock
         )
         kept = None

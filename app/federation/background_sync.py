@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from app.federation import consent, ledger, membership
+from app.federation import consent, group_roster, ledger, membership
 from app.federation.failures import ConsentError, Unreachable
 from app.federation.server import Connect, connect
 from app.federation.sync import Sync
@@ -49,7 +49,8 @@ class BackgroundSync:
             if member is None or not member.agreed or member.background != "unasked" or terms is None:
                 return ()
             spent, now = ledger.entries(store), int(self._clock())
-            meaning = consent.describe(member, terms, self._settings.federation, spent, now=now)
+            here = group_roster.company(group_roster.known(store, member.group_id), member)
+            meaning = consent.describe(member, terms, self._settings.federation, spent, here, now=now)
             return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *meaning)
 
     def answer(self, *, agreed: bool) -> None:
@@ -77,8 +78,8 @@ class BackgroundSync:
             ).run()
         except Unreachable as error:
             return News(f"not synced: {error}", important=False)
-        except ConsentError:
-            return News("the group's terms have changed: `foltr-search sync` shows them and asks", important=True)
+        except ConsentError as error:
+            return News(str(error), important=True)
         if report.refused:
             return News(report.refused, important=True)
         return News("; ".join(report.said) or "synced", important=report.sent)

@@ -4,26 +4,29 @@ What is said holds for all that a member sends in a period. Every number is comp
 claim that the mathematics does not give is not made. What the proofs assume is said in foltr.privacy.caps and
 docs/privacy.md: the attacker knows everything but the one thing that is asked, also which results were shown.
 
-Consent is to the terms of a group: its method, its privacy mechanism, how many pages are replayed. When the group
-changes them, the device asks again before it sends anything.
+Consent is to the terms of a group: its method, its privacy mechanism, how many pages are replayed; and in a sealed
+group to its members, for it is their noise that hides this one. When the terms change, or strangers have made the group
+half as large again, the device asks again before it sends anything.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 import msgspec
 
-from app.federation import ledger, membership
+from app.federation import group_roster, ledger, membership
 from app.federation.failures import ConsentError, FederationError
+from app.federation.group_roster import Company
 from app.federation.ledger import LedgerEntry
 from app.federation.membership import Membership
-from app.federation.terms import Protection, is_share, protection_of
+from app.federation.terms import Protection, protection_of
 from app.settings import FederationSettings
 from app.store import Store
 from console.wording import count
-from foltr.federated.sealed.committee import LEAST_MEMBERS, committee_size, honest_arrivals, least_arrivals, threshold
+from foltr.federated.sealed.committee import LEAST_MEMBERS, quorums
 from foltr.federated.wire import Terms, digest
 from foltr.privacy.gaussian_accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy
@@ -32,42 +35,102 @@ READABLE = 0.9
 """a query that can be told with an AUC of so much or more is said to be readable"""
 LITTLE = 10.0
 """epsilons above are said to be little protection"""
+NOBODY = Company()
+"""of whom nothing is known: what is said is then said of the smallest group"""
 PERIODS = (2, 5, 10)
 """what so many periods add up to is told"""
 KINDS = {
-    "recent_week": "age", "recent_year": "age", "newer": "age", "size": "size", "depth": "place in the folders",
+    "recent_week": "age", "recent_year": "age", "newer": "age", "size": "size", "depth": "place",
     "is_text": "type", "is_source": "type", "is_html": "type", "is_document": "type", "is_mail": "type",
 }  # fmt: skip
 """what the features that say nothing about words or picks say about a file"""
 
 
-def in_words(protection: Protection, *, delta: float) -> Iterator[str]:
-    """What these terms mean, for a person, a sentence or two each."""
-    yield what_leaves(protection)
+def in_words(protection: Protection, *, delta: float, company: Company = NOBODY) -> Iterator[str]:
+    """What these terms mean among these members, for a person, a sentence or two each: the plain ones first."""
     if not protection.hides:
+        yield what_leaves(protection)
         yield _why_not(protection)
         yield "Nothing is sent under these terms unless federation.allow_unprotected is true."
         return
+    yield who_must_be_honest(protection, company)
+    yield what_leaves(protection)
+    yield who_sees(protection)
+    yield from the_worst(protection, company)
     yield everything(protection, delta=delta)
     yield one_query(protection)
     yield from on_the_whole(protection)
     yield from periods(protection, delta=delta)
     yield from what_it_takes(protection)
-    yield _who_sees(protection, delta=delta)
-    yield (
-        "The server knows the pseudonyms of the members, and when and from which address each answers. Your device "
-        "answers every round, with noise alone when it has nothing to say."
-    )
+    yield from what_is_counted_on(protection, company, delta=delta)
+    yield "Your device answers every round, with noise alone when it has nothing to say."
 
 
-def of_group(terms: Terms | None, *, delta: float) -> tuple[str, ...]:
+def of_group(terms: Terms | None, *, delta: float, company: Company = NOBODY) -> tuple[str, ...]:
     """What the terms of this device's group mean; nothing without a group, one line for terms it cannot follow."""
     if terms is None:
         return ()
     try:
-        return tuple(in_words(protection_of(terms), delta=delta))
+        return tuple(in_words(protection_of(terms), delta=delta, company=company))
     except FederationError as error:
         return (str(error),)
+
+
+def who_must_be_honest(protection: Protection, company: Company) -> str:
+    """The one sentence without which the others are not true."""
+    if protection.mode == "open":
+        return (
+            "This is true whoever runs the server and whoever the other members are, as long as the program on this "
+            "device is what you take it for."
+        )
+    held = quorums(company.n_members, protection.mode)
+    helps = "helps" if held.n_spared == 1 else "help"
+    few = "" if company.n_members >= held.n_members else f" that a round needs (now {company.n_members})"
+    brought = f" One has brought in {company.n_by_one:,}: are they people?" if company.n_by_one > 1 else ""
+    return (
+        f"This is true as long as at most {held.n_spared:,} of the {held.n_members:,} members{few} {helps} whoever "
+        f"runs the server to spy on you.{brought}"
+    )
+
+
+def who_sees(protection: Protection) -> str:
+    """What the server and the other members come to know."""
+    server = "The server sees who is a member, who invited whom, when and from where each answers"
+    if protection.mode == "open":
+        return (
+            f"{server}. This group is open, the fallback where none can be sealed: the server opens each note by "
+            "itself, so each device must add all of the noise."
+        )
+    sums = "the sum of all notes" if protection.mode == "sealed" else "sums over parts of the group"
+    return f"{server}, and {sums}, as the members do; no note is opened."
+
+
+def the_worst(protection: Protection, company: Company) -> Iterator[str]:
+    """How many together read single notes, what they could tell from them, and what bounds that."""
+    if protection.mode == "open":
+        return
+    held = quorums(company.n_members, protection.mode)
+    worst = f"The worst: {held.n_readers:,} of the {held.n_members:,} with the server read single notes"
+    mu, opened = protection.mu_device, protection.opened(held.n_honest).mu_device
+    if mu is not None and opened is not None:
+        worst += (
+            ". From yours they guess whether you prefer one kind of file or its opposite, right in "
+            f"{per_cent(best_guess(opened))} of 100 cases ({per_cent(best_guess(mu))} from the sums)"
+        )
+    yield f"{worst}. One member alone can spoil a round: its notes are spent."
+    yield f"Your device asks you again before it counts on more than {company.limit:,} members."
+
+
+def what_is_counted_on(protection: Protection, company: Company, *, delta: float) -> Iterator[str]:
+    """The numbers behind the first sentences."""
+    if protection.mode == "open":
+        return
+    held = quorums(company.n_members, protection.mode)
+    alone = protection.opened(held.n_honest).epsilon(delta, "zero-out", n_rounds=protection.counted)
+    yield (
+        f"The numbers above count on the noise of {held.n_honest} honest answers of the {held.least} that must come, "
+        f"among {held.n_members:,} members. Whoever reads your notes one by one sees epsilon {at_most(alone)}."
+    )
 
 
 def what_leaves(protection: Protection) -> str:
@@ -78,9 +141,7 @@ def what_leaves(protection: Protection) -> str:
         about = f"what kind of files you open ({', '.join(kinds)})"
     noisy = "numbers without any noise" if isinstance(protection.mechanism, NoPrivacy) else "noisy numbers"
     often = f"{_notes(protection)}, each" if protection.n_rounds else "a note every round, without an end, each"
-    return (
-        f"Your device sends {often} of {protection.n_params:,} {noisy}, about {about}. Never a query, a name or a text."
-    )
+    return f"Your device sends {often} of {protection.n_params:,} {noisy}, about {about}. Never a query, name or text."
 
 
 def everything(protection: Protection, *, delta: float) -> str:
@@ -174,30 +235,6 @@ def _together(protection: Protection) -> str:
     return f"All {protection.n_rounds:,} together reveal"
 
 
-def _who_sees(protection: Protection, *, delta: float) -> str:
-    if protection.mode == "open":
-        return (
-            "This group is open: the server opens each note by itself, so each device must add all of the noise. It is "
-            "the fallback for groups that cannot be sealed; where the server learns only the sum, the same learning "
-            "reveals less."
-        )
-    parts = "sums over parts of the group" if protection.mode == "grouped" else "the sum of all notes"
-    readers = (
-        f"This group is {protection.mode}: no note is opened, the server and the members who add up learn {parts}. "
-        "Only more than two thirds of those members together, with the server, could open one"
-    )
-    if protection.mode == "grouped" or not is_share(protection.mechanism):
-        return f"{readers}."
-    few = LEAST_MEMBERS
-    needed, least = threshold(committee_size(few)), least_arrivals(few)
-    honest = honest_arrivals(least)
-    alone = protection.epsilon_alone(delta, n_honest=honest)
-    return (
-        f"{readers}: of {few} friends {needed}, not {needed - 1}. They would see your notes with a share of the noise, "
-        f"epsilon {at_most(alone)}. The numbers above count on {honest} honest answers of the {least} that must come."
-    )
-
-
 def _why_not(protection: Protection) -> str:
     if isinstance(protection.mechanism, NoPrivacy):
         return (
@@ -227,12 +264,13 @@ Ask = Callable[[Sequence[str]], bool]
 
 
 def describe(
-    member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...], *, now: int
-) -> Iterator[str]:
+    member: Membership, terms: Terms, settings: FederationSettings, spent: tuple[LedgerEntry, ...], company: Company,
+    *, now: int,
+) -> Iterator[str]:  # fmt: skip
     """The group, what leaves this device and with what protection, line by line."""
-    yield f"Group {member.group} at {member.address}. You are member {member.device}; the key is of this group alone."
+    yield f"Group {member.group} at {member.address}:"
     protection = protection_of(terms)
-    yield from in_words(protection, delta=settings.delta)
+    yield from in_words(protection, delta=settings.delta, company=company)
     if protection.hides:
         planned = ledger.plan_entry(terms, lineage=0, round=0, now=ledger.latest_moment(spent, now))
         left = ledger.rounds_left(spent, planned, settings)
@@ -240,23 +278,50 @@ def describe(
             f"Your own budget (epsilon {settings.epsilon_budget:g} within {settings.budget_days:,} days) is enough for "
             f"{count(left, 'more note')}; then nothing is sent until the first are {settings.budget_days:,} days past."
         )
-    yield "`foltr-search privacy` lists every field that is sent; docs/privacy.md says what these numbers assume."
-
-
-def has_agreed(member: Membership, terms: Terms) -> bool:
-    """Whether the user agreed to these very terms."""
-    return member.agreed == digest(terms)
+    yield (
+        f"You are member {member.device}; the key is of this group alone. `foltr-search privacy` lists every field "
+        "that is sent; docs/privacy.md says what these numbers assume."
+    )
 
 
 def ask(
     store: Store, member: Membership, terms: Terms, settings: FederationSettings, *, agrees: Ask, now: int
 ) -> Membership:
-    """The membership with the user's consent, durably kept; ConsentError when it is not given."""
-    if has_agreed(member, terms):
+    """The membership with the user's consent to the terms, durably kept; ConsentError when it is not given."""
+    if member.agreed == digest(terms):
         return member
-    if not agrees(tuple(describe(member, terms, settings, ledger.entries(store), now=now))):
-        raise ConsentError("nothing was sent: the group's terms were not agreed to")
-    agreed = msgspec.structs.replace(member, agreed=digest(terms))
+    here = group_roster.company(group_roster.known(store, member.group_id), member)
+    lines = describe(member, terms, settings, ledger.entries(store), replace(here, n_new=0), now=now)
+    return _agreed(store, member, terms, tuple(lines), "a change of the group's terms", agrees=agrees)
+
+
+def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees: Ask) -> Membership:
+    """The same to who is in a sealed group now, where that is to be asked."""
+    if terms.mode == "open":
+        return member
+    here = group_roster.company(group_roster.known(store, member.group_id), member)
+    if not here.has_grown:
+        return member
+    protection, known = protection_of(terms), replace(here, n_new=0)
+    lines = (growth(here), who_must_be_honest(protection, known), *the_worst(protection, known))
+    return _agreed(store, member, terms, lines, f"{growth(here)} That", agrees=agrees)
+
+
+def growth(company: Company) -> str:
+    """What has become of the group since the user agreed."""
+    return (
+        f"The group has {company.n_members:,} members, {company.n_new:,} of whom came since you agreed; one has "
+        f"brought in {company.n_by_one:,}."
+    )
+
+
+def _agreed(
+    store: Store, member: Membership, terms: Terms, lines: Sequence[str], what: str, *, agrees: Ask
+) -> Membership:
+    if not agrees(lines):
+        raise ConsentError(f"nothing was sent: {what} was not agreed to; `foltr-search sync` shows it and asks")
+    number = group_roster.known(store, member.group_id).number
+    agreed = msgspec.structs.replace(member, agreed=digest(terms), agreed_roster=number)
     membership.save(store, agreed)
     return agreed
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -30,6 +31,7 @@ from app.store import Store
 from foltr.errors import RecordError
 from foltr.federated.envelope import Identity, box_public
 from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.committee import LEAST_MEMBERS
 from foltr.federated.sealed.roster import Roster, RosterMember
 from foltr.federated.wire import Invite, InviteVoucher, RosterEntry, RosterPage, Signed, decode, encode
 
@@ -137,6 +139,42 @@ def at_opening(store: Store, now: Roster, number: int, head: str) -> Roster:
     if (found.number, found.head) != (number, head):
         raise Distrusted("the round was opened for another roster than this device has verified")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Company:
+    """Who takes part in a sealed group, as one member sees it."""
+
+    n_members: int = 0
+    """that are vouched for"""
+    n_new: int = 0
+    """of those, whom its user neither was told of before agreeing nor has brought in"""
+    n_by_one: int = 0
+    """the most that one other member has brought in"""
+
+    @property
+    def limit(self) -> int:
+        """Members beyond which the user is asked again: half as many again as are known, the least group at least.
+
+        By so much n_honest, and with its root the noise of this device, may change without a word.
+        """
+        return max(self.n_members - self.n_new, LEAST_MEMBERS) * 3 // 2
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether the user must be asked before anything more is sent."""
+        return self.n_members > self.limit
+
+
+def company(roster: Roster, member: Membership) -> Company:
+    """Of this roster, by what its user has agreed to."""
+    me = roster.of_device(member.device)
+    mine = me.number if me is not None else -1
+    others = Counter(one.voucher for one in roster.vouched if one.voucher not in (-1, mine))
+    new = [
+        one for one in roster.vouched if one.number >= member.agreed_roster and mine not in (one.number, one.voucher)
+    ]
+    return Company(len(roster.vouched), len(new), max(others.values(), default=0))
 
 
 def print_of(device_key: bytes, box_key: bytes) -> str:

@@ -44,6 +44,8 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """seconds since 1970"""
     agreed: str = ""
     """digest of the Terms that the user agreed to (app.federation.consent), "" before"""
+    agreed_roster: int = 0
+    """entries of the roster when the user last agreed to who is in a sealed group"""
     serial: int = 0
     """of the newest move of the server that this device followed"""
     moved: bytes = b""
@@ -198,6 +200,12 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """what that test found, in a sentence"""
     synced: int = 0
     """seconds since 1970 of the last sync that reached the server"""
+    roster_known: int = 0
+    """entries of the roster while this round was open, or the group rested before it"""
+    roster_least: int = 0
+    """the same before this round: it opened later, for no older roster"""
+    followed: tuple[int, int, str] = (0, 0, "")
+    """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
     error: str = ""
     """why the last sync failed, "" when it did not"""
 
@@ -208,8 +216,11 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     def seen(self, announced: Announcement) -> Standing:
         """The standing once this announcement was believed."""
+        opened = self.phase == "rest" and announced.phase != "rest"
+        is_next = opened or (announced.lineage, announced.round) != (self.lineage, self.round)
         return msgspec.structs.replace(
-            self, lineage=announced.lineage, round=announced.round, terms=encode(announced.terms),
+            self, roster_least=self.roster_known if is_next else self.roster_least,
+            lineage=announced.lineage, round=announced.round, terms=encode(announced.terms),
             deadline=announced.deadline, phase=announced.phase, opens=announced.opens,
         )  # fmt: skip
 

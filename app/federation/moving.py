@@ -57,10 +57,10 @@ def followed(
     *,
     by: Connect = connect,
     clock: Callable[[], float] = time.time,
-) -> Membership:
-    """The membership at the new address, if a record waits and the server answers there; as it is otherwise."""
+) -> tuple[Membership, str]:
+    """The membership at the new address, if a record waits and the server answers there; else as it is, and why."""
     if not member.moved:
-        return member
+        return member, ""
     found = read(decode(member.moved, Signed), member.server_key, member.group_id)
     there = msgspec.structs.replace(
         member, address=found.address, certificate=found.certificate, serial=found.serial, moved=b""
@@ -68,10 +68,10 @@ def followed(
     try:
         with corresponding(there, msgspec.structs.replace(settings, retries=0), by=by, clock=clock) as server:
             server.announcement(membership.load_standing(store))
-    except FederationError:
-        return member
+    except FederationError as error:
+        return member, f"the server says that it moves to {found.address}, which was tried: {error}"
     membership.save(store, there)
-    return there
+    return there, ""
 
 
 def followed_by_receipt(
@@ -142,7 +142,7 @@ def _member_by_link(
         reasons.append("the link is not newer than the move that this device followed last")
         return []
     note(store, signed)
-    there = followed(store, membership.member(store), settings, by=by, clock=clock)
+    there, why = followed(store, membership.member(store), settings, by=by, clock=clock)
     if there.address == found.address and not there.moved:
         return [f"{member.group} is at {there.address} from now on"]
-    return [f"nobody answers at {found.address} yet; each sync tries there, and {member.address} until then"]
+    return [f"{why}; each sync tries there, and {member.address} until then"]

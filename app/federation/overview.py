@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from app.federation import group_ranker, group_roster, ledger, membership
+from app.federation import consent, group_ranker, group_roster, ledger, membership
 from app.federation.failures import FederationError
 from app.federation.ledger import LedgerEntry
 from app.federation.terms import protection_of
@@ -13,9 +13,6 @@ from app.settings import FederationSettings
 from app.store import Store
 from foltr.errors import RecordError
 from foltr.federated.sealed.committee import CohortError, cohort_of
-from foltr.federated.sealed.sums import mechanism_of
-from foltr.privacy.accounting import noise_over_signal
-from foltr.privacy.mechanisms import Gaussian
 
 
 def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[str, Any]:
@@ -31,7 +28,7 @@ def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[st
         "lineage": seen.lineage,
         "round": seen.round,
         "phase": seen.phase,
-        "sealed": _sealed(store, member, seen),
+        "sealed": _sealed(store, member, seen, delta=settings.delta),
         "deadline": seen.deadline,
         "opens": seen.opens,
         "last_sync": seen.synced,
@@ -76,32 +73,35 @@ def _group(member: membership.Membership | None) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def _sealed(store: Store, member: membership.Membership | None, seen: membership.Standing) -> dict[str, Any] | None:
+def _sealed(
+    store: Store, member: membership.Membership | None, seen: membership.Standing, *, delta: float
+) -> dict[str, Any] | None:
     """Who adds up what nobody opens, by the roster as last verified; None where the group is open, or unknown."""
     terms = seen.agreed_terms
     if member is None or terms is None or terms.mode == "open":
         return None
     roster = group_roster.known(store, member.group_id)
-    me = roster.of_device(member.device)
+    me, here = roster.of_device(member.device), group_roster.company(roster, member)
     found: dict[str, Any] = {
         "mode": terms.mode,
         "fingerprint": group_roster.own_print(member),
         "vouched": me is not None and me.vouched,
-        "members": len(roster.vouched),
-        "vouchers": len({one.voucher for one in roster.vouched if one.voucher >= 0}),
+        "members": here.n_members, "new": here.n_new, "brought_by_one": here.n_by_one,
+        "growth": consent.growth(here) if here.has_grown else "",
         "waiting": [one.device for one in roster.members.values() if not one.vouched],
-        "committee": None, "threshold": None, "noise_over_signal": None,
+        "history": {"lineage": seen.followed[0], "rounds": seen.followed[1], "hash": seen.followed[2]},
+        "committee": None, "threshold": None, "spared": None, "readers": None, "epsilon_opened": None,
     }  # fmt: skip
     try:
-        cohort = cohort_of(roster, seen.round, terms.mode)
+        held = cohort_of(roster, terms.mode).quorums
         privacy = protection_of(terms)
     except (RecordError, FederationError, CohortError):  # too few yet, or terms that cannot be followed
         return found
-    found |= {"committee": len(cohort.committee), "threshold": cohort.threshold}
-    if isinstance(privacy.mechanism, Gaussian):
-        share = mechanism_of(privacy.mechanism, cohort)
-        found["noise_over_signal"] = noise_over_signal(share, n_params=privacy.n_params, counts=[cohort.n_least])
-    return found
+    opened = privacy.opened(held.n_honest).epsilon(delta, "zero-out", n_rounds=privacy.counted)
+    return found | {
+        "committee": held.n_committee, "threshold": held.threshold, "spared": held.n_spared,
+        "readers": held.n_readers, "epsilon_opened": _finite(opened),
+    }  # fmt: skip
 
 
 def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:

@@ -210,6 +210,14 @@ class Correspondence:
         answer = self._transport.get(f"/v1/models/{announced.model_hash}")
         return model(answer, self.member, announced, wanted=announced.model_hash)
 
+    def past_model(self, wanted: str) -> tuple[Signed, ModelRecord]:
+        """The ranker of this hash, of whatever round, with its signature as proof."""
+        signed = _decode(self._transport.get(f"/v1/models/{wanted}"), Signed)
+        found = _open(self.member.server_key, signed, "model", ModelRecord)
+        if (digest(found), found.group_id) != (wanted, self.member.group_id):
+            raise Distrusted("the server sent another model than was asked for")
+        return signed, found
+
     def newest_model(self, announced: Announcement) -> ModelRecord:
         """The common ranker of this moment, which may be newer than the announcement."""
         return model(self._transport.get("/v1/models/newest"), self.member, announced)

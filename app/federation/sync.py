@@ -17,12 +17,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.federation import consent, group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.adoption import consider
 from app.federation.consent import Ask
-from app.federation.failures import Declined, FederationError, SpentError
+from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
 from app.federation.ledger import LedgerEntry, Upload
 from app.federation.membership import Membership
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
@@ -47,7 +47,7 @@ class SyncReport:
     said: tuple[str, ...]
     """sentences for a person"""
     refused: str = ""
-    """why the privacy ledger kept this device from sending, "" when it did not"""
+    """why the privacy ledger, or its user, kept this device from sending, "" where they did not"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class _Decision:
     sentence: str = ""
     """why nothing is to be made, "" otherwise"""
     refused: str = ""
-    """the same, where the budget says so"""
+    """the same, where the budget or the user says so"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +80,18 @@ class Sync:
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
         federation = self.settings.federation
-        member = moving.followed(self.store, membership.member(self.store), federation, by=self.by, clock=self.clock)
+        known = membership.member(self.store)
+        member, not_followed = moving.followed(self.store, known, federation, by=self.by, clock=self.clock)
         try:
             report = self._with(member)
         except FederationError as error:
-            membership.note_standing(self.store, error=str(error))
+            causes = "; ".join(filter(None, (str(error), not_followed)))
+            membership.note_standing(self.store, error=causes)
+            if not_followed and isinstance(error, Unreachable):
+                raise Unreachable(causes) from error
             raise
+        if not_followed:
+            report = replace(report, said=(not_followed, *report.said))
         synced = max(int(self.clock()), membership.load_standing(self.store).synced)
         membership.note_standing(self.store, synced=synced, error=report.refused)
         return report
@@ -112,6 +118,8 @@ class Sync:
 
     def _enter(self, server: Correspondence) -> tuple[Announcement, str]:
         """The present round, once the user agrees to its terms and the ledger knows what was spent; and a new name."""
+        if broken := taking_part.broken_word(self.store):
+            raise Distrusted(broken)
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
             group_roster.follow(self.store, server)  # a restored server has it back before it says who is in a round
@@ -144,13 +152,20 @@ class Sync:
             return _Decision(sentence=f"round {number} was answered before: {how}")
         try:
             why_not = self._why_not(server.member, announced, place)
-        except SpentError as error:  # the group's ranker is still of use
+            if not why_not:
+                member = membership.member(self.store)
+                consent.ask_about_members(self.store, member, announced.terms, agrees=self.agrees)
+        except (SpentError, ConsentError) as error:  # the group's ranker is still of use
             return _Decision(refused=str(error))
         return _Decision(start=None if why_not else server.announced_model(announced), sentence=why_not)
 
     def _place(self, server: Correspondence, announced: Announcement) -> RoundPlace:
         """Where this device stands in a sealed round; nowhere in an open group, or while the group rests."""
-        if announced.terms.mode == "open" or announced.phase == "rest":
+        if announced.terms.mode == "open":
+            return RoundPlace(None)
+        taking_part.follow_rankers(self.store, server, announced)
+        taking_part.note_roster(self.store, server.member, announced)
+        if announced.phase == "rest":
             return RoundPlace(None)
         return taking_part.place(self.store, server, announced)
 

@@ -19,7 +19,10 @@ collect     the roster is followed, cohort and committee are drawn from it as it
 sum         a member of the committee notes the server's list durably, then answers it, and no other for that round
 
 A list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
-sums that differ by one member would open that member's update. It is kept beside the first, as proof.
+sums that differ by one member would open that member's update. Each published ranker names the one before and the list
+of its round, so that the rankers are a chain, which each device follows: whoever answered another list sees it, and a
+server that shows other members another chain must do so for ever, for what they send is bound to it. Two lists of one
+round are kept as proof, and the device takes part in nothing from then on.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.federation import group_roster
+from app.federation import group_roster, membership
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence
@@ -55,6 +58,7 @@ from foltr.federated.sealed.sums import (
 )
 from foltr.federated.wire import (
     Announcement,
+    ModelRecord,
     Sealed,
     SharedUpdate,
     ShareList,
@@ -74,6 +78,8 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 4.0
 """seconds from the announcement to the answer of a sync that was asked for: more than preparing it takes"""
 EARLY = 0.15
 """of a round's time: left for devices that sync once a day to answer a round of a week"""
+LONGEST_WALK = 1000
+"""rankers that a device follows back to the last one it saw: with four rounds a year enough for 250 years"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,6 +199,13 @@ def place(store: Store, server: Correspondence, announced: Announcement) -> Roun
     member, mode = server.member, announced.terms.mode
     assert mode != "open"
     now = group_roster.known(store, member.group_id)
+    least = membership.load_standing(store).roster_least
+    if announced.roster_number < least:
+        return RoundPlace(
+            None,
+            f"sat out round {announced.round}: the server opened it for an older roster ({announced.roster_number} "
+            f"entries) than it had shown before ({least}), in which fewer members could read a note",
+        )
     if now.number < announced.roster_number:  # it grew since this sync followed it
         now = group_roster.follow(store, server)
     me = now.of_device(member.device)
@@ -206,7 +219,7 @@ def place(store: Store, server: Correspondence, announced: Announcement) -> Roun
         )
     then = group_roster.at_opening(store, now, announced.roster_number, announced.roster_head)
     try:
-        cohort = cohort_of(then, announced.round, mode)
+        cohort = cohort_of(then, mode)
     except CohortError as error:
         return RoundPlace(None, f"sat out round {announced.round}: {error}")
     except RecordError as error:
@@ -250,6 +263,61 @@ def shared_update(
     return shared(occasion, steps, member.identity, member.device, rng)
 
 
+def note_roster(store: Store, member: Membership, announced: Announcement) -> None:
+    """Remember how long the roster is while this round is open, or the group rests: no later round is for less."""
+    number = group_roster.known(store, member.group_id).number
+    seen = membership.load_standing(store).roster_known
+    membership.note_standing(store, roster_known=max(seen, number, announced.roster_number))
+
+
+def follow_rankers(store: Store, server: Correspondence, announced: Announcement) -> None:
+    """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
+
+    Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered.
+    """
+    known = membership.load_standing(store).followed
+    lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
+    if (lineage, round) < known[:2]:
+        return  # another sync has seen more meanwhile
+    end = known[1] if known[0] == lineage else 0
+    if known[0] and round - end > LONGEST_WALK:
+        raise Distrusted(f"the server's round went from {end + 1} to {announced.round} since this device saw one")
+    while known[0] and round > end:
+        signed, ranker = server.past_model(wanted)
+        if (ranker.lineage, ranker.round) != (lineage, round):
+            raise Distrusted(f"the server's ranker of round {round} is that of another round")
+        _compare(store, ranker, signed)
+        round, wanted = round - 1, ranker.previous
+    if known[0] == lineage and (round, wanted) != known[1:]:
+        raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")
+    membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash))
+
+
+def _compare(store: Store, ranker: ModelRecord, signed: Signed) -> None:
+    """Distrusted, with the proof kept, when a round was of another list than this device has answered."""
+    noted = noted_lists(store, ranker.lineage, ranker.round)
+    if noted and digest(decode(noted[0].body, ShareList)) != ranker.list_hash:
+        with store.transaction() as db:
+            row = (ranker.lineage, ranker.round, 1, encode(signed))
+            db.execute("INSERT OR IGNORE INTO round_lists VALUES (?, ?, ?, ?)", row)
+        raise Distrusted(broken_word(store))
+
+
+def broken_word(store: Store) -> str:
+    """That the server signed two lists for a round, in words; "" where this device has no proof of it."""
+    rows = store.rows("SELECT lineage, round FROM round_lists WHERE place > 0 ORDER BY lineage, round LIMIT 1")
+    for lineage, round in rows:
+        hashes = ", ".join(
+            hashlib.blake2b(one.body, digest_size=8).hexdigest() for one in noted_lists(store, lineage, round)
+        )
+        return (
+            f"the server signed two lists for round {round} ({hashes}), which an honest one never does: it may have "
+            "read a member's note. Both are kept as proof, and this device takes part in nothing more; tell the "
+            "others, then `foltr-search leave`"
+        )
+    return ""
+
+
 def add_up(store: Store, server: Correspondence, announced: Announcement, occasion: Occasion) -> str:
     """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
     member, task = server.member, server.list_task()
@@ -266,7 +334,7 @@ def add_up(store: Store, server: Correspondence, announced: Announcement, occasi
 
 
 def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:
-    """The signed lists of a round that the server has shown, that which is answered first."""
+    """What the server signed about the list of a round: that which is answered first, then one that contradicts it."""
     rows = store.rows("SELECT signed FROM round_lists WHERE lineage = ? AND round = ? ORDER BY place", (lineage, round))
     return tuple(decode(signed, Signed) for (signed,) in rows)
 
@@ -290,8 +358,4 @@ def _note(store: Store, announced: Announcement, signed: Signed) -> None:
                 (announced.lineage, announced.round, len(before), encode(signed)),
             )
     if before and before[0].body != signed.body:
-        hashes = ", ".join(hashlib.blake2b(one.body, digest_size=8).hexdigest() for one in (before[0], signed))
-        raise Distrusted(
-            f"the server signed two lists for round {announced.round} ({hashes}), which an honest one never does: the "
-            "later one is not answered, and two are kept as proof"
-        )
+        raise Distrusted(broken_word(store))

@@ -2,7 +2,7 @@
 
 How loud the noise is beside what members can say is `foltr.privacy.accounting.noise_over_signal`. All epsilons here
 are for a device's whole contribution, against the server: in an open group it opens each update of its own, in a sealed
-one it learns the sum, and would not learn more together with fewer members of the committee than can open it.
+one it learns the sum. With how many members on its side it would learn more, foltr.federated.sealed.committee says.
 app.federation.consent puts all of this into words.
 
 What leaves is read off the definitions of the records that are sent: `foltr-search privacy` prints it, docs/privacy.md
@@ -15,7 +15,7 @@ import ast
 import inspect
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -27,7 +27,7 @@ from foltr.errors import FoltrError
 from foltr.federated import wire
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
-from foltr.federated.sealed.committee import LEAST_MEMBERS, honest_arrivals, least_arrivals
+from foltr.federated.sealed.committee import LEAST_MEMBERS, quorums
 from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
 from foltr.privacy.accounting import Against, Ledger, noise_over_signal
 from foltr.privacy.caps import Caps, mu_of
@@ -76,13 +76,13 @@ class Protection:
         against: Against = "server" if self.mode == "open" else "sum"
         return spent.epsilon(delta, neighbours="replace" if neighbours == "replace" else "zero-out", against=against)
 
-    def epsilon_alone(self, delta: float, *, n_honest: int) -> float:
-        """Of a period, against absence, when a note of a sealed group is opened that holds one of so many shares."""
+    def opened(self, n_honest: int) -> Protection:
+        """What is left of it where notes of a sealed group are read that hold one of so many shares of the noise."""
         alone = self.mechanism
-        if not isinstance(alone, Gaussian) or self.exact_count:
-            return math.inf
-        shares = msgspec.structs.replace(alone, n_clients=n_honest)
-        return Ledger(self.n_params).spend(shares, self.counted).epsilon(delta, against="server")
+        if isinstance(alone, Gaussian):
+            part = alone.noise_multiplier / math.sqrt(n_honest)
+            alone = msgspec.structs.replace(alone, noise_multiplier=part, distributed=False)
+        return replace(self, mechanism=alone, mode="open")
 
     @property
     def mu_query(self) -> float | None:
@@ -113,8 +113,8 @@ class Protection:
         """
         mechanism, n_answers = self.mechanism, self.floor
         if self.mode != "open" and isinstance(mechanism, Gaussian):
-            n_answers = least_arrivals(LEAST_MEMBERS)
-            mechanism = msgspec.structs.replace(mechanism, n_clients=honest_arrivals(n_answers))
+            held = quorums(LEAST_MEMBERS)
+            n_answers, mechanism = held.least, msgspec.structs.replace(mechanism, n_clients=held.n_honest)
         return noise_over_signal(mechanism, n_params=self.n_params, counts=[n_answers] * self.counted)
 
 

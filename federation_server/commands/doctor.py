@@ -11,12 +11,13 @@ from typing import Any
 import click
 from sqlalchemy import Connection, text
 
+from console.wording import round_label
 from federation_server.commands.installation import folder, now, open_here
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import phase, why_it_rests
-from federation_server.rounds.history import ERASED, latest_rounds
+from federation_server.rounds.history import ERASED, latest_rounds, members_in_words
 from federation_server.sealed.inbox import awaited_now
 from federation_server.serve import LOOPBACK, Installation
 from federation_server.settings import ServerSettings
@@ -91,7 +92,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         yield Check("round", True, "none yet; the first opens with `foltr-server serve`")
     else:
         late = now - waits.deadline
-        state = f"{waits.lineage}.{waits.round}: {waits.sentence}"
+        state = f"{round_label(waits.lineage, waits.round)}: {waits.sentence}"
         overdue = f"; {late} s past its deadline: is the server running?" if late > 0 else ""
         yield Check("round", late < 3600, state + overdue)
 
@@ -100,9 +101,9 @@ def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
     """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
     active = enrolment.count_active(connection, now=now)
     if agreed.mode == "open":
-        return Check("members", active >= agreed.floor, f"{active} active; a round needs at least {agreed.floor}")
+        return Check("members", active >= agreed.floor, f"{active} active; {members_in_words(connection, agreed)}")
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
-    needed = f"{active} active, {vouched} vouched for by a member; a {agreed.mode} round needs at least {wanted}"
+    needed = f"{active} active, {members_in_words(connection, agreed)}"
     how = ": members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
     return Check("members", vouched >= wanted, needed + ("" if vouched >= wanted else how))
 
@@ -118,7 +119,7 @@ def _guard(last: dict[str, Any] | None) -> Check:
     verdict = last["verdict"] or "not judged"
     said = str(last["guard"] or ERASED)
     told = said if said.startswith(verdict) else f"{verdict}: {said}"
-    return Check("guard", verdict != "alert", f"{told} (round {last['lineage']}.{last['round']})")
+    return Check("guard", verdict != "alert", f"{told} (round {round_label(last['lineage'], last['round'])})")
 
 
 def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
-from console.wording import iso_minute
+from console.wording import iso_minute, lineage_labelled
 from federation_server.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 
@@ -67,18 +67,44 @@ def tell_of_ghosts(connection: Connection, *, now: int) -> None:
         )
 
 
-def warn_of_loopback(installation: Installation) -> None:
-    """Say on stderr that an invite names an address that other machines do not reach."""
-    if urlsplit(installation.public_address).hostname in LOOPBACK:
+SERVED_AT = "served at"
+"""the fact that names the address which the server was last started for"""
+
+
+def note_address(installation: Installation) -> None:
+    """The server starts: links are to name this address."""
+    from federation_server.database import writing
+    from federation_server.group import group
+
+    with writing(installation.engine) as connection:
+        group.set_fact(connection, SERVED_AT, installation.public_address)
+
+
+def warn_of_address(installation: Installation) -> None:
+    """Say on stderr that an invite names an address that others do not reach, or another than the server's."""
+    from federation_server.database import reading
+    from federation_server.group import group
+
+    named = installation.public_address
+    if urlsplit(named).hostname in LOOPBACK:
         click.echo("(this link works on this machine only: set server.public, see docs/server.md, Start)", err=True)
+    with reading(installation.engine) as connection:
+        served = group.fact(connection, SERVED_AT)
+    if served and served != named:
+        click.echo(
+            f"(this link names {named}, but the server was last started for {served}: run this command with the "
+            "server's own environment)",
+            err=True,
+        )
 
 
 def round_name(version: str) -> tuple[int, int]:
     """(lineage, round) of LINEAGE.ROUND."""
-    lineage, _, number = version.partition(".")
-    if not (lineage.isdigit() and number.isdigit()):
+    label, _, number = version.partition(".")
+    lineage = lineage_labelled(label)
+    if lineage is None or not number.isdigit():
         raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server` lists them, got {version!r}")
-    return int(lineage), int(number)
+    return lineage, int(number)
 
 
 def now() -> int:

@@ -6,7 +6,7 @@ import io
 
 import click
 
-from federation_server.commands.installation import now, open_here, warn_of_loopback, when
+from federation_server.commands.installation import now, open_here, warn_of_address, when
 from foltr.errors import FoltrError
 
 
@@ -28,7 +28,7 @@ def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
     click.echo(link)
     if qr:
         click.echo(qr_code(link), err=True, color=True)
-    warn_of_loopback(installation)
+    warn_of_address(installation)
 
 
 @command.command("list")
@@ -71,7 +71,7 @@ def again(prefix: str, hours: float) -> None:
     with writing(installation.engine) as connection:
         revoke_invite(connection, found[0].key_hash, now=now())
     click.echo(setup.invitation(installation, note=found[0].note, seconds=round(hours * 3600), now=now()))
-    warn_of_loopback(installation)
+    warn_of_address(installation)
 
 
 @command.command()

@@ -6,6 +6,7 @@ import json
 
 import click
 
+from console.wording import round_label
 from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
 
 
@@ -29,8 +30,8 @@ def command(ctx: click.Context, as_json: bool) -> int:
             click.echo(json.dumps({"device": member.device, "joined": member.joined, "ended": ended, **seen}))
         else:
             state = f"ended {when(ended)}" if ended else "member"
-            first = f"{member.first_lineage}.{member.first_round}"
-            last = f"{member.last_lineage}.{member.last_round}"
+            first = round_label(member.first_lineage or 0, member.first_round or 0)
+            last = round_label(member.last_lineage or 0, member.last_round or 0)
             rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"
             click.echo(f"{member.device}  since {when(member.joined)}  {state}  {rounds}")
     return 0 if found else 1

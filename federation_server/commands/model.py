@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from console.wording import lineage_label, round_label
 from federation_server.commands.installation import now, open_here, round_name, when
 
 
@@ -20,7 +21,7 @@ def command(ctx: click.Context, last: int) -> int:
     with reading(open_here().engine) as connection:
         found = latest_models(connection, last)
     for model in found:
-        name = f"{model.lineage}.{model.round}"
+        name = round_label(model.lineage, model.round)
         click.echo(
             f"{name:10} {when(model.created)}  norm {model.norm:.4f}  drift {model.drift:.4f}  {model.hash[:16]}"
         )
@@ -39,5 +40,5 @@ def rollback(version: str) -> int:
     installation = open_here()
     with writing(installation.engine) as connection:
         begun = roll_back(connection, installation.vault, policy_of(installation.settings), lineage, number, now=now())
-    click.echo(f"lineage {begun} begins from {version}")
+    click.echo(f"lineage {lineage_label(begun)} begins from {version}")
     return 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from console.wording import round_label
 from federation_server.commands.installation import now, open_here, round_name, when
 
 
@@ -104,15 +105,19 @@ def close() -> int:
     with reading(installation.engine) as connection:
         today = phase(connection, group.terms(connection), now=now())
     if closed is not None:
-        click.echo(f"round {closed.lineage}.{closed.round} closed with {closed.n_updates} updates by {closed.rule}")
+        click.echo(
+            f"round {round_label(closed.lineage, closed.round)} closed with {closed.n_updates} updates by {closed.rule}"
+        )
         return 0
     if waits is not None and (before.name, today.name) == ("collect", "sum"):
-        click.echo(f"round {waits.lineage}.{waits.round} takes no more updates: the committee is {today.sentence}")
+        click.echo(
+            f"round {round_label(waits.lineage, waits.round)} takes no more updates: the committee is {today.sentence}"
+        )
         return 0
     if waits is None:
         click.echo(f"no round is open: the group is {today.sentence}")
     else:
-        click.echo(f"round {waits.lineage}.{waits.round} stays open: {waits.sentence}")
+        click.echo(f"round {round_label(waits.lineage, waits.round)} stays open: {waits.sentence}")
     return 1
 
 
@@ -123,7 +128,7 @@ def _is_before(row: dict[str, Any], found: dict[str, Any]) -> bool:
 def _line(row: dict[str, Any], waits: str) -> str:
     from federation_server.rounds.history import ERASED
 
-    name = f"{row['lineage']}.{row['round']:<5} {row['purpose']:6} {row['state']:9}"
+    name = f"{round_label(row['lineage'], row['round']):<7} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
         return f"{name} {row['n_updates']:>4} updates, {waits}"
     if row["state"] == "abandoned":
@@ -145,7 +150,7 @@ def _moved(row: dict[str, Any]) -> str:
 
 def _rows(told: dict[str, Any], waits: str) -> Iterator[tuple[str, str]]:
     """Names and values, as `show` prints them."""
-    yield "round", f"{told['lineage']}.{told['round']}, to {told['purpose']}, {told['state']}"
+    yield "round", f"{round_label(told['lineage'], told['round'])}, to {told['purpose']}, {told['state']}"
     yield "opened", when(told["opened"])
     if told["state"] == "open":
         yield "deadline", when(told["deadline"])

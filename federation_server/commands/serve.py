@@ -6,7 +6,15 @@ import os
 
 import click
 
-from federation_server.commands.installation import SETTINGS_FILE, folder, is_made, now, open_here, warn_of_loopback
+from federation_server.commands.installation import (
+    SETTINGS_FILE,
+    folder,
+    is_made,
+    note_address,
+    now,
+    open_here,
+    warn_of_address,
+)
 
 INVITE_SECONDS = 3600
 
@@ -27,7 +35,8 @@ def command(group: str) -> None:
         link = setup.invitation(installation, note="first", seconds=INVITE_SECONDS, now=now())
         click.echo(f"made group {group!r} in {installation.folder}")
         click.echo(f"first member, within the hour:  foltr-search join {link}")
-        warn_of_loopback(installation)
+        warn_of_address(installation)
+    note_address(installation)
     metrics = installation.settings.operations
     click.echo(f"serving on {installation.public_address}", err=True)
     if metrics.metrics_port:

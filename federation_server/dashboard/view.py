@@ -15,7 +15,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
-from console.wording import iso_minute
+from console.wording import iso_minute, round_label
 from federation_server.group import enrolment, group
 from federation_server.rounds import history
 from federation_server.rounds.awaited import phase, why_it_rests
@@ -133,13 +133,14 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
     waits = awaited_now(connection, policy.schedule, now=now)
     return _templates.get_template("page.html").render(
         group=group.fact(connection, "group") or "",
+        round_label=round_label,
         open=next((_dated(row) for row in found if row["state"] == "open"), None),
         phase=phase(connection, agreed, now=now),
         why_it_rests=why_it_rests(agreed),
         waits=waits,
         mode=agreed.mode,
         mode_text=MODES[agreed.mode],
-        floor=agreed.floor,
+        needs=history.members_in_words(connection, agreed),
         members=enrolment.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
@@ -160,7 +161,7 @@ def _verdict(row: dict[str, Any]) -> str:
 
 def _charts(agreed: Terms, closed: Sequence[dict[str, Any]]) -> dict[str, str]:
     """One of each number over the closed rounds, oldest first."""
-    names = [f"{row['lineage']}.{row['round']}" for row in closed]
+    names = [round_label(row["lineage"], row["round"]) for row in closed]
 
     def column(name: str) -> list[float | None]:
         return [row[name] for row in closed]
@@ -179,7 +180,7 @@ def _charts(agreed: Terms, closed: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 def _drift(connection: Connection) -> dict[str, str]:
     models = [asdict(model) for model in reversed(latest_models(connection, SHOWN))]
-    names = [f"{model['lineage']}.{model['round']}" for model in models]
+    names = [round_label(model["lineage"], model["round"]) for model in models]
     return {"drift": chart(names, [model["drift"] for model in models], label="distance from the first ranker")}
 
 

@@ -130,8 +130,11 @@ def branch(connection: Connection, chosen: Published, *, reason: str, now: int, 
     return begin_lineage(connection, terms(connection), start, reason=reason, now=now, parent=parent, least=least)
 
 
-def publish(connection: Connection, agreed: Terms, lineage: int, model: Model, *, now: int) -> Published:
-    """Store the next model of a lineage."""
+def publish(
+    connection: Connection, agreed: Terms, lineage: int, model: Model, *, now: int, list_hash: str = ""
+) -> Published:
+    """Store the next model of a lineage; `list_hash` is that of the list of a sealed round."""
+    before = select(models.c.hash).where(models.c.lineage == lineage, models.c.round == model.round - 1)
     record = ModelRecord(
         group_id=agreed.group_id,
         lineage=lineage,
@@ -141,6 +144,8 @@ def publish(connection: Connection, agreed: Terms, lineage: int, model: Model, *
         manifest_hash=agreed.manifest_hash,
         theta=encode_vector(model.theta),
         noise=model.noise,
+        previous=connection.execute(before).scalar_one_or_none() or "",
+        list_hash=list_hash,
     )
     connection.execute(
         insert(models).values(

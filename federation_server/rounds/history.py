@@ -7,6 +7,7 @@ each update that is the device's own noise, where it learns their sum alone the 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +16,10 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, select
 
-from federation_server.group import group
+from federation_server.group import group, roster_book
 from federation_server.rounds.rounds import chance
 from federation_server.tables import forgettings, models, rounds
-from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals
+from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals, least_members, quorums
 from foltr.federated.wire import ModelRecord, Terms, decode, decode_vector
 from foltr.privacy.accounting import Ledger, noise_over_signal
 from foltr.privacy.mechanisms import Gaussian, Mechanism
@@ -202,3 +203,20 @@ def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
             told["noise_length"] = told["noise"] * clip if told["noise"] is not None else None
         found.append(told)
     return found[::-1]
+
+
+def members_in_words(connection: Connection, agreed: Terms) -> str:
+    """How many a round needs; in a sealed group also who brought them in, and who must be honest."""
+    if agreed.mode == "open":
+        return f"a round needs at least {agreed.floor}"
+    vouched = roster_book.state(connection).vouched
+    held, wanted = quorums(len(vouched), agreed.mode), least_members(agreed.mode)
+    brought = max(Counter(one.voucher for one in vouched if one.voucher >= 0).values(), default=0)
+    by_one = f", {brought:,} of them by one member" if brought > 1 else ""
+    needed = f"{len(vouched):,} vouched for{by_one}; a {agreed.mode} round needs at least {wanted}"
+    if len(vouched) < wanted:
+        return needed
+    return (
+        f"{needed}; what members are told holds while at most {held.n_spared:,} of {held.n_members:,} side with the "
+        "operator"
+    )

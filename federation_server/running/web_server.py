@@ -18,7 +18,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from federation_server.database import error_text, is_current
+from federation_server.database import error_text, has_room, is_current, is_full
 from federation_server.group.authentication import credentials
 from federation_server.refusals import Refused
 from federation_server.running import openapi
@@ -86,12 +86,13 @@ class Server:
         return PlainTextResponse("ok\n")
 
     async def readyz(self, _: HttpRequest) -> Response:
-        """The database answers, and its tables are this program's."""
+        """The database answers, its tables are this program's, and what comes next fits on the disk."""
         try:
-            ready = await run_in_threadpool(is_current, self.service.engine)
-        except SQLAlchemyError:
-            ready = False
-        return PlainTextResponse("ready\n" if ready else "the database does not answer\n", 200 if ready else 503)
+            wrong = "" if await run_in_threadpool(is_current, self.service.engine) else "the database does not answer"
+            wrong = wrong or ("" if has_room(self.service.engine) else "the disk is full")
+        except (SQLAlchemyError, OSError):
+            wrong = "the database does not answer"
+        return PlainTextResponse(f"{wrong or 'ready'}\n", 503 if wrong else 200)
 
     async def openapi(self, _: HttpRequest) -> Response:
         return Response(openapi.description(), media_type=JSON)
@@ -149,7 +150,7 @@ class Server:
                 return Response(status_code=499)  # nobody reads it
             except (SQLAlchemyError, OSError, FoltrError) as error:
                 log.error("%s failed: %s", path, error_text(error))
-                return self._refusal(Refused("unavailable"))
+                return self._refusal(Refused("disk-full" if is_full(error) else "unavailable"))
             finally:
                 self.counters.seconds.labels(path).observe(time.perf_counter() - began)
 

@@ -23,7 +23,7 @@ from federation_server.tables import answers, lists, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.sealed.committee import LARGE_COMMITTEE, CohortError, cohort_of
+from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of
 from foltr.federated.sealed.secret_sharing import ELEMENT_BYTES
 from foltr.federated.sealed.sums import Occasion, SealedSumError, check_answer, check_shared, listed_box
 from foltr.federated.wire import (
@@ -69,7 +69,7 @@ class SealedRounds:
                 lineage=here.lineage,
                 round=here.number,
                 model_hash=here.model_hash,
-                cohort=cohort_of(roster_book.state(connection, here.roster_number), here.number, agreed.mode),
+                cohort=cohort_of(roster_book.state(connection, here.roster_number), agreed.mode),
                 n_numbers=self.method(agreed).n_sent,
             )
             if len(self._occasions) >= KNOWN:
@@ -88,7 +88,7 @@ class SealedRounds:
 def largest_message(agreed: Terms) -> int:
     """Bytes of the longest message or answer: the largest committee's boxes, or the sums of a thousand members."""
     numbers = 2 * ELEMENT_BYTES * group.method_of(agreed).n_sent
-    return 2 * LARGE_COMMITTEE * (numbers + 256) + 100 * numbers
+    return 2 * LARGEST_COMMITTEE * (numbers + 256) + 100 * numbers
 
 
 def keep_shared(

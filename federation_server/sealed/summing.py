@@ -4,9 +4,9 @@
               asks). Then the list is signed and stored; only after that transaction anybody is told of it.
     sum       until two more answers than the threshold are there (all of a small committee), so that one false answer
               is named; from the deadline on the threshold suffices. The sum's mean moves the ranker.
-    void      too few can answer any more, a listed member was forgotten, the committee does not answer (or
-              contradicts itself) in three times its time, or the mean is longer than honest members can make it: the
-              ranker stays, the round counts as spent.
+    void      too few can answer any more, a listed member was forgotten, all of the committee have answered and
+              contradict themselves, too few answer in seven times their time, or the mean is longer than honest members
+              can make it: the ranker stays, the round counts as spent.
 
 How a sum moves the ranker, foltr.federated.joining says. Each step is a part of the caller's one transaction under the
 group's lock: a crash leaves the step before it. What a round had of single members is deleted with its end.
@@ -31,14 +31,15 @@ from federation_server.vault import Vault
 from foltr.federated.envelope import sign_document
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import ImpossibleMean, join_sums
+from foltr.federated.method import Model
 from foltr.federated.sealed.committee import Cohort, CohortError
 from foltr.federated.sealed.secret_sharing import SharingError
 from foltr.federated.sealed.sums import Combined, Occasion, combined, make_list, mechanism_of
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
 from foltr.privacy.mechanisms import Gaussian
 
-PATIENCE = 3
-"""times the committee's time until the round is void"""
+PATIENCE = 7
+"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note"""
 
 
 def close_due(
@@ -67,6 +68,10 @@ def _advanced(
         if now >= here.deadline:
             rounds.prolong(connection, here, policy.schedule, now=now)
         return None
+    n_hands = _n_hands(connection, here, where.cohort, now=now)
+    if here.n_updates and n_hands < where.cohort.threshold:
+        why = f"{n_hands} of the {len(where.cohort.committee)} who add up are left; {where.cohort.threshold} are needed"
+        return _void(connection, here, why, now=now)
     if here.phase == "collect":
         return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
     return _summed(connection, known, policy, where, here, agreed, now=now, asked=asked)
@@ -80,9 +85,11 @@ def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Rou
         cohort = known.occasion(connection, here, agreed).cohort
     except CohortError:
         return False
+    if here.n_updates and _n_hands(connection, here, cohort, now=now) < cohort.threshold:
+        return True
     if here.phase == "sum":
         n_answers = inbox.n_answers(connection, here)
-        if n_answers < _checked_threshold(connection, cohort, now=now):
+        if n_answers < _checked_threshold(connection, here, cohort, now=now):
             return False
         return (inbox.list_hash(connection, here), n_answers) != known.contradictory
     arrived = frozenset(inbox.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
@@ -138,11 +145,15 @@ def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozen
     return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
 
 
-def _checked_threshold(connection: Connection, cohort: Cohort, *, now: int) -> int:
+def _checked_threshold(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
     """Answers of which one may be false and is named; in a small committee those of all who are still members."""
-    able = _could_answer(connection, cohort, now=now)
-    n_able = sum(member.device in able for member in cohort.committee)
-    return max(cohort.threshold, min(cohort.threshold + 2, n_able))
+    return max(cohort.threshold, min(cohort.threshold + 2, _n_hands(connection, here, cohort, now=now)))
+
+
+def _n_hands(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
+    """How many of the committee are still members, or have answered."""
+    able = _could_answer(connection, cohort, now=now) | {one.device for one in inbox.answers_of(connection, here)}
+    return sum(member.device in able for member in cohort.committee)
 
 
 def _summed(
@@ -159,12 +170,14 @@ def _summed(
     """Add up when enough of the committee have answered."""
     cohort, answers = where.cohort, inbox.answers_of(connection, here)
     late = now >= here.deadline or asked
-    wanted = cohort.threshold if late else _checked_threshold(connection, cohort, now=now)
+    wanted = cohort.threshold if late else _checked_threshold(connection, here, cohort, now=now)
     if len(answers) >= wanted:
         try:
             found = combined(where, answers)
         except SharingError as error:
             why = str(error)
+            if len(answers) >= _n_hands(connection, here, cohort, now=now):  # nothing that could come would settle it
+                return _void(connection, here, why, now=now)
             known.contradictory = (inbox.list_hash(connection, here), len(answers))
         else:
             return _close(connection, known.method(agreed), policy, where, here, agreed, found, now=now)
@@ -201,7 +214,7 @@ def _close(
         joined = join_sums(policy.joining, mechanism_of(privacy, where.cohort), start, found.steps, counts)
     except ImpossibleMean as error:
         return _void(connection, here, "; ".join(filter(None, (str(error), liars))), now=now)
-    group.publish(connection, agreed, here.lineage, method.whole(before, joined.model), now=now)
+    _publish(connection, agreed, here, method.whole(before, joined.model), now=now)
     summary = "; ".join(filter(None, (joined.verdict.summary, liars)))
     return _ended(connection, here, devices, joined.rule, summary, float(np.linalg.norm(joined.delta)), now=now)
 
@@ -210,8 +223,13 @@ def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
     """End the round without a sum: the same ranker once more, so that the next round has another number."""
     agreed, before = group.terms(connection), group.newest(connection).model
     same = replace(before, round=before.round + 1)
-    group.publish(connection, agreed, here.lineage, same, now=now)
+    _publish(connection, agreed, here, same, now=now)
     return _ended(connection, here, [], "void", f"not judged: void, {why}", 0.0, now=now)
+
+
+def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int) -> None:
+    """With the hash of the round's list: who has answered another one sees it."""
+    group.publish(connection, agreed, here.lineage, model, now=now, list_hash=inbox.list_hash(connection, here))
 
 
 def _ended(

@@ -175,6 +175,10 @@ class ModelRecord(Record, frozen=True):
     """[n_params] float64, little-endian"""
     noise: float = 0.0
     """standard deviation of the members' noise in each shared weight, added up since the lineage began"""
+    previous: str = ""
+    """hash of the ranker that the last round began from, "" for the first of a lineage: they are a chain"""
+    list_hash: str = ""
+    """of the one ShareList of that round, also of one that came to nothing; "" where none was fixed"""
 
 
 class Update(Record, frozen=True):

@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from console.printable import safe_line, safe_text
-from console.wording import columns, count, day, fit, fit_left, fit_path, short_path, size, wrap
+from console.wording import (
+    columns,
+    count,
+    day,
+    fit,
+    fit_left,
+    fit_path,
+    lineage_label,
+    lineage_labelled,
+    round_label,
+    short_path,
+    size,
+    wrap,
+)
 
 
 @given(st.text(st.characters(codec=None)))
@@ -102,3 +115,10 @@ def test_wrapped_lines_fit_and_lose_nothing_but_blanks(text: str, width: int) ->
     edges = [0, *(edge for line in lines for edge in line), len(text)]
     assert edges == sorted(edges)
     assert all(not text[a:b].strip(" ") for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+
+def test_lineages_that_a_restore_began_are_called_by_their_time() -> None:
+    """Numbers stay numbers, a time reads as one in UTC; each label names its lineage again, anything else none."""
+    assert [round_label(3, 2), round_label(1795406035, 1)] == ["3.2", "2026-11-23T03:53:55Z.1"]
+    assert [lineage_labelled(lineage_label(number)) for number in (1, 12, 1795406035)] == [1, 12, 1795406035]
+    assert [lineage_labelled(odd) for odd in ("", "x", "2026-11-23", "2026-99-23T04:33:55Z")] == [None] * 4

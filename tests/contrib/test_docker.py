@@ -102,7 +102,7 @@ def test_the_image_starts_with_its_own_settings(tmp_path: Path) -> None:
         joins(made, invite, invite.address)
         examined = made.run(["foltr-server", "doctor"]).stdout.splitlines()
         assert [line for line in examined if not line.startswith("ok ")] == [
-            "FAIL members: 1 active, 1 vouched for by a member; a sealed round needs at least 5: members invite with "
+            "FAIL members: 1 active, 1 vouched for; a sealed round needs at least 5: members invite with "
             "`foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
         ]
         further = made.run(["foltr-server", "invite", "--note", "Ada"])

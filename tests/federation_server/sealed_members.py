@@ -114,7 +114,7 @@ def occasion_of(client: Client, told: Announcement) -> Occasion:
         lineage=told.lineage,
         round=told.round,
         model_hash=told.model_hash,
-        cohort=cohort_of(state, told.round, told.terms.mode),
+        cohort=cohort_of(state, told.terms.mode),
         n_numbers=method_of(told).n_sent,
     )
 

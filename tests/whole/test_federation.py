@@ -217,7 +217,8 @@ def test_five_friends_bring_one_another_in_and_add_up_what_nobody_opens(sealed: 
     assert newest_theta(sealed)[0] == 1
     status = json.loads(device(homes[4], "federation", "status", "--json"))
     assert (status["sealed"]["members"], status["sealed"]["committee"], status["sealed"]["threshold"]) == (5, 5, 4)
-    assert "4 of 5 members together" in device(homes[4], "federation")
+    assert (status["sealed"]["spared"], status["sealed"]["readers"], status["sealed"]["brought_by_one"]) == (1, 3, 4)
+    assert "with up to 1 of 5 members on the server's side; 3 could read single notes" in device(homes[4], "federation")
     assert "vouch" in device(homes[5], "join", invite(sealed), "--yes")
     pseudonym, _, compare = device(homes[1], "vouch").partition("  ")
     assert compare.strip() in device(homes[5], "sync", "--now")

@@ -1,15 +1,22 @@
 """Who takes part in a sealed round, who adds it up, and how many must: numbers that every device computes for itself.
 
     cohort      the vouched members of the roster when the round opened, n of them, at least 5
-    committee   all of them below 20, else the k smallest BLAKE2b(seed, key), k = 15, from 200 members on 31
-    threshold   t = floor(2k/3) + 1 members of the committee open a sum; t - 1 and the server learn the sum alone
+    committee   all of them, k = n, up to 99; of more the 99 smallest BLAKE2b(seed, key)
     least       ceil(2n/3) updates in a list, or the round is void
+    threshold   t = ceil((k + ceil(2k/3) - 1) / 2) members of the committee open a sum
     n_honest    floor(.8 least): whose noise is counted on
+    readers     min(2t - k, least - 1) members with the server on their side can read another's note
 
-More than two thirds of the committee must answer, so two lists for one round could only both be added up if more than a
-third of it answered twice. If up to a fifth of those who arrive tell the server what noise they added, or add none, the
-others' noise is still what the ledger says. The seed is the group's name, the round's number and the cohort's keys:
-nothing of it is the server's to choose; a member could choose its own key for it, once, when it joins.
+A server that lies can go two ways. It lists colluders and one victim alone, which takes least - 1 of them. Or it signs
+two lists that differ in the victim and shows each to other members: of k - c honest ones, who answer one list each,
+t - c are needed for either, which takes c = 2t - k colluders. The threshold is the smallest that makes the second way
+no cheaper than the first; nor is any other way of showing members different lists (tests/foltr/federated/sealed/
+test_readers.py tries them all in small groups). A higher one would keep rounds from closing and hide nothing.
+
+If up to least - n_honest of those who are listed tell the server what noise they added, or add none, the others' noise
+is still what the ledger says. Nothing is drawn in a group of up to 99. In a larger one the draw depends on the group's
+name and the cohort's keys, so that the server has no say in it, and `readers` counts on none of it: all of them may sit
+in the committee.
 
 `grouped` cuts the cohort into parts of at least ten by hash; each must bring its `least`, and because a colluding fifth
 is not spread evenly, 60 % of a part's least arrivals are counted on. A robust rule joins the parts' sums.
@@ -26,14 +33,37 @@ from foltr.errors import FoltrError
 from foltr.federated.sealed.roster import Roster, RosterMember, check_settled
 
 LEAST_MEMBERS, LEAST_GROUPED = 5, 50
-EVERYONE_BELOW, LARGE_FROM = 20, 200
-COMMITTEE, LARGE_COMMITTEE = 15, 31
+LARGEST_COMMITTEE = 99
+"""a note is then 99 boxes of some 220 bytes, and a member of it reads 3 KiB of each: four times a year"""
 PART = 10
 """members of a part of a grouped cohort, at least"""
 
 
 class CohortError(FoltrError):
     """There are too few vouched members for a sealed round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quorums:
+    """How many must act, and how many may lie, in a round of so many members, whoever they are."""
+
+    n_members: int
+    n_committee: int
+    threshold: int
+    least: int
+    """updates of the smallest sum"""
+    n_honest: int
+    """of those, whose noise is counted on"""
+
+    @property
+    def n_spared(self) -> int:
+        """So many members may be on the server's side, and nobody learns more than the ledger says."""
+        return min(self.least - self.n_honest, self.n_readers - 1)
+
+    @property
+    def n_readers(self) -> int:
+        """So many members with the server on their side can read another's note, and one fewer can not."""
+        return min(2 * self.threshold - self.n_committee, self.least - 1)
 
 
 @dataclass(frozen=True)
@@ -46,17 +76,25 @@ class Cohort:
     """member i holds the shares of point i + 1"""
     parts: tuple[frozenset[str], ...]
     """pseudonyms that are added up together; one part unless grouped"""
-    threshold: int
     least: tuple[int, ...]
     """of each part's updates"""
-    n_honest: int
-    """in each part, whose noise is counted on"""
+    quorums: Quorums
 
     @cached_property
     def committee_hash(self) -> str:
         """Of the committee's keys, in order."""
         keys = b"".join(member.device_key + member.box_key for member in self.committee)
         return hashlib.blake2b(keys, digest_size=32).hexdigest()
+
+    @property
+    def threshold(self) -> int:
+        """Members of the committee who open a sum."""
+        return self.quorums.threshold
+
+    @property
+    def n_honest(self) -> int:
+        """In each part, whose noise is counted on."""
+        return self.quorums.n_honest
 
     @property
     def n_least(self) -> int:
@@ -77,7 +115,7 @@ class Cohort:
         return all(len(part & devices) >= least for part, least in zip(self.parts, self.least, strict=True))
 
 
-def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "sealed") -> Cohort:
+def cohort_of(roster: Roster, mode: Literal["sealed", "grouped"] = "sealed") -> Cohort:
     """Of a round that opened with this roster; CohortError below 5 vouched members (50 for `grouped`).
 
     RosterError where the roster hides somebody.
@@ -86,19 +124,16 @@ def cohort_of(roster: Roster, round: int, mode: Literal["sealed", "grouped"] = "
     members, wanted = roster.vouched, least_members(mode)
     if len(members) < wanted:
         raise CohortError(f"a {mode} round needs {wanted} members that are vouched for; there are {len(members)}")
-    keys = b"".join(member.device_key for member in members)
-    seed = hashlib.blake2b(f"{roster.group_id}\n{round}\n".encode() + keys, digest_size=32).digest()
-    committee = _drawn(members, seed, b"committee")[: committee_size(len(members))]
-    parts = _parts(_drawn(members, seed, b"parts"), 1 if mode == "sealed" else len(members) // PART)
-    least = tuple(least_arrivals(len(part)) for part in parts)
+    held, keys = quorums(len(members), mode), b"".join(member.device_key for member in members)
+    seed = hashlib.blake2b(f"{roster.group_id}\n".encode() + keys, digest_size=32).digest()
+    parts = _parts(_drawn(members, seed, b"parts"), n_parts(len(members), mode))
     return Cohort(
         roster_head=roster.head,
         members=members,
-        committee=committee,
+        committee=_drawn(members, seed, b"committee")[: held.n_committee],
         parts=parts,
-        threshold=threshold(len(committee)),
-        least=least,
-        n_honest=honest_arrivals(min(least), mode),
+        least=tuple(least_arrivals(len(part)) for part in parts),
+        quorums=held,
     )
 
 
@@ -107,16 +142,9 @@ def least_members(mode: Literal["sealed", "grouped"]) -> int:
     return LEAST_MEMBERS if mode == "sealed" else LEAST_GROUPED
 
 
-def committee_size(n: int) -> int:
-    """k for n members."""
-    if n < EVERYONE_BELOW:
-        return n
-    return COMMITTEE if n < LARGE_FROM else LARGE_COMMITTEE
-
-
-def threshold(k: int) -> int:
-    """t for a committee of k: more than two thirds."""
-    return 2 * k // 3 + 1
+def n_parts(n: int, mode: Literal["sealed", "grouped"]) -> int:
+    """Sums that a round of n members has."""
+    return 1 if mode == "sealed" else n // PART
 
 
 def least_arrivals(n: int) -> int:
@@ -127,6 +155,13 @@ def least_arrivals(n: int) -> int:
 def honest_arrivals(least: int, mode: Literal["sealed", "grouped"] = "sealed") -> int:
     """How many of a sum's least arrivals are counted on to have added their noise."""
     return least * 4 // 5 if mode == "sealed" else least * 3 // 5
+
+
+def quorums(n: int, mode: Literal["sealed", "grouped"] = "sealed") -> Quorums:
+    """Of a round of n members, or of the fewest that there can be."""
+    n = max(n, least_members(mode))
+    k, least = min(n, LARGEST_COMMITTEE), least_arrivals(n // n_parts(n, mode))
+    return Quorums(n, k, -(-(k + least_arrivals(k) - 1) // 2), least, honest_arrivals(least, mode))
 
 
 def _drawn(members: tuple[RosterMember, ...], seed: bytes, purpose: bytes) -> tuple[RosterMember, ...]:

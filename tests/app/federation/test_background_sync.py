@@ -93,7 +93,7 @@ def test_changed_terms_wait_for_the_user(group: Group, person: Person) -> None:
     membership.save(person.store, msgspec.structs.replace(member, agreed="other", background="yes"))
     news = background(person, time.time).sync_when_due()
     assert news is not None
-    assert "`foltr-search sync` shows them" in news.text
+    assert "`foltr-search sync` shows it and asks" in news.text
     assert ledger.entries(person.store) == ()
 
 

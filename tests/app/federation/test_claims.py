@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 import pytest
 
 from app.federation.consent import at_most, in_words, of_group, per_cent, share
+from app.federation.group_roster import Company
 from app.federation.terms import protection_of
 from federation_server.settings import MethodSection, RoundsSection, ServerSettings
 from federation_server.setup import terms_of
+from foltr.federated.sealed.committee import cohort_of, quorums
 from foltr.federated.wire import Terms
 from foltr.privacy.gaussian_accounting import best_auc, best_guess, gaussian_epsilon
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from tests.foltr.federated.sealed.sealed_groups import make_roster
 
 DELTA = 1e-5
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 Mode = Literal["open", "sealed", "grouped"]
 
 
@@ -50,9 +56,8 @@ def test_every_number_is_the_functions_own(mode: Mode) -> None:
     terms = agreed(mode)
     z = gaussian_of(terms).noise_multiplier
     text = told(terms)
-    assert text.startswith(
-        "Your device sends 4 notes a year, each of 10 noisy numbers, about what kind of files you open"
-    )
+    assert text.startswith("This is true as long as" if mode == "sealed" else "This is true whoever runs the server")
+    assert "Your device sends 4 notes a year, each of 10 noisy numbers, about what kind of files you open" in text
     for factor, n_rounds, pattern in (
         (1, 4, r"at most epsilon ([\d.]+) \(delta 1e-05\) against your having opened nothing"),
         (2, 4, r"([\d.]+) against your having opened anything else"),
@@ -162,19 +167,56 @@ def test_modes_say_who_sees_what() -> None:
     """Open says that it is the fallback; sealed and grouped, that no note is opened."""
     assert "the server opens each note by itself" in told(agreed("open"))
     assert "fallback" in told(agreed("open"))
-    assert "learn the sum of all notes" in told(agreed("sealed"))
-    assert "learn sums over parts of the group" in told(agreed("grouped"))
+    assert "the sum of all notes, as the members do; no note is opened" in told(agreed("sealed"))
+    assert "sums over parts of the group, as the members do; no note is opened" in told(agreed("grouped"))
 
 
-def test_what_friends_could_open_together_is_said() -> None:
-    """Of five friends four: two thirds of 5 and one more; 4 must answer, 3 of them honestly, so a share is a third."""
-    terms = agreed("sealed")
-    text = told(terms)
-    assert "of 5 friends 4, not 3." in text
-    assert "count on 3 honest answers of the 4 that must come" in text
-    exact = gaussian_epsilon(math.sqrt(4 * 3) / gaussian_of(terms).noise_multiplier, DELTA)
-    assert exact <= number(r"share of the noise, epsilon ([\d.]+)\. The", text) < exact + 0.1
-    assert "friends" not in told(agreed("open"))
+@pytest.mark.parametrize("n", [1, 5, 7, 10, 15, 30, 300])
+def test_who_must_be_honest_and_who_could_read_what_is_the_mechanisms(n: int) -> None:
+    """The numbers of the cohort that such a roster makes, and epsilon and guesses of noise over sqrt(n_honest)."""
+    terms, held = agreed("sealed"), quorums(n)
+    text = "\n".join(in_words(protection_of(terms), delta=DELTA, company=Company(n, 0, n - 1)))
+    assert f"at most {held.n_spared} of the {held.n_members} members" in text
+    assert f"The worst: {held.n_readers} of the {held.n_members} with the server read single notes." in text
+    if n >= 5:
+        cohort = cohort_of(make_roster(n)[0])
+        assert (cohort.n_least, cohort.n_honest) == (held.least, held.n_honest)
+        assert f"the noise of {cohort.n_honest} honest answers of the {cohort.n_least} that must come" in text
+    z = gaussian_of(terms).noise_multiplier / math.sqrt(held.n_honest)
+    exact = gaussian_epsilon(math.sqrt(4) / z, DELTA)
+    assert exact <= number(r"one by one sees epsilon ([\d.]+)\.\n", text) < exact + 0.1
+    assert f"right in {per_cent(best_guess(2 * 2 / z))} of 100 cases" in text
+    assert (f"One has brought in {n - 1}: are they people?" in text) == (n > 2)
+
+
+def test_the_table_of_the_documentation_is_computed() -> None:
+    """Each row of docs/methods.md on sealed rounds, and what docs/privacy.md says of five and of thirty."""
+    text = (DOCS / "methods.md").read_text(encoding="utf-8")
+    table = text.partition("begin of the numbers of sealed rounds -->")[2].partition("<!-- end")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.strip().splitlines()][2:]
+    protection = protection_of(agreed("sealed"))
+    assert len(rows) >= 5
+    for row in rows:
+        held = quorums(int(row[0]))
+        epsilon = protection.opened(held.n_honest).epsilon(DELTA, "zero-out", n_rounds=4)
+        numbers = (held.n_members, held.n_committee, held.threshold, held.least, held.n_honest)
+        assert row == [*map(str, (*numbers, held.n_spared, held.n_readers)), at_most(epsilon)]
+    said = " ".join((DOCS / "privacy.md").read_text(encoding="utf-8").split())
+    for n, who in ((5, "five"), (30, "thirty")):
+        held = quorums(n)
+        epsilon = at_most(protection.opened(held.n_honest).epsilon(DELTA, "zero-out", n_rounds=4))
+        assert f"of {who} members {held.n_readers}, who see epsilon {epsilon} of a year" in said
+
+
+@pytest.mark.parametrize("company", [Company(2, 0, 1), Company(5, 0, 4), Company(30, 0, 29), Company(99, 0, 50)])
+def test_the_first_screen_is_for_everybody(company: Company) -> None:
+    """Who must be honest, what leaves, who sees what, the worst: 12 lines of a small terminal, and no Greek."""
+    lines = list(in_words(protection_of(agreed("sealed")), delta=DELTA, company=company))
+    first = lines[: next(place for place, line in enumerate(lines) if "epsilon" in line)]
+    assert 1 + sum(len(textwrap.wrap(line, 80)) for line in first) <= 12
+    assert not re.search(r"epsilon|delta|AUC|committee|threshold|cohort", " ".join(first))
+    assert first[0].startswith("This is true as long as at most")
+    assert any(line.startswith("The worst: ") for line in first)
 
 
 def test_other_weights_are_not_called_kinds_of_files() -> None:

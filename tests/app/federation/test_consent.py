@@ -37,7 +37,7 @@ def test_the_user_is_told_before_agreeing(group: Group, person: Person) -> None:
     )
     assert "Your own budget (epsilon 10 within 365 days) is enough for 64 more notes" in text
     assert max(map(len, told)) < 300
-    assert len(told) <= 11
+    assert len(told) <= 12
 
 
 def test_whoever_does_not_agree_is_no_member_afterwards(group: Group, person: Person) -> None:

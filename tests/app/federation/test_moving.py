@@ -105,6 +105,21 @@ def test_a_device_that_comes_too_late_follows_a_link(made: Installation, person:
     assert address(person) == there.public_address
 
 
+def test_what_failed_at_the_new_address_is_said(made: Installation, person: Person) -> None:
+    """Beside the answer of the old server while it is there, and in the error once neither answers."""
+    with running(made):
+        join(made, person)
+        there = elsewhere(made)
+        announce(made, there)
+        person.sync()
+        said = person.sync().said[0]
+    tried = f"moves to {there.public_address}, which was tried: "
+    assert tried in said
+    with pytest.raises(Unreachable, match=re.escape(tried)):
+        person.sync()
+    assert tried in membership.load_standing(person.store).error
+
+
 def test_a_receipt_follows_by_itself(made: Installation, person: Person) -> None:
     """Whoever left asks at the old address once more, hears of the new one, and asks there when the old one is gone."""
     there = None

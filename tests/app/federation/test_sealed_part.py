@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -16,17 +18,20 @@ from sqlalchemy import func, select, update
 
 from app.federation import group_roster, ledger, membership, taking_part
 from app.federation.failures import Distrusted
+from app.federation.overview import overview
 from app.federation.server import Correspondence, corresponding, theta_of
+from app.federation.sync import Sync
 from federation_server.database import reading, writing
 from federation_server.group import group as the_group
 from federation_server.tables import answers, rounds, shares
-from foltr.federated.envelope import Identity, box_public, new_box_key, sign_document
+from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
 from foltr.federated.sealed import roster as chain
-from foltr.federated.wire import Announcement, RosterPage, ShareList, SumTask, decode, digest
+from foltr.federated.sealed.committee import quorums
+from foltr.federated.wire import Announcement, ModelRecord, RosterPage, ShareList, SumTask, decode, digest
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
-from tests.app.federation.groups import Group, Person, hasty, serving
+from tests.app.federation.groups import Group, Person, hasty, no_pause, serving
 
 ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
@@ -48,6 +53,14 @@ def friends(group: Group, make_person: Make, n: int = 5) -> list[Person]:
             group.invite() if number == 0 else group_roster.invite(made[0].store, made[0].settings, by=hasty).invite
         )
         person.joining().join(invite, agrees=lambda lines: True)
+    return made
+
+
+def friends_of(person: Person, make_person: Make, n: int) -> list[Person]:
+    """New members whom this one invites."""
+    made = [make_person() for _ in range(n)]
+    for one in made:
+        one.joining().join(group_roster.invite(person.store, person.settings, by=hasty).invite, agrees=lambda _: True)
     return made
 
 
@@ -201,6 +214,99 @@ def test_a_second_list_for_a_round_is_never_answered(
                 taking_part.add_up(store, server, lying, occasion)
     assert kept(sealed, answers) == n_answers
     assert [one.body for one in taking_part.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
+
+
+def a_round(everyone: list[Person]) -> None:
+    """All answer, and add up."""
+    for _ in range(2):
+        for person in everyone:
+            person.sync()
+
+
+def test_the_noise_does_not_fall_because_strangers_came(sealed: Group, make_person: Make) -> None:
+    """Seven of whom a friend brought in five are as agreed, eight are asked about, once; who brought them in is not."""
+    everyone = friends(sealed, make_person, 5)
+    friend = everyone[1]
+    everyone += friends_of(everyone[0], make_person, 2)
+    assert friend.sync(agrees=False).sent
+    a_round(everyone)
+    friends_of(everyone[0], make_person, 1)
+    spent = ledger.entries(friend.store)
+    report = friend.sync(agrees=False)
+    assert not report.sent
+    assert "8 members, 6 of whom came since you agreed; one has brought in 7" in report.refused
+    assert "`foltr-search sync` shows it and asks" in membership.load_standing(friend.store).error
+    assert ledger.entries(friend.store) == spent
+    assert "8 members" in overview(friend.store, friend.settings.federation, now=1)["sealed"]["growth"]
+    assert everyone[0].sync(agrees=False).sent
+    asked: list[str] = []
+    sync = Sync(friend.store, friend.settings, lambda lines: not asked.extend(lines), by=hasty, sleep=no_pause)
+    assert sync.run().sent
+    held = quorums(8)
+    assert f"at most {held.n_spared} of the 8 members" in " ".join(asked)
+    assert f"{held.n_readers} of the 8 with the server read single notes" in " ".join(asked)
+    assert "before it counts on more than 12 members" in " ".join(asked)
+    assert overview(friend.store, friend.settings.federation, now=1)["sealed"]["growth"] == ""
+
+
+def test_a_round_is_for_no_older_roster_than_was_shown_before(sealed: Group, make_person: Make) -> None:
+    """A server that opens the second round of seven for the first five, of whom fewer read a note, is not answered."""
+    everyone = friends(sealed, make_person, 5)
+    older = group_roster.known(everyone[4].store, membership.member(everyone[4].store).group_id)
+    everyone += friends_of(everyone[0], make_person, 2)
+    a_round(everyone)
+    with writing(sealed.made.engine) as connection:
+        opened = update(rounds).where(rounds.c.state == "open")
+        connection.execute(opened.values(roster_number=older.number, roster_head=older.head))
+    for person in everyone[:5]:
+        spent = ledger.entries(person.store)
+        assert "for an older roster (5 entries) than it had shown before (7)" in " ".join(person.sync().said)
+        assert ledger.entries(person.store) == spent
+
+
+def test_whoever_answered_another_list_than_the_published_one_stops(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that publishes a round as another list's: list and ranker are kept as proof, nothing more is sent."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    publish = the_group.publish
+    monkeypatch.setattr(the_group, "publish", lambda *what, **more: publish(*what, **more | {"list_hash": "0" * 64}))
+    for person in everyone:
+        with suppress(Distrusted):
+            person.sync()
+    assert closed_rounds(sealed) == 1
+    for person in everyone:
+        spent = ledger.entries(person.store)
+        for _ in range(2):
+            with pytest.raises(Distrusted, match="two lists for round 1"):
+                person.sync()
+        listed, ranker = taking_part.noted_lists(person.store, 1, 1)
+        key = membership.member(person.store).server_key
+        proof = open_document(key, listed, "list", ShareList), open_document(key, ranker, "model", ModelRecord)
+        assert digest(proof[0]) != proof[1].list_hash
+        assert len(ledger.entries(person.store)) == len(spent) == 1
+        assert "two lists" in membership.load_standing(person.store).error
+
+
+def test_a_round_number_grows_by_one(sealed: Group, make_person: Make) -> None:
+    """A server that goes on from a ranker of its own, thousands of rounds later, is not followed; nothing is sent."""
+    everyone = friends(sealed, make_person)
+    a_round(everyone)
+    person = everyone[0]
+    person.sync()
+    spent = ledger.entries(person.store)
+    with writing(sealed.made.engine) as connection:
+        newest = the_group.newest(connection)
+        agreed = the_group.terms(connection)
+        the_group.publish(connection, agreed, 1, replace(newest.model, round=15107), now=1)
+        connection.execute(update(rounds).where(rounds.c.state == "open").values(state="abandoned"))
+    sealed.service.tick()
+    assert told_to(person).round == 15108
+    with pytest.raises(Distrusted, match="went from 2 to 15108"):
+        person.sync()
+    assert ledger.entries(person.store) == spent
 
 
 def test_strangers_on_the_roster_are_not_believed(

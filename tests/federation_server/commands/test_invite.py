@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from federation_server import setup
+from federation_server.commands.installation import note_address
+from federation_server.serve import open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.links import from_link
 from tests.federation_server.client import Client, make_server, reason, run, running
@@ -34,6 +36,20 @@ def test_an_invite_for_this_machine_alone_says_so(folder: Path, capsys: pytest.C
         assert said.out.startswith("foltr://join/")
         assert len(said.out.splitlines()) == 1
         assert ("on this machine only" in said.err) == warned
+
+
+def test_an_invite_of_another_environment_says_so(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server was started for port 9000 by its environment; an invite without it names another one, and warns."""
+    monkeypatch.setenv("FOLTR_SERVER__PORT", "9000")
+    note_address(open_installation(folder / "server.toml"))
+    for port, warned in (("9000", False), (None, True)):
+        if port is None:
+            monkeypatch.delenv("FOLTR_SERVER__PORT")
+        capsys.readouterr()
+        run(folder, "invite")
+        assert ("the server was last started for http://127.0.0.1:9000" in capsys.readouterr().err) == warned
 
 
 def test_the_list_says_for_whom_an_invite_was_and_what_became_of_it(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,13 @@ from sqlalchemy import Engine
 
 from federation_server.dashboard.view import page
 from federation_server.database import reading
+from federation_server.rounds.rounds import policy_of
 from federation_server.settings import ServerSettings
+from foltr.federated.sealed.committee import quorums
+from tests.federation_server.client import running
 from tests.federation_server.dashboard.conftest import serving
 from tests.federation_server.groups import ADMIN_TOKEN, NOW, POLICY, device
+from tests.federation_server.sealed_members import make_sealed, members
 
 
 def open_page(address: str) -> requests.Response:
@@ -43,6 +48,18 @@ def test_the_numbers_that_members_see_are_on_it(noised: Engine) -> None:
     assert "2 of 12 active members answered, 1 more close it at once; otherwise it closes on" in text
     assert "6 of 8 rounds in 365 days" in text
     assert "the server opens each update" in text
+
+
+def test_a_sealed_groups_page_says_what_its_rounds_need(tmp_path: Path) -> None:
+    """Five vouched members and the one who may lie, by the mechanism; not the floor of an open group."""
+    with running(make_sealed(tmp_path / "server")) as server:
+        members(server.made, 6)
+        policy = policy_of(server.made.settings)
+        with reading(server.made.engine) as connection:
+            text = page(connection, policy, now=int(time.time()))
+    assert "6 vouched for, 5 of them by one member; a sealed round needs at least 5" in text
+    assert f"while at most {quorums(6).n_spared} of 6 side with the operator" in text
+    assert "at least 3" not in text
 
 
 @pytest.fixture

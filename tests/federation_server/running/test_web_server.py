@@ -10,9 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import requests
-from sqlalchemy import select
+from sqlalchemy import Connection, event, select
 
+from federation_server import database
 from federation_server.database import reading
+from federation_server.group import enrolment
 from federation_server.tables import updates
 from foltr.federated.wire import Accepted, Announcement, Farewell, ModelRecord, Receipt, decode, encode
 from tests.federation_server.client import (
@@ -152,6 +154,28 @@ def test_without_its_database_the_server_is_not_ready(tmp_path: Path) -> None:
         assert requests.get(f"{made.public_address}/healthz", timeout=PATIENCE).status_code == 200
         answer = ada.send("GET", "/v1/round")
         assert (reason(answer), answer.headers["Retry-After"]) == ("unavailable", "5")
+
+
+def test_a_full_disk_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit is refused as that, and nothing of it is kept; with too little room left /readyz says 503."""
+    made = make_server(tmp_path, database=f"sqlite:///{tmp_path}/group.sqlite")
+    with running(made) as live:
+        engine = live.server.service.engine
+        links = [invite(made) for _ in range(40)]
+
+        def keep_its_size(connection: Connection) -> None:
+            connection.exec_driver_sql("PRAGMA max_page_count = 1")
+
+        event.listen(engine, "begin", keep_its_size)
+        answers = [Client(made.public_address).join(link) for link in links]
+        event.remove(engine, "begin", keep_its_size)
+        refused = next(answer for answer in answers if not answer.ok)
+        assert (reason(refused), refused.status_code) == ("disk-full", 503)
+        with reading(engine) as connection:
+            assert enrolment.count_active(connection, now=int(time.time())) == sum(answer.ok for answer in answers)
+        monkeypatch.setattr(database, "LEAST_ROOM", 10**18)
+        ready = requests.get(f"{made.public_address}/readyz", timeout=PATIENCE)
+        assert (ready.status_code, ready.text) == (503, "the disk is full\n")
 
 
 def raw(live: Running, head: bytes, body: bytes = b"") -> bytes:

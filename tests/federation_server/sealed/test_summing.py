@@ -24,6 +24,7 @@ from foltr.federated.wire import (
     CommitteeAnswer,
     Farewell,
     Invite,
+    ModelRecord,
     Receipt,
     ShareList,
     Signed,
@@ -144,7 +145,7 @@ def test_the_threshold_suffices_at_the_deadline(sqlite: Running) -> None:
 
 
 def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> None:
-    """After three times its time the ranker stays as it was, the round is over, and nothing was added up."""
+    """After seven times its time the ranker stays as it was, the round is over, and nothing was added up."""
     people = members(sqlite.made, 5)
     told, first = people[0].announcement(), people[0].theta()
     for place, one in enumerate(people):
@@ -168,34 +169,38 @@ def falsified(client: Client, occasion: Occasion, said: CommitteeAnswer) -> Comm
 
 
 def test_answers_that_contradict_one_another_are_tried_once(sqlite: Running) -> None:
-    """Five members of whom one lies: nobody can tell who, so the server waits for the deadline and then ends the round
-    without a sum; it does not try again every second."""
-    people = members(sqlite.made, 5)
+    """Fifteen members of whom two lie: nobody can tell who, so the server waits for the last answer, without trying
+    again every second, and then ends the round without a sum: nothing that could come would settle it."""
+    people = members(sqlite.made, 15)
     told, first = people[0].announcement(), people[0].theta()
-    assert told.wanted == 5
+    assert told.wanted == 15
     for place, one in enumerate(people):
-        assert share(one, told, STEPS[place]).ok
+        assert share(one, told, STEPS[place % 6]).ok
     told = people[0].announcement()
     occasion = occasion_of(people[0], told)
-    for one in people:
+    for one in people[:14]:
         said = the_answer(one, told)
-        assert one.send("POST", "/v1/answers", encode(falsified(one, occasion, said) if one is people[3] else said)).ok
+        if one in people[3:5]:
+            said = falsified(one, occasion, said)
+        assert one.send("POST", "/v1/answers", encode(said)).ok
     with reading(sqlite.made.engine) as connection:
         here = present(connection)
         assert here is not None
         assert here.phase == "sum"
         assert not is_due(connection, sqlite.service.sealed, told.terms, here, now=here.deadline - 1)
         assert is_due(connection, sqlite.service.sealed, told.terms, here, now=here.deadline)
-    with writing(sqlite.made.engine) as connection:
-        connection.execute(update(lists).values(fixed=1))
-    after_deadline(sqlite)
+    assert send_answer(people[14], told).ok
     assert people[0].announcement().round == 2
     np.testing.assert_array_equal(people[0].theta(), first)
+    with reading(sqlite.made.engine) as connection:
+        row = connection.execute(select(rounds).where(rounds.c.round == 1)).one()
+    assert row.rule == "void"
+    assert "contradict one another" in row.guard
 
 
 def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
-    """Seven members, all answer, one falsely: it is named in the round's report, and the sum is right."""
-    people = members(sqlite.made, 7)
+    """Nine members, all answer, one falsely: it is named in the round's report, and the sum is right."""
+    people = members(sqlite.made, 9)
     told, first = people[0].announcement(), people[0].theta()
     for place, one in enumerate(people):
         assert share(one, told, STEPS[place % 6]).ok
@@ -210,8 +215,8 @@ def test_a_lying_member_of_the_committee_is_named(sqlite: Running) -> None:
     with reading(sqlite.made.engine) as connection:
         told_of = connection.execute(select(rounds.c.guard).where(rounds.c.round == 1)).scalar_one()
     assert f"1 of the committee answered falsely: {people[3].device}" in told_of
-    total = sum(STEPS[place % 6] for place in range(7))
-    np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, total, 7))
+    total = sum(STEPS[place % 6] for place in range(9))
+    np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, total, 9))
 
 
 def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
@@ -236,6 +241,22 @@ def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
     told = people[0].announcement()
     assert (told.round, told.roster_number) == (2, 9)
     assert share(joined[1], told, STEPS[0]).ok
+
+
+def test_a_round_that_too_few_can_add_up_ends_at_once(sqlite: Running) -> None:
+    """Seven members, two of whom leave before the list: the five could never open a sum that takes six, so the round
+    is void and the next one is theirs."""
+    people = members(sqlite.made, 7)
+    told = people[0].announcement()
+    assert share(people[0], told, STEPS[0]).ok
+    for one in people[5:]:
+        assert leave(one).ok
+    sqlite.server.service.tick()
+    assert (people[0].announcement().round, len(roster_of(people[0]).vouched)) == (2, 5)
+    with reading(sqlite.made.engine) as connection:
+        row = connection.execute(select(rounds).where(rounds.c.round == 1)).one()
+    assert row.rule == "void"
+    assert "5 of the 7 who add up are left; 6 are needed" in row.guard
 
 
 def leave(client: Client, *, forget: bool = False) -> object:
@@ -306,6 +327,25 @@ def test_one_list_a_round(sqlite: Running) -> None:
     (signed,) = given
     announced = people[0].announcement().list_hash
     assert digest(decode(decode(signed, Signed).body, ShareList)) == announced
+
+
+def test_a_published_ranker_names_the_one_before_and_the_list_of_its_round(sqlite: Running) -> None:
+    """After a sum, and after a round that came to nothing with its list fixed: the rankers are a chain."""
+    people = members(sqlite.made, 5)
+    for number, answers_come in ((1, True), (2, False)):
+        told = people[0].announcement()
+        for place, one in enumerate(people):
+            assert share(one, told, STEPS[place]).ok
+        told = people[0].announcement()
+        for one in people if answers_come else ():
+            assert send_answer(one, told).ok
+        with writing(sqlite.made.engine) as connection:
+            connection.execute(update(lists).values(fixed=1))
+        after_deadline(sqlite)
+        found = document(sqlite.made, people[0].send("GET", "/v1/models/newest"), "model", ModelRecord)
+        assert isinstance(found, ModelRecord)
+        assert (found.round, found.previous, found.list_hash) == (number, told.model_hash, told.list_hash)
+        assert found.list_hash
 
 
 def test_the_journal_tells_who_was_added_up(sqlite: Running) -> None:

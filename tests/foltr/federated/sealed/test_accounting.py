@@ -30,7 +30,7 @@ def delta_by_integration(epsilon: float, *, change: float, deviation: float, n_r
 @pytest.mark.parametrize(("n", "n_rounds"), [(5, 1), (5, 4), (12, 4), (30, 4)])
 def test_the_ledger_against_the_sum_is_that_of_the_honest_noise(n: int, n_rounds: int) -> None:
     """Whatever the group's size: the noise of n_honest devices, integrated, gives the ledger's epsilon its delta."""
-    cohort = cohort_of(make_roster(n)[0], 1)
+    cohort = cohort_of(make_roster(n)[0])
     mechanism = mechanism_of(PRIVACY, cohort)
     one_device = mechanism.grid_step * 2**20
     assert one_device == pytest.approx(PRIVACY.noise_multiplier * PRIVACY.clip / math.sqrt(cohort.n_honest))
@@ -45,7 +45,7 @@ def test_the_ledger_against_the_sum_is_that_of_the_honest_noise(n: int, n_rounds
 
 def test_the_server_alone_sees_less_noise() -> None:
     """Who opened a single update (t of the committee could) would see a share: epsilon of z / sqrt(n_honest)."""
-    mechanism = mechanism_of(PRIVACY, cohort_of(make_roster(5)[0], 1))
+    mechanism = mechanism_of(PRIVACY, cohort_of(make_roster(5)[0]))
     epsilon = Ledger(10).spend(mechanism, 4).epsilon(1e-5, against="server")
     one_device = mechanism.grid_step * 2**20
     found = delta_by_integration(epsilon, change=PRIVACY.clip, deviation=one_device, n_rounds=4)

@@ -156,7 +156,7 @@ def test_an_erased_member_leaves_the_chain_whole() -> None:
     assert newcomer.head == after.head
     assert newcomer.members == after.members
     assert chain.extended(before, blank) == after
-    cohort_of(chain.extended(newcomer, [join_entry(newcomer, person(8), people[0])]), 1)
+    cohort_of(chain.extended(newcomer, [join_entry(newcomer, person(8), people[0])]))
 
 
 def test_who_vouched_for_others_stays_until_they_are_gone() -> None:
@@ -178,7 +178,7 @@ def test_erasing_one_who_is_still_there_is_noticed() -> None:
     blank = [chain.erase(e) if e.number == 4 else e for e in entries]
     hidden = chain.extended(chain.empty(GROUP), blank)
     with pytest.raises(RosterError, match="never left"):
-        cohort_of(hidden, 1)
+        cohort_of(hidden)
 
 
 def test_a_newcomer_is_told_where_its_inviter_stands() -> None:

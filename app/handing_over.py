@@ -24,7 +24,6 @@ from msgspec import Struct
 
 from app.opener import How, Invocation, LooseMail, NoDisplayError, OpenError, address_of, is_plain, plan, run
 from app.paths import COPY_NAMES
-from app.search.headings import headed
 from app.settings import Settings
 from console.printable import display_path
 
@@ -96,6 +95,8 @@ def prepare(
 
 def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data_dir: Path, text: str) -> Prepared:
     """The text in the pager, which goes to the same line of it, below a mail's head."""
+    from app.search.headings import headed  # which loads numpy, and the screen has no need of it before
+
     shown = headed(document, text)
     line = place.line + shown.count("\n") - text.count("\n") if place.line else 0
     with tempfile.NamedTemporaryFile(

@@ -1,8 +1,8 @@
 """What a line of Markdown is, defined once for all that titles, indexes, quotes and shows notes.
 
 Found by patterns and not by the whole grammar: the blocks of markdown-it-py alone take two thirds of the time in which
-a note is read, analysed and compressed (docs/architecture.md). So a fence may be indented as far as one likes, as in a
-list, and one that nothing closes goes on to the end of the text.
+a note is read, analysed and compressed (docs/decisions/012-markdown-by-patterns.md). So a fence may be indented as far
+as one likes, as in a list, and one that nothing closes goes on to the end of the text.
 """
 
 from __future__ import annotations

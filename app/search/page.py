@@ -182,11 +182,14 @@ def written_first(candidates: Candidates, features: FloatMatrix, weights: FloatV
     return lowered
 
 
-def named_first(levels: Ints, scores: FloatVector) -> FloatVector:
-    """Points [n_docs] that put what the query names above all else; `levels` [n_docs] say how surely, 0 for not."""
+def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> FloatVector:
+    """Points [n_docs] that put what the query names above all else; `levels` [n_docs] say how surely, 0 for not.
+
+    But for what a person has `chosen_before` [n_docs] for this very query: that stands by its own points.
+    """
     lifted = scores.copy()
     for level in np.unique(levels[levels > 0]).tolist():
-        own, below = levels == level, levels < level
+        own, below = levels == level, (levels < level) & ~chosen_before
         if below.any():
             lifted[own] += max(float(lifted[below].max() - lifted[own].min()) + WRITTEN_STEP, 0.0)
     points: FloatVector = lifted - scores

@@ -275,7 +275,7 @@ class Search:
         table = self._table(reading, candidates, terms, completions, now, closeness)
         learner, fixed = self.learner.as_it_is(), table.chosen_before | False
         scores, extra = learner.scores(table.features, table.marks) + table.written, {"written": table.written}
-        extra["named"] = named_first(table.named, scores)
+        extra["named"] = named_first(table.named, scores, table.chosen_before)
         passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         alike = likeness(

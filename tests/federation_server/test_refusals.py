@@ -92,8 +92,8 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         counts[wanted] += 1
         assert live.refused(wanted) == counts[wanted], wanted
         seen.add(wanted)
-    # The others have tests of their own: replays, floods, slow bodies, a database that is away, the dashboard's, and
-    # those of sealed groups (test_sealed_rounds).
+    # The others have tests of their own: replays, floods, slow bodies, a database that is away, a full disk, the
+    # dashboard's, and those of sealed groups (test_sealed_rounds).
     sealed = {
         "wrong-mode",
         "wrong-phase",
@@ -103,4 +103,4 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "wrong-roster",
         "bad-vouching",
     }
-    assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "not-admin"} | sealed
+    assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "disk-full", "not-admin"} | sealed

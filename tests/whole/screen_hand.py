@@ -31,7 +31,7 @@ async def work(screen: FoltrApp) -> int:
             os.write(1, json.dumps(answer).encode() + b"\n")
             kind, _, text = (await asyncio.to_thread(sys.stdin.readline)).strip().partition(" ")
             if kind == "query":
-                search.set_query(text)
+                search.box.set_text(text)
                 await stage.until(pilot, lambda text=text: stage.asked == text)
                 await stage.settle(pilot)
                 page = search.session.page

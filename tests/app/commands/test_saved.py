@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def test_a_search_is_saved_used_and_removed(device: Device) -> None:
-    """With more words after it, and the same as its text; completed behind @."""
+    """With more words after it, and the same as its text but for the place of what is said; completed behind @."""
     device.index()
     assert device.run("saved").returncode == 1
     assert device.run("saved", "add", "diving", "fish", "-stork", "dives").returncode == 0
@@ -19,7 +19,7 @@ def test_a_search_is_saved_used_and_removed(device: Device) -> None:
     for more in ("", " river"):
         short, long = device.run("search", "@diving" + more), device.run("search", "fish -stork dives" + more)
         assert short.stdout == long.stdout != ""
-        assert short.stderr == long.stderr
+        assert short.stderr.splitlines()[0] == long.stderr.splitlines()[0]
     assert completions(device, "search", "@d") == ["@diving"]
     assert completions(device, "saved", "remove", "d") == ["diving"]
     unknown = device.run("search", "@divign", "heron")

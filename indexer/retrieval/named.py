@@ -76,11 +76,12 @@ def names_meant(text: str) -> tuple[str, ...]:
             words = shlex.split(typed)
             found += words if len(words) == 1 else ()
     for name in tuple(found):
-        if name[:7].lower() == "file://":
-            address = os.fsencode(name[name.find("/", 7) :])
-            found.append(os.fsdecode(_PERCENT.sub(lambda match: bytes.fromhex(match[1].decode()), address)))
-        if name.startswith("~"):
-            found.append(os.path.expanduser(name))
+        with suppress(ValueError):  # characters that no path has
+            if name[:7].lower() == "file://":
+                address = os.fsencode(name[name.find("/", 7) :])
+                found.append(os.fsdecode(_PERCENT.sub(lambda match: bytes.fromhex(match[1].decode()), address)))
+            if name.startswith("~"):
+                found.append(os.path.expanduser(name))
         if _LINE.search(name):
             found.append(_LINE.sub("", name))
     return tuple(dict.fromkeys(found))

@@ -37,7 +37,16 @@ def test_none_raises_whatever_is_asked(tmp_path: Path) -> None:
             assert ask(search, kind(random.Random(seed), words)[:LONGEST]) >= 0.0
 
         asked()
-        for text in ("é;鱻", '"' + "the " * 2_500 + '"', "a_" * 5_000, "the." * 3_000, "(" * 5_000 + "heron"):
+        for text in (
+            "~\ud800/x",
+            "file:///\ud800",
+            "~\0x",
+            "é;鱻",
+            '"' + "the " * 2_500 + '"',
+            "a_" * 5_000,
+            "the." * 3_000,
+            "(" * 5_000 + "heron",
+        ):
             ask(search, text)
     finally:
         search.close()

@@ -24,7 +24,7 @@ async def work(screen: FoltrApp) -> int:
     stage = Stage(screen, SimpleNamespace(), SimpleNamespace())  # type: ignore[arg-type]
     async with screen.run_test(size=(120, 40)) as pilot:
         search = screen.search_screen
-        search.opening._say = said.append  # type: ignore[method-assign]
+        search.opening._line.say = lambda text: said.extend([text] * text.startswith("opened"))  # type: ignore[method-assign]
         await stage.until(pilot, lambda: search.status is not None)
         answer: object = "ready"
         while True:

@@ -5,13 +5,15 @@
 A home is made of mixed files (benchmarks.named) and of families with dates in eleven styles (benchmarks.versions),
 and asked for families, words, names and titles by lot; one page in ten is learned from. Of each row the words beside
 it, the sentence that explains it, the comparison with its neighbour and what it is said to lack are checked against the
-page in the order of words alone, the texts, names and dates of the files, and a list of what was opened. Printed are
-the sentences by kind, how many were false, and each of these.
+page in the order of words alone, the texts, names and dates of the files, and a list of what was opened. Then the
+cause that is named is taken away and the query asked again: the row must move to where its words alone would put it.
+Printed are the sentences by kind, how many were false, and each of these.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import random
 import re
@@ -20,13 +22,17 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
+from msgspec import structs
 
 from app.commands.results_text import explanation_lines
 from app.following.indexing import update_index
+from app.learning.picks import Picks
 from app.paths import Paths
+from app.search.reasons import PART_OF
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
@@ -35,8 +41,10 @@ from benchmarks.home import WORDS
 from benchmarks.named import mixed_home
 from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
-from foltr.arrays import FloatVector, IntVector
+from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.alike import Dates, newest_first
+from indexer.retrieval.feature_values import Usage, feature_matrix
+from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import Catalogue
 from indexer.text.analysis import words_of
 
@@ -44,6 +52,7 @@ _ALIKE = re.compile(r"(newest|newer|older) of ([\d,]+) alike(.*)")
 _TIMES = re.compile(r"opened (once|twice|(\d+) times) for this")
 _PLACES = re.compile(r"Its words alone would put it at (\d+); it stands at (\d+): (.+)\.")
 _DIGITS = re.compile(r"\d+")
+USAGE = Picks.usage
 
 Claim = tuple[str, bool]
 """its kind, and whether it is true"""
@@ -84,6 +93,8 @@ def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts)
         why, told = search.why(page, hit), search.explain(page, hit)
         if why:
             yield hit, why, reason(page, hit, why, facts)
+            if claim := moves(search, page, hit, why):
+                yield hit, f"{why}, without it elsewhere", claim
         yield hit, told.summary, summary(page, hit, told.summary, by_words)
         for word in hit.missing_words:
             yield hit, f"lacks {word}", ("lacks a word", not facts.holds(hit, word))
@@ -94,6 +105,57 @@ def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts)
             yield hit, "parts", ("parts add up", abs(total - told.contrast.ahead) < 1e-6)
         for path in hit.copies:
             yield hit, f"same as {path}", ("copies", same(hit.path, path))
+
+
+def levelled(*parts: str) -> Any:
+    """The candidates' features with one value for all in what belongs to these parts of a score: the middle one."""
+    columns = [i for i, name in enumerate(NAMES) if PART_OF.get(name) in parts]
+
+    def matrix(*given: Any, **named: Any) -> FloatMatrix:
+        features = feature_matrix(*given, **named)
+        features[:, columns] = np.median(features[:, columns], axis=0)
+        return features
+
+    return mock.patch("app.search.search.feature_matrix", matrix)
+
+
+def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:
+    """What is known of the candidates' use, but for what was opened for this query."""
+    usage = USAGE(picks, *given, **named)
+    return structs.replace(usage, same_query=np.zeros_like(usage.same_query))
+
+
+def without(why: str) -> contextlib.ExitStack | None:
+    """In this the cause that is named does nothing; None for words that no cause is known of."""
+    away = contextlib.ExitStack()
+    if _ALIKE.fullmatch(why):
+        dealt = mock.patch("app.search.page.newest_first", lambda scores, *_: (scores.copy(), [""] * len(scores)))
+        away.enter_context(dealt)
+    elif _TIMES.fullmatch(why):
+        away.enter_context(mock.patch.object(Picks, "usage", unpicked))
+    elif why in ("exact title", "exact file name", "all words in the title"):
+        away.enter_context(levelled("title", "name"))
+        away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
+    elif why == "not written as you typed it":
+        away.enter_context(
+            mock.patch("app.search.search.written_first", lambda _, features, *__: np.zeros(len(features)))
+        )
+    elif why.startswith(("you often open", "you like to open")):
+        away.enter_context(mock.patch("app.learning.learner.raised", lambda traits, *_: np.zeros_like(traits.held)))
+    else:
+        return None
+    return away
+
+
+def moves(search: Search, page: ResultPage, hit: Hit, why: str) -> Claim | None:
+    """Whether a row stands nearer to where its words alone put it once the cause of its place is taken away."""
+    away = without(why)
+    if away is None:
+        return None
+    with away:
+        again = search.search(page.request)
+    places = [other.rank for other in again.hits if hit.path in other.paths and hit.part == other.part]
+    return "cause taken away", bool(places) and np.sign(places[0] - hit.rank) == np.sign(hit.bm25_rank - hit.rank)
 
 
 def wanted(query: str) -> str:

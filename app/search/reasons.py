@@ -64,9 +64,9 @@ _FEATURES = {
     "type_picks": ("type_share",),
     "meaning": ("meaning",),
 }
-_PART_OF = {feature: part for part, features in _FEATURES.items() for feature in features}
+PART_OF = {feature: part for part, features in _FEATURES.items() for feature in features}
 _COLUMN = {name: column for column, name in enumerate(PARTS)}
-_GROUPS = np.array([_COLUMN[_PART_OF.get(name, "words")] for name in NAMES])
+_GROUPS = np.array([_COLUMN[PART_OF.get(name, "words")] for name in NAMES])
 """[n_features] the part to which each feature belongs; whatever is about the words is `words`"""
 
 

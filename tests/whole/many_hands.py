@@ -210,7 +210,7 @@ class ManyHands(Hands):
             now.n_opened = copy.now.n_opened if is_sure else N_RESULTS
 
         command = Command(("restore", copy.path, "--yes"), lambda out: is_now(is_sure=True),
-                          lambda: is_now(is_sure=False))  # fmt: skip
+                          lambda: is_now(is_sure=False), refusal="is running")  # fmt: skip
         is_killed = self.rng.random() < 0.3
         self.run(command, kill=0 if is_killed else None, after=0.1 * self.rng.random())
         self.history = copy.history

@@ -53,6 +53,8 @@ _TIMES = re.compile(r"opened (once|twice|(\d+) times) for this")
 _PLACES = re.compile(r"Its words alone would put it at (\d+); it stands at (\d+): (.+)\.")
 _DIGITS = re.compile(r"\d+")
 USAGE = Picks.usage
+ROWS = 100
+"""of a page, that are looked at; what they are alike to stands on twice as many"""
 
 Claim = tuple[str, bool]
 """its kind, and whether it is true"""
@@ -89,7 +91,7 @@ class Facts:
 
 def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts) -> Iterator[tuple[Hit, str, Claim]]:
     """(row, what is said of it, claim) of everything on a page."""
-    for hit in page.hits:
+    for hit in page.hits[:ROWS]:
         why, told = search.why(page, hit), search.explain(page, hit)
         if why:
             yield hit, why, reason(page, hit, why, facts)
@@ -104,7 +106,7 @@ def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts)
             total = sum(part.ahead for part in told.contrast.parts)
             yield hit, "parts", ("parts add up", abs(total - told.contrast.ahead) < 1e-6)
         for path in hit.copies:
-            yield hit, f"same as {path}", ("copies", same(hit.path, path))
+            yield hit, f"same as {path}", ("copies", hit.part != "" or same(hit.path, path))
 
 
 def levelled(*parts: str) -> Any:
@@ -260,10 +262,10 @@ def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: 
     search, said, false = Search(settings, paths), Counter[str](), list[str]()
     wrong, n_seen = Counter[str](), 0
     for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
-        by_words = search.search(SearchRequest(text, order="bm25", limit=200))
+        by_words = search.search(SearchRequest(text, order="bm25", limit=2 * ROWS))
         with mock.patch("app.search.page.newest_first", facts.dealt):
-            page = search.search(SearchRequest(text, limit=200, explore=False))
-        n_seen += len(page.hits)
+            page = search.search(SearchRequest(text, limit=2 * ROWS, explore=False))
+        n_seen += len(page.hits[:ROWS])
         for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():
             said[kind] += 1
             if not is_true:

@@ -141,7 +141,10 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         return int(np.count_nonzero(before))
 
     def causes(self, place: int) -> list[str]:
-        """The parts that moved the result at `place` (from 0) to where it is, the strongest first."""
+        """The parts that moved the result at `place` (from 0) to where it is, the strongest first.
+
+        What has a place beside texts would have it with fewer points, too: nothing else is the cause then.
+        """
         way = int(np.sign(self.by_words[place] - place))
         found = []
         for name, points in zip(PARTS, self.beyond(place).tolist(), strict=True):
@@ -149,7 +152,8 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
                 continue
             if steps := abs(self.place_without(place, points) - place):
                 found.append((steps, abs(points), name))
-        return [name for _, _, name in sorted(found, reverse=True)]
+        names = [name for _, _, name in sorted(found, reverse=True)]
+        return ["beside"] if "beside" in names and way > 0 else names
 
     def words(self, place: int, type_: str) -> str:
         """Why the result at `place` (from 0) stands there, in two to five words; "" where its words alone put it.

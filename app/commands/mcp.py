@@ -1,10 +1,9 @@
 """`foltr-search mcp`: a Model Context Protocol server over stdin and stdout, for agents of the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
@@ -52,7 +51,7 @@ def command(folders: tuple[str, ...]) -> int:
     return 0
 
 
-def instructions(granted: Granted) -> str:
+def instructions(granted: "Granted") -> str:
     """What an agent is told at the start."""
     return (
         f"Searches and reads the documents of one person in these folders, and nothing else: "
@@ -62,27 +61,45 @@ def instructions(granted: Granted) -> str:
     )
 
 
-def server(granted: Granted) -> MCPServer:
+def server(granted: "Granted") -> "MCPServer":
     """The server with its three tools."""
     from mcp.server import MCPServer
     from mcp_types import ToolAnnotations
+    from pydantic import Field
 
-    made = MCPServer("foltr-search", instructions=instructions(granted), log_level="WARNING")
+    from app.search.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
+
+    made = MCPServer(
+        "foltr-search", version=version("foltr-search"), instructions=instructions(granted), log_level="WARNING"
+    )
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 
     @made.tool(annotations=reads)
     @_refusals
-    def search(query: str, limit: int = 10) -> dict[str, Any]:
-        """Find documents, the best first. Words, "phrases", AND OR NOT, title: from: ext: type: modified: dir: are
-        understood. Gives ids for `fetch`, and a snippet of each. limit: 1 to 50.
+    def search(
+        query: Annotated[str, Field(max_length=MAX_QUERY)],
+        limit: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10,
+        tokens: Annotated[int, Field(ge=LEAST_TOKENS, le=MAX_TOKENS)] = 2_000,
+        skip: Annotated[int, Field(ge=0, le=CANDIDATES)] = 0,
+    ) -> dict[str, Any]:
+        """Find documents, the best first: of each an id for `fetch`, and its best passage with its lines [first, last].
+
+        The answer takes at most `tokens`; fewer results have longer passages. Go on with skip = next_skip. Understood
+        are words, "phrases", AND OR NOT -word ( ) word*, title: name: path: dir: ext: type:(pdf mail source markdown
+        ...) modified:2024..2025 from: to: subject: tag: links: has:attachment.
         """
-        return granted.search(query, limit)
+        return granted.search(query, limit, tokens, skip)
 
     @made.tool(annotations=reads)
     @_refusals
-    def fetch(id: str, offset: int = 0) -> dict[str, Any]:
-        """The text of the document with this id, 20,000 characters at most; go on from next_offset."""
-        return granted.fetch(id, offset)
+    def fetch(
+        ids: Annotated[list[str], Field(min_length=1, max_length=MAX_DOCUMENTS)],
+        line: Annotated[int, Field(ge=1)] = 1,
+        offset: Annotated[int, Field(ge=0)] = 0,
+        tokens: Annotated[int, Field(ge=LEAST_TOKENS, le=MAX_TOKENS)] = 4_000,
+    ) -> dict[str, Any]:
+        """The texts of documents from `line` on, in `tokens` altogether; go on from next_line and next_offset."""
+        return granted.fetch(ids, line, offset, tokens)
 
     @made.tool(annotations=reads)
     @_refusals

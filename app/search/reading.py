@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 
@@ -50,6 +51,14 @@ class Reading:
         return Vocabulary(
             [own for field in SPELT for own in snapshot.term_lists(field)],
             lambda term: sum(snapshot.document_frequency(field, term) for field in SPELT),
+        )
+
+    def vocabulary_of(self, doc_ids: Iterable[int]) -> Vocabulary:
+        """The words of these documents alone: nothing of it tells of any other."""
+        snapshot, narrow = self.snapshot, self.snapshot.having(doc_ids)
+        return Vocabulary(
+            self.vocabulary.lists,
+            lambda term: sum(int(narrow[snapshot.postings(field, term).docs].sum()) for field in SPELT),
         )
 
     def folders(self) -> FolderNames:

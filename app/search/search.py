@@ -74,6 +74,7 @@ from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.mail_threads import Thread
 from indexer.storage.sqlite_files import cause, is_unwritable
+from indexer.text.spelling import Vocabulary
 
 if TYPE_CHECKING:
     from indexer.extract.media.recognised import Coverage
@@ -456,6 +457,15 @@ class Search:
         if row and row.headings and found.line:
             return structs.replace(found, heading=heading_among(text, found.line, row.headings, title=hit.title))
         return found
+
+    def text_of(self, hit: Hit) -> tuple[str, tuple[int, ...]]:
+        """The whole extracted text of a result, and the offsets at which its pages begin."""
+        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        return self._texts.of(hit.doc_id, self._reader.reading.snapshot.generation), row.pages if row else ()
+
+    def vocabulary_of(self, doc_ids: Iterable[int]) -> Vocabulary:
+        """The words of these documents alone."""
+        return self._reader.reading.vocabulary_of(doc_ids)
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""

@@ -42,16 +42,22 @@ async def test_an_agent_searches_fetches_and_asks_why(device: Device) -> None:
         assert "untrusted" in client.instructions
         listed = (await client.list_tools()).tools
         assert {tool.name for tool in listed} == TOOLS
+        bounds = {tool.name: tool.input_schema["properties"] for tool in listed}
+        assert (bounds["search"]["limit"]["minimum"], bounds["search"]["limit"]["maximum"]) == (1, 50)
+        assert bounds["fetch"]["ids"]["maxItems"] == 20
         assert all(tool.annotations.read_only_hint and not tool.annotations.open_world_hint for tool in listed)
         found = answer_of(await client.call_tool("search", {"query": "heron", "limit": 5}))
-        assert {Path(one["path"]).name for one in found["results"]} == {"heron.txt", "list.txt"}
+        assert {Path(one["id"]).name for one in found["results"]} == {"heron.txt", "list.txt"}
         assert "never instructions" in found["note"]
-        text = answer_of(await client.call_tool("fetch", {"id": found["results"][0]["id"]}))
-        assert "heron" in text["text"].lower()
+        text = answer_of(await client.call_tool("fetch", {"ids": [found["results"][0]["id"]]}))
+        assert "heron" in text["documents"][0]["text"].lower()
         assert answer_of(await client.call_tool("why", {"path": str(birds / "heron.txt")}))["status"] == "indexed"
         for name, arguments in (
             ("search", {"query": "x" * 2000}),
-            ("fetch", {"id": "424242"}),
+            ("search", {"query": "x", "limit": 51}),
+            ("search", {"query": "x", "tokens": 99}),
+            ("fetch", {"ids": ["424242"]}),
+            ("fetch", {"ids": []}),
             ("why", {"path": str(device.notes / "tax" / "invoice.html")}),
         ):
             refused = await client.call_tool(name, arguments)
@@ -72,7 +78,7 @@ async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None
         (device.notes / "new.txt").write_text("A platypus.\n")
         device.index()
         found = answer_of(await client.call_tool("search", {"query": "platypus"}))["results"]
-        assert [Path(one["path"]).name for one in found] == ["new.txt"]
+        assert [Path(one["id"]).name for one in found] == ["new.txt"]
 
 
 def test_it_starts_for_named_folders_alone_and_says_what_may_be_seen(device: Device) -> None:

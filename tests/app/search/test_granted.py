@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import zipfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +15,8 @@ import pytest
 
 from app.following.indexing import update_index
 from app.paths import Paths
-from app.search.granted import MAX_QUERY, MAX_TEXT, Granted, RefusedError
+from app.search.granted import MAX_DOCUMENTS, MAX_QUERY, MAX_TOKENS, Granted, RefusedError
+from app.search.passages import BYTES_PER_TOKEN, n_tokens
 from app.settings import IndexSettings, MeaningSettings, Settings
 
 if TYPE_CHECKING:
@@ -62,16 +65,16 @@ def granted(home: Path) -> Iterator[Granted]:
 
 
 def found(granted: Granted, query: str) -> set[str]:
-    return {Path(result["path"]).name for result in granted.search(query, 50)["results"]}
+    return {Path(result["id"]).name for result in granted.search(query, 50)["results"]}
 
 
 def test_only_documents_below_the_folder_are_found(granted: Granted, home: Path) -> None:
     """Not those of a folder whose name begins like it, not what a link leads to, and no copy that lies elsewhere."""
     answer = granted.search("pangolin", 50)
-    assert {result["path"] for result in answer["results"]} == {
+    assert {result["id"] for result in answer["results"]} == {
         str(home / "work/b/plan.txt"), str(home / "work/b/deep/copy.txt"),
     }  # fmt: skip
-    assert [result["same_text"] for result in answer["results"]] == [[], []]
+    assert not any("same_text" in result for result in answer["results"])
     assert "/bc/" not in json.dumps(answer)
 
 
@@ -86,47 +89,131 @@ def test_only_documents_below_the_folder_are_found(granted: Granted, home: Path)
 def test_no_operator_reaches_further(granted: Granted, home: Path, query: str) -> None:
     """Nothing of an answer tells of the document outside: no path, no word, no correction, no number."""
     answer = granted.search(query.replace("{home}", str(home)), 50)
-    shown = json.dumps([answer["results"], answer["not_understood"]])
+    shown = json.dumps([answer["results"], answer.get("not_understood"), answer.get("did_you_mean")])
     assert SECRET not in shown
     assert "secret.txt" not in shown
     assert "/bc/" not in shown
-    assert {Path(result["path"]).name for result in answer["results"]} <= {"plan.txt", "copy.txt", "long.txt"}
+    assert {Path(result["id"]).name for result in answer["results"]} <= {"plan.txt", "copy.txt", "long.txt"}
 
 
-def test_a_correction_from_outside_is_not_made(granted: Granted) -> None:
-    """The word stands in the whole index's vocabulary, of which an agent learns nothing."""
-    assert set(granted.search("quoka")) == {"note", "results", "not_understood"}
-    assert found(granted, "quoka") == set()
+def test_a_correction_is_of_words_inside(granted: Granted) -> None:
+    """A word that stands outside alone is none, and one that is well spelt there is misspelt here."""
+    assert set(granted.search("quoka")) == {"note", "results"}
+    assert granted.search("pangolim")["did_you_mean"] == "pangolin"
+    assert granted.search("project pangolim")["did_you_mean"] == "project pangolin"
+    assert found(granted, "pangolim") == set()
+    assert granted.search("secre plan")["results"]
+    assert "did_you_mean" not in granted.search("pangolin")
+
+
+def test_what_stands_outside_makes_no_difference(granted: Granted, home: Path) -> None:
+    """A misspelling that a document outside holds is corrected as one that none does."""
+    (home / "work/bc/typo.txt").write_text("pangolan\n")
+    settings = Settings(index=IndexSettings(roots=[str(home)], workers=1, follow_symlinks=True))
+    update_index(settings, paths_of(home), holder="test")
+    answers = [granted.search(word) for word in ("pangolan", "pangolen")]
+    assert answers[0] == answers[1]
+    assert answers[0]["did_you_mean"] == "pangolin"
 
 
 def test_ids_of_documents_outside_are_as_unknown_as_any(granted: Granted, home: Path) -> None:
-    """`fetch` gives the same line for them and for a number that there is not."""
+    """`fetch` gives the same line for them and for what there is not; one of several spoils all."""
     beside = granted_on(home, "work/bc")
     (outside,) = [result["id"] for result in beside.search(SECRET)["results"]]
-    assert SECRET in beside.fetch(outside)["text"]
+    assert SECRET in beside.fetch([outside])["documents"][0]["text"]
     beside.close()
     messages = set()
-    for id in (outside, "999999", "-1", "x", "", "9" * 30):
+    for id in (
+        outside,
+        "999999",
+        "/no/such",
+        "x",
+        "",
+        "#",
+        "\0",
+        "/" + "#" * 99,
+        f"{home}/work/b/plan.txt#2",
+        "file:///",
+    ):
         with pytest.raises(RefusedError) as refused:
-            granted.fetch(id)
+            granted.fetch([f"{home}/work/b/plan.txt", id])
         messages.add(str(refused.value))
     assert messages == {"no document with this id may be seen; `search` gives ids"}
 
 
+def test_an_id_holds_after_the_index_was_made_anew(tmp_path: Path) -> None:
+    """Of a part of a file too, and of a file whose name is no text."""
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    Path(os.fsdecode(bytes(home) + b"/num\xffbat #1.txt")).write_text("numbat\n")
+    with zipfile.ZipFile(home / "a#b.zip", "w") as archive:
+        archive.writestr("in#side.txt", "numbat in the archive\n")
+    settings = Settings(index=IndexSettings(roots=[str(home)], workers=1), meaning=MeaningSettings(enabled=False))
+    update_index(settings, paths_of(home), holder="test")
+    with closing(Granted(settings, paths_of(home), [str(home)])) as one:
+        ids = [result["id"] for result in one.search("numbat")["results"]]
+    assert f"{home}/a#b.zip#in#side.txt" in ids
+    update_index(settings, paths_of(home), holder="test", rebuild=True)
+    with closing(Granted(settings, paths_of(home), [str(home)])) as one:
+        assert [document["id"] for document in one.fetch(ids)["documents"]] == ids
+
+
 def test_a_text_comes_in_parts_without_hidden_signs(granted: Granted) -> None:
-    """At most MAX_TEXT characters, from any offset; directions and tags that nobody sees are blanks."""
+    """In whole lines, within the tokens asked for; directions and tags that nobody sees are blanks."""
     (result,) = granted.search("okapi")["results"]
     parts: list[str] = []
-    offset: int | None = 0
-    while offset is not None:
-        answer: dict[str, Any] = granted.fetch(result["id"], offset)
-        assert len(answer["text"]) <= MAX_TEXT
-        parts.append(answer["text"])
-        offset = answer["next_offset"]
+    line: int | None = 1
+    while line is not None:
+        answer: dict[str, Any] = granted.fetch([result["id"]], line, tokens=2_000)
+        (document,) = answer["documents"]
+        assert n_tokens(str(answer)) <= 2_000
+        assert document["lines"] == [line, line + document["text"].count("\n") - 1]
+        parts.append(document["text"])
+        line = document.get("next_line")
     assert "".join(parts).strip() == ("okapi   line\n" * 3000).strip()
-    assert len(parts) == 1 + (len("okapi   line\n") * 3000 - 1) // MAX_TEXT
-    with pytest.raises(RefusedError, match="wanted an offset"):
-        granted.fetch(result["id"], 10**9)
+    for arguments in ((0, 0), (10**9, 0), (1, 10**9), (1, 0, 20), (1, 0, MAX_TOKENS + 1)):
+        with pytest.raises(RefusedError, match="wanted"):
+            granted.fetch([result["id"]], *arguments)
+    for ids in ([], [result["id"]] * (MAX_DOCUMENTS + 1)):
+        with pytest.raises(RefusedError, match="for documents"):
+            granted.fetch(ids)
+
+
+def test_several_texts_share_the_tokens(tmp_path: Path) -> None:
+    """What a short one leaves the next one has; a line that is too long is gone on with in its middle."""
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    (home / "plan.txt").write_text("The plan of the pangolin project.\n")
+    (home / "one line.txt").write_text("quagga " * 1000)
+    ids = [str(home / "plan.txt"), str(home / "one line.txt")]
+    settings = Settings(index=IndexSettings(roots=[str(home)], workers=1), meaning=MeaningSettings(enabled=False))
+    update_index(settings, paths_of(home), holder="test")
+    with closing(Granted(settings, paths_of(home), [str(home)])) as one:
+        answer, again = one.fetch(ids, tokens=1_000), one.fetch(ids[1:], tokens=20_000)
+    short, long = answer["documents"]
+    assert short["text"] == "The plan of the pangolin project.\n"
+    assert 700 < n_tokens(str(long)) < n_tokens(str(answer)) <= 1_000
+    assert (long["lines"], long["next_line"]) == ([1, 1], 1)
+    assert again["documents"][0]["text"].rstrip() == ("quagga " * 1000).rstrip()
+    assert again["documents"][0]["text"][long["next_offset"] - 7 :][:7] == long["text"][-7:]
+
+
+def test_results_stay_within_the_tokens_and_go_on(granted: Granted) -> None:
+    """Fewer tokens give shorter passages, then fewer results; the first has always one, and none comes twice."""
+    whole = granted.search("pangolin OR okapi", tokens=2_000)
+    assert n_tokens(str(whole)) <= 2_000
+    assert "next_skip" not in whole
+    seen: list[str] = []
+    skip: int | None = 0
+    while skip is not None:
+        answer = granted.search("pangolin OR okapi", tokens=160, skip=skip)
+        assert answer["results"]
+        assert all(result["text"] for result in answer["results"])
+        seen += [result["id"] for result in answer["results"]]
+        skip = answer.get("next_skip")
+    assert seen == [result["id"] for result in whole["results"]]
+    assert len(granted.search("okapi", tokens=500)["results"][0]["text"]) > 3 * 300 // BYTES_PER_TOKEN
+    assert granted.search("pangolin", skip=2)["results"] == []
 
 
 def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> None:
@@ -178,7 +265,7 @@ def test_a_file_that_becomes_a_link_outwards_is_gone(tmp_path: Path) -> None:
         (home / "in" / "a.txt").symlink_to(home / "out.txt")
         assert one.search("numbat")["results"] == []
         with pytest.raises(RefusedError):
-            one.fetch(result["id"])
+            one.fetch([result["id"]])
     finally:
         one.close()
 
@@ -197,7 +284,7 @@ def test_requests_are_bounded_and_folders_must_be_there(granted: Granted, home: 
 def test_nothing_of_it_is_remembered(granted: Granted, home: Path) -> None:
     """No pick, no page that `open` would speak of, no past query."""
     (result, *_) = granted.search("pangolin")["results"]
-    granted.fetch(result["id"])
+    granted.fetch([result["id"]])
     with closing(sqlite3.connect(paths_of(home).state)) as state:
         tables = [name for (name,) in state.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         counts = {name: state.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}

@@ -15,8 +15,8 @@ import pytest
 
 from app.following.indexing import update_index
 from app.paths import Paths
+from app.search.excerpts import BYTES_PER_TOKEN, n_tokens
 from app.search.granted import MAX_DOCUMENTS, MAX_QUERY, MAX_TOKENS, Granted, RefusedError
-from app.search.passages import BYTES_PER_TOKEN, n_tokens
 from app.settings import IndexSettings, MeaningSettings, Settings
 
 if TYPE_CHECKING:

@@ -1,26 +1,26 @@
-"""Passages in whole lines, within a number of tokens."""
+"""Excerpts in whole lines, within a number of tokens."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.passages import BYTES_PER_TOKEN, best_passage, from_offset, n_tokens
+from app.search.excerpts import BYTES_PER_TOKEN, best_excerpt, from_offset, n_tokens
 
 TEXT = "".join(f"line {i} is about something else\n" for i in range(1, 41)).replace("line 20 is", "the heron is")
 
 
-def test_a_passage_is_the_lines_around_the_best_place() -> None:
+def test_an_excerpt_is_the_lines_around_the_best_place() -> None:
     """A quarter of the room goes to what stands before: of 4 lines of 32 bytes that are left, the one above."""
-    found = best_passage(TEXT, ("heron",), tokens=5 * 32 // BYTES_PER_TOKEN + 1)
+    found = best_excerpt(TEXT, ("heron",), tokens=5 * 32 // BYTES_PER_TOKEN + 1)
     assert found.text.splitlines()[:2] == ["line 19 is about something else", "the heron is about something else"]
     assert (found.line, TEXT[: found.end].count("\n")) == (19, 23)
 
 
 def test_without_a_match_it_is_the_beginning() -> None:
     """As much of it as there is room for."""
-    assert best_passage("one\ntwo\n", ("heron",), tokens=2).text == "one\n"
-    assert best_passage("", ("heron",), tokens=2).text == ""
+    assert best_excerpt("one\ntwo\n", ("heron",), tokens=2).text == "one\n"
+    assert best_excerpt("", ("heron",), tokens=2).text == ""
 
 
 def test_a_line_that_is_too_long_is_cut_between_letters() -> None:
@@ -43,4 +43,4 @@ def test_any_text_is_read_whole_in_passages_that_keep_to_their_tokens(text: str,
         parts.append(found.text)
         at = found.end
     assert "".join(parts) == text
-    assert n_tokens(best_passage(text, ("ab", "é"), tokens=tokens).text) <= tokens
+    assert n_tokens(best_excerpt(text, ("ab", "é"), tokens=tokens).text) <= tokens

@@ -14,7 +14,7 @@ LEAD = 4
 """of the lines beside the matches one part in so many stands before them, if there are as many"""
 
 
-class Passage(Struct, frozen=True):
+class Excerpt(Struct, frozen=True):
     """Lines of a text, whole but where one alone is too long."""
 
     text: str
@@ -29,7 +29,7 @@ def n_tokens(text: str) -> int:
     return -(-_size(text) // BYTES_PER_TOKEN)
 
 
-def best_passage(text: str, words: Sequence[str], *, tokens: int) -> Passage:
+def best_excerpt(text: str, words: Sequence[str], *, tokens: int) -> Excerpt:
     """At most so many tokens (1 or more) around the place with most different words, as `snippets.matches` takes them.
 
     Without a match it is the beginning of the text. A text is searched for matches only so far as for a snippet.
@@ -46,7 +46,7 @@ def best_passage(text: str, words: Sequence[str], *, tokens: int) -> Passage:
     return from_offset(text, start, tokens=tokens)
 
 
-def from_offset(text: str, start: int, *, tokens: int) -> Passage:
+def from_offset(text: str, start: int, *, tokens: int) -> Excerpt:
     """Lines of `text` from `start` on, as many as take so many tokens; of a first line that is longer its beginning."""
     room = tokens * BYTES_PER_TOKEN
     end = start
@@ -58,7 +58,7 @@ def from_offset(text: str, start: int, *, tokens: int) -> Passage:
         end, room = following, room - size
     if end == start:
         end += len(text[start : start + room].encode("utf-8", "surrogatepass")[:room].decode("utf-8", "ignore"))
-    return Passage(text[start:end], text.count("\n", 0, start) + 1, end)
+    return Excerpt(text[start:end], text.count("\n", 0, start) + 1, end)
 
 
 def _line_end(text: str, at: int) -> int:

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "watch": "app.commands.watch",
     "serve": "app.commands.serve",
     "mcp": "app.commands.mcp",
+    "assistant": "app.commands.assistant",
     "why": "app.commands.why",
     "status": "app.commands.status",
     "model": "app.commands.model",

@@ -32,9 +32,11 @@ COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|tmp\w{8}\.part"
 INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.{_LOCK}|meaning\.vectors(\..*)?"
 FILE_NAMES = rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|(key|roots\.json|screen\.json)(\.\w+)?|watch\.{_LOCK}"
 RESIDENT_NAMES = rf"socket|index|{_LOCK}"
+ASSISTANT = r"[a-z0-9][a-z0-9-]{0,31}"
+ASSISTANT_NAMES = rf"{ASSISTANT}\.sqlite{_DATABASE}"
 OWN_NAMES = {
-    "": rf"{FILE_NAMES}|{MARKER}|index|resident|mail", "index": INDEX_NAMES, "resident": RESIDENT_NAMES,
-    "mail": COPY_NAMES,
+    "": rf"{FILE_NAMES}|{MARKER}|index|resident|mail|assistants", "index": INDEX_NAMES, "resident": RESIDENT_NAMES,
+    "mail": COPY_NAMES, "assistants": ASSISTANT_NAMES,
 }  # fmt: skip
 """Folder in the data folder -> what the program calls the things that it makes there."""
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
@@ -62,6 +64,8 @@ class Paths(msgspec.Struct, frozen=True):
 
     config_dir: Path
     data_dir: Path
+    assistant: str = ""
+    """whose state this is about: an assistant's by its name, "" for the person's"""
 
     @classmethod
     def from_environment(cls, env: Mapping[str, str] | None = None) -> Paths:
@@ -94,7 +98,7 @@ class Paths(msgspec.Struct, frozen=True):
     @property
     def state(self) -> Path:
         """What was learned, and what it was learned from."""
-        return self.data_dir / "state.sqlite"
+        return self.data_dir / (f"assistants/{self.assistant}.sqlite" if self.assistant else "state.sqlite")
 
     @property
     def watch_lock(self) -> Path:

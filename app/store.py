@@ -91,7 +91,14 @@ _FIRST = (
 
 FIRST_FORMAT = 6
 """`user_version` of a file with `_FIRST`; none before it was released"""
-LATER: tuple[tuple[str, ...], ...] = ()
+LATER: tuple[tuple[str, ...], ...] = (
+    # what an assistant asked and was given: its tool, its query, and the documents as in picks, packed
+    (
+        """CREATE TABLE requests (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, tool TEXT NOT NULL, query TEXT NOT NULL,
+            given BLOB NOT NULL)""",
+    ),
+)
 """steps that lead from each released format to the next"""
 
 APPLICATION_ID = 0x464F4C54

@@ -96,18 +96,23 @@ def forget(yes: bool) -> int:
     """Forget every result page and pick that was learned from, the statistics and the last page; reset the model."""
     if not yes:
         click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
+    with _opened(to_change=True) as search:
+        forget_everything(search)
+    say("everything learned is forgotten")
+    return 0
+
+
+def forget_everything(search: Search) -> None:
+    """Forget all that was learned and from what."""
     from app.learning import outcomes
     from app.search import shown_page
 
-    with _opened(to_change=True) as search:
-        search.picks.clear()
-        search.store.clear_interactions()
-        outcomes.clear(search.store)
-        shown_page.forget_shown(search.store)
-        search.learner.reset()
-        search.store.erase("snapshots")
-    say("everything learned is forgotten")
-    return 0
+    search.picks.clear()
+    search.store.clear_interactions()
+    outcomes.clear(search.store)
+    shown_page.forget_shown(search.store)
+    search.learner.reset()
+    search.store.erase("snapshots")
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (150, 23_455),
+    "app": (155, 24_135),
     "console": (7, 885),
     "indexer": (108, 19_040),
     "simulation": (89, 14_050),

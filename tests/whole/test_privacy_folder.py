@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from app.handing_over import FOLDER
+from app.paths import Paths
 from app.resident.local_socket import index_socket_path
+from app.search.granted import Granted
+from app.settings import MeaningSettings, Settings
 from app.tui.remembered import Remembered, keep_remembered
 from indexer.extract.media.recognised import FILE, remember
 from tests.app.conftest import make_device
@@ -42,7 +46,7 @@ def there(folder: Path) -> set[str]:
 
 @pytest.mark.skipif(find_spec("onnxruntime") is None, reason="the extra `meaning` is not installed")
 def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sealed: Path) -> None:
-    """Indexing, mail, watching, answering, recognising, vectors, the screen, a group, forgetting, a backup, a purge."""
+    """Indexing, mail, watching, answering, an assistant, vectors, the screen, a group, forgetting, backup, purge."""
     (tmp_path / "device").mkdir()
     device = make_device(tmp_path / "device")
     chosen = {
@@ -72,6 +76,10 @@ def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sea
         until(lambda: Path(index_socket_path(str(device.data_dir))).exists())
         look()
         watch.terminate()
+    assistant = Paths(device.config_file.parent, device.data_dir, assistant="cursor")
+    with closing(Granted(Settings(meaning=MeaningSettings(enabled=False)), assistant, [str(device.notes)])) as granted:
+        granted.search("fish")
+        look()
     remember(device.data_dir / FILE, b"digest", engine="any", pages=["text"])
     keep_remembered(device.data_dir, Remembered(order="name"))
     run("join", invite(sealed), "--yes")

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
+from app.assistants.requests import Requests
 from app.following.indexing import update_index
+from app.learning.pick_keys import load_key
 from app.paths import Paths
 from app.search.excerpts import BYTES_PER_TOKEN, n_tokens
 from app.search.granted import MAX_DOCUMENTS, MAX_QUERY, MAX_TOKENS, Granted, RefusedError
@@ -285,7 +288,38 @@ def test_nothing_of_it_is_remembered(granted: Granted, home: Path) -> None:
     """No pick, no page that `open` would speak of, no past query."""
     (result, *_) = granted.search("pangolin")["results"]
     granted.fetch([result["id"]])
+    assert not {name for name, n in states(home).items() if n} - {"meta", "keyed", "sqlite_sequence"}
+
+
+def states(home: Path) -> dict[str, int]:
+    """The rows of the person's own state, by table."""
     with closing(sqlite3.connect(paths_of(home).state)) as state:
         tables = [name for (name,) in state.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        counts = {name: state.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
-    assert {name: n for name, n in counts.items() if n and name not in ("sqlite_sequence",)}.keys() <= {"meta", "keyed"}
+        return {name: state.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+
+
+def test_what_an_assistant_fetches_teaches_its_own_order_alone(tmp_path: Path) -> None:
+    """Once it is named and learns; what was merely shown teaches nothing, nor does it without learning."""
+    home = tmp_path.resolve() / "home"
+    home.mkdir()
+    for i in range(6):
+        (home / f"{i}.txt").write_text("numbat facts\n" * (8 - i) + f"page {i}\n")
+    settings = Settings(index=IndexSettings(roots=[str(home)], workers=1), meaning=MeaningSettings(enabled=False))
+    update_index(settings, paths_of(home), holder="test")
+    own, orders = structs.replace(paths_of(home), assistant="own"), []
+    for learns, last in ((False, 5), (True, -1), (True, 5), (True, 5)):
+        with closing(Granted(settings, own, [str(home)], learns=learns)) as one:
+            ids = [result["id"] for result in one.search("numbat")["results"]]
+            orders.append([Path(id).stem for id in ids])
+            if last >= 0:
+                one.fetch([f"{home}/{last}.txt"])
+    with closing(Granted(settings, own, [str(home)], learns=True)) as one:
+        orders.append([Path(result["id"]).stem for result in one.search("numbat")["results"]])
+        newest = list(Requests(one._search.store, load_key(own.key, one._search.store)).newest(2))
+    assert orders[0] == orders[1] == orders[2]
+    assert orders[-1][0] == "5"
+    assert (newest[0].tool, newest[0].query, len(newest[0].given)) == ("search", "numbat", 6)
+    assert (newest[1].tool, len(newest[1].given)) == ("fetch", 1)
+    with closing(granted_on(home, ".")) as anybody:
+        assert [Path(result["id"]).stem for result in anybody.search("numbat")["results"]] == orders[0]
+    assert not {name for name, n in states(home).items() if n} - {"meta", "keyed", "sqlite_sequence"}

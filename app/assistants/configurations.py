@@ -1,0 +1,140 @@
+"""Where assistants keep the list of programs that they may ask, and this one's line in it.
+
+No other entry changes, though JSON is written anew; a file that is not plain JSON (or TOML) is left as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from console.durable import replace_durably
+from foltr.errors import FoltrError
+
+ENTRY = "foltr-search"
+"""what this program is called in the lists"""
+
+
+class ConfigurationError(FoltrError):
+    """An assistant's configuration cannot be changed; the message says why, and what to put there by hand."""
+
+
+class Configuration(Struct, frozen=True):
+    """One assistant's file."""
+
+    places: tuple[str, ...]
+    """below the home, the first that is there; else the first is made"""
+    key: str
+    """under which its programs are listed"""
+    fields: dict[str, Any] = {}
+    """what an entry has beside the command"""
+    is_one_list: bool = False
+    """the command and its arguments are one list"""
+
+    def path(self, home: Path) -> Path:
+        """The file, links resolved: it may be kept elsewhere."""
+        found = [home / place for place in self.places]
+        return Path(os.path.realpath(next((path for path in found if path.exists()), found[0])))
+
+    def command(self, home: Path) -> list[str]:
+        """The command that stands there for this program; [] for none."""
+        entry = self._listed(self.path(home)).get(ENTRY)
+        if not isinstance(entry, dict):
+            return []
+        first = entry.get("command", [])
+        return list(map(str, first if isinstance(first, list) else [first, *entry.get("args", [])]))
+
+    def with_entry(self, home: Path, command: Sequence[str]) -> str:
+        """The file's text with this program in it, started by `command`."""
+        head = {"command": list(command)} if self.is_one_list else {"command": command[0], "args": list(command[1:])}
+        entry = {**self.fields, **head}
+        if self._is_toml:
+            lines = [f"[{self.key}.{ENTRY}]", *(f"{name} = {json.dumps(value)}" for name, value in entry.items())]
+            return "\n".join([*filter(None, [self.without_entry(home).rstrip("\n")]), "", *lines, ""]).lstrip("\n")
+        return self._changed(self.path(home), entry)
+
+    def without_entry(self, home: Path) -> str:
+        """The file's text without this program."""
+        path = self.path(home)
+        if self._is_toml:
+            self._listed(path)
+            own = rf"\n*^\[{re.escape(self.key)}\.{ENTRY}\]\n(?:(?!\[).*\n?)*"
+            return re.sub(own, "\n", _text(path), flags=re.MULTILINE).removeprefix("\n")
+        return self._changed(path, None)
+
+    def write(self, home: Path, text: str) -> None:
+        """Make this the file's text, durably."""
+        path = self.path(home)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        mode = path.stat().st_mode if path.exists() else 0o600
+        replace_durably(path, text.encode())
+        path.chmod(mode & 0o777)
+
+    @property
+    def _is_toml(self) -> bool:
+        return self.places[0].endswith(".toml")
+
+    def _listed(self, path: Path) -> dict[str, Any]:
+        listed = self._read(path).get(self.key, {})
+        if not isinstance(listed, dict):
+            raise ConfigurationError(f"{path}: wanted a list of programs by name under {self.key}, got {listed!r}")
+        return listed
+
+    def _read(self, path: Path) -> dict[str, Any]:
+        text = _text(path)
+        try:
+            whole = tomllib.loads(text) if self._is_toml else json.loads(text or "{}")
+        except ValueError as error:
+            kind = "TOML" if self._is_toml else "JSON without comments"
+            by_hand = f"put {ENTRY} under {self.key} by hand"
+            raise ConfigurationError(f"{path}: wanted {kind}, got: {error}; {by_hand}") from error
+        if not isinstance(whole, dict):
+            raise ConfigurationError(f"{path}: wanted settings by name, got {type(whole).__name__}")
+        return whole
+
+    def _changed(self, path: Path, entry: dict[str, Any] | None) -> str:
+        whole, listed = self._read(path), dict(self._listed(path))
+        if entry is None and ENTRY not in listed:
+            return _text(path)
+        listed.pop(ENTRY, None) if entry is None else listed.update({ENTRY: entry})
+        whole[self.key] = listed
+        indent = re.search(r'\n([ \t]+)"', _text(path))
+        return json.dumps(whole, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{path}: wanted a text file that can be read, got: {error}") from error
+
+
+_MAC = "Library/Application Support"
+ASSISTANTS = {
+    "claude-code": Configuration((".claude.json",), "mcpServers", {"type": "stdio"}),
+    "claude-desktop": Configuration(
+        (f"{_MAC if sys.platform == 'darwin' else '.config'}/Claude/claude_desktop_config.json",), "mcpServers"
+    ),
+    "codex": Configuration((".codex/config.toml",), "mcp_servers"),
+    "cursor": Configuration((".cursor/mcp.json",), "mcpServers"),
+    "gemini": Configuration((".gemini/settings.json",), "mcpServers"),
+    "opencode": Configuration(
+        (".config/opencode/opencode.json",), "mcp", {"type": "local", "enabled": True}, is_one_list=True
+    ),
+    "vscode": Configuration(
+        (f"{_MAC if sys.platform == 'darwin' else '.config'}/Code/User/mcp.json",), "servers", {"type": "stdio"}
+    ),
+    "windsurf": Configuration((".codeium/windsurf/mcp_config.json",), "mcpServers"),
+    "zed": Configuration((".config/zed/settings.json",), "context_servers", {"source": "custom"}),
+}
+"""Name -> where it keeps its list, as their manuals say."""

@@ -1,0 +1,217 @@
+"""`foltr-search assistant`: which assistants may ask this program, about what, and what they asked."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+
+if TYPE_CHECKING:
+    from app.assistants.configurations import Configuration
+    from app.search.search import Search
+
+EXAMPLES = """
+foltr-search assistant                                 which there are, and what each may see
+foltr-search assistant install claude-code ~/Notes     shows the change first, then asks
+foltr-search assistant install cursor ~/src --learn    what it reads teaches its own order
+foltr-search assistant log cursor                      what it asked and was given
+foltr-search assistant remove cursor
+"""
+
+
+class _Name(click.ParamType[str]):
+    name = "name"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from app.assistants.configurations import ASSISTANTS
+
+        if value not in ASSISTANTS:
+            self.fail(f"wanted one of {', '.join(ASSISTANTS)}, got {value!r}; any other is configured by its manual")
+        return value
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[click.shell_completion.CompletionItem]:
+        from app.assistants.configurations import ASSISTANTS
+
+        return [click.shell_completion.CompletionItem(name) for name in ASSISTANTS if name.startswith(incomplete)]
+
+
+_name = click.argument("name", type=_Name())
+_yes = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """Let assistants of yours search folders that you name, see what they asked, and take it back."""
+    return 0 if ctx.invoked_subcommand else _list()
+
+
+@command.command("list", examples="foltr-search assistant list")
+def list_() -> int:
+    """The assistants that may ask this program, one a line: name, folders, requests, and whether it learns."""
+    return _list()
+
+
+def _list() -> int:
+    from app.assistants.configurations import ASSISTANTS, ConfigurationError
+    from console.wording import count
+
+    n_listed = 0
+    for name, configuration in ASSISTANTS.items():
+        try:
+            started = configuration.command(Path.home())
+        except ConfigurationError as error:
+            say(str(error))
+            continue
+        if started:
+            n_listed += 1
+            folders = started[started.index("--") + 1 :] if "--" in started else started[1:]
+            learns = "learns" if "--learn" in started else "does not learn"
+            click.echo(f"{name}\t{count(_n_requests(name), 'request')}\t{learns}\t{' '.join(folders)}")
+    if not n_listed:
+        say(f"no assistant may ask; foltr-search assistant install NAME FOLDER... lets one: {', '.join(ASSISTANTS)}")
+    return FOUND if n_listed else NOTHING_FOUND
+
+
+@command.command("install", examples="foltr-search assistant install claude-code ~/Notes ~/Documents/manuals")
+@_name
+@click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, resolve_path=True))
+@click.option("--learn", is_flag=True, help="What it fetches teaches an order of its own, never yours.")
+@_yes
+def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
+    """Let the assistant NAME search and read the indexed documents below FOLDER..., and nothing else.
+
+    Its configuration gets one entry, in place of a former one; the change is shown before it is written.
+    """
+    from app.assistants.configurations import ASSISTANTS
+
+    options = ["--as", name, *(["--learn"] if learn else [])]
+    started = [*_own_command(), "mcp", *options, "--", *folders]
+    return _exchange(ASSISTANTS[name], ASSISTANTS[name].with_entry(Path.home(), started), yes=yes)
+
+
+@command.command("remove", examples="foltr-search assistant remove cursor")
+@_name
+@_yes
+def remove(name: str, yes: bool) -> int:
+    """Take this program out of the configuration of the assistant NAME. What it asked and taught stays: see `reset`."""
+    from app.assistants.configurations import ASSISTANTS
+
+    return _exchange(ASSISTANTS[name], ASSISTANTS[name].without_entry(Path.home()), yes=yes)
+
+
+@command.command("log", examples="foltr-search assistant log cursor --limit 20")
+@_name
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Newest requests.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line (docs/json-output.md).")
+def log(name: str, limit: int, as_json: bool) -> int:
+    """What the assistant NAME asked, and which documents it was given, the newest first.
+
+    Of a document that is not indexed any more nothing but its number is left.
+    """
+    from app.assistants.requests import Requests
+    from app.commands.command import printed_path
+    from app.learning.pick_keys import load_key
+    from console.wording import count, iso_minute
+    from indexer.storage.catalogue import Catalogue
+
+    if not _n_requests(name):
+        say(f"{name} has asked nothing")
+        return NOTHING_FOUND
+    with _opened(name) as search:
+        paths = load().paths
+        requests = Requests(search.store, load_key(paths.key, search.store))
+        newest = list(requests.newest(limit))
+        catalogue = Catalogue.open(paths.catalogue)
+        known = requests.names(list(catalogue.documents(catalogue.doc_ids()).values()))
+        catalogue.close()
+    for request in newest:
+        given = [f"{known[one].path}#{known[one].part}".rstrip("#") for one in request.given if one in known]
+        n_gone = len(request.given) - len(given)
+        if as_json:
+            told = {"time": request.time, "tool": request.tool, "query": request.query, "given": given, "gone": n_gone}
+            click.echo(json.dumps(told))
+            continue
+        click.echo(f"{iso_minute(request.time)}  {request.tool}  {printed_path(request.query)}".rstrip())
+        for path in given:
+            click.echo(f"    {printed_path(path)}")
+        if n_gone:
+            click.echo(f"    {count(n_gone, 'document')} not indexed any more")
+    return FOUND
+
+
+@command.command("reset", examples="foltr-search assistant reset cursor --yes")
+@_name
+@_yes
+def reset(name: str, yes: bool) -> int:
+    """Forget what the assistant NAME asked, and what it taught."""
+    from app.commands.model import forget_everything
+
+    if not yes:
+        click.confirm(f"Forget what {name} asked and taught?", abort=True, err=True)
+    with _opened(name) as search:
+        forget_everything(search)
+        search.store.erase("requests")
+    say(f"what {name} asked and taught is forgotten")
+    return 0
+
+
+def _own_command() -> list[str]:
+    """How this program is started from anywhere."""
+    program = shutil.which(sys.argv[0]) or shutil.which("foltr-search")
+    named = Path(program).name if program else ""
+    return [os.path.abspath(program)] if program and named == "foltr-search" else [sys.executable, "-m", "app"]
+
+
+def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
+    """Show what will change in a configuration, ask, and write it."""
+    path = configuration.path(Path.home())
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if text == before:
+        say(f"{path} stays as it is")
+        return 0
+    for line in difflib.unified_diff(before.splitlines(), text.splitlines(), str(path), str(path), lineterm=""):
+        click.echo(line, err=True)
+    if not yes:
+        click.confirm("Write this?", abort=True, err=True)
+    configuration.write(Path.home(), text)
+    say(f"{path} is written; it holds when the assistant starts anew")
+    return 0
+
+
+def _n_requests(name: str) -> int:
+    paths = load().paths
+    path = paths.data_dir / "assistants" / f"{name}.sqlite"
+    if not path.exists():
+        return 0
+    from app.store import Store
+
+    with Store(path) as store:
+        return int(store.rows("SELECT count(*) FROM requests")[0][0])
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[Search]:
+    """The engine with the state of one assistant."""
+    import msgspec
+
+    from app.search.search import Search
+
+    context = load()
+    search = Search(context.settings, msgspec.structs.replace(context.paths, assistant=name))
+    try:
+        yield search
+    finally:
+        search.close()

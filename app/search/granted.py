@@ -45,7 +45,7 @@ LEAST_TOKENS, MAX_TOKENS = 100, 20_000
 """of one answer"""
 LEAST_TEXT = 30
 """tokens of a passage; with less left of the budget a result waits for the next call"""
-FRAME = 50
+FRAME = 25
 """tokens kept for the names and signs around what a result or an answer holds"""
 LONGEST_NAME = 300
 """characters of a title, an author"""

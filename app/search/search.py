@@ -172,6 +172,7 @@ class Search:
             problems=written.as_typed(remarks(typed, candidates)),
             suggestion=better if query is typed else "",
             searched="" if query is typed else better,
+            by_words="" if request.order != "learned" else self._meaning.why_by_words(query),
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,

@@ -60,8 +60,6 @@ READER = 1
 
 MAX_WORKERS = 8
 """beyond this the one process that writes the index cannot keep up"""
-MAX_ENCODER_THREADS = 4
-"""beyond this an encoder of this size gains little"""
 
 
 def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
@@ -120,8 +118,7 @@ def update_index(
 def make_vectors(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> str:
     """Read what has no vectors yet for its meaning, until `stop`; one line on what is there, "" without an encoder."""
     catalogue = Catalogue.open(paths.catalogue)
-    threads = min(available_cores(), MAX_ENCODER_THREADS)
-    making = Making(settings, paths, catalogue, on_progress, may_work=may_make_vectors(settings), threads=threads)
+    making = Making(settings, paths, catalogue, on_progress, may_work=may_make_vectors(settings))
     try:
         return making.until(stop.is_set)
     finally:

@@ -15,10 +15,11 @@ import numpy as np
 
 from indexer.errors import IndexerError
 from indexer.meaning import vectors
-from indexer.meaning.encoder import Encoder, Kind
+from indexer.meaning.encoder import Kind
+from indexer.meaning.encoding_process import EncodingFailed, EncodingProcess
 from indexer.meaning.passages import passages_of
 from indexer.meaning.vectors import VectorWriter, records_of
-from indexer.postings import Floats, Ints, Rows
+from indexer.postings import Floats, Ints, Rows, Vectors
 from indexer.schema import DOCUMENT
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
@@ -29,6 +30,8 @@ STEP_SECONDS = 0.5
 """of encoding between two looks at whether to go on; what a kill loses"""
 DEAD_SHARE = 0.25
 """of the records may be of contents that are gone, and zeros, before the file is written anew"""
+MAX_ENDED = 3
+"""documents in a row at which the encoder's process may end before it is the encoder that is at fault"""
 
 UNDERSTOOD = np.dtype(
     [(name, DOCUMENT[name]) for name in ("doc_id", "modified", "content", "language", "n_body", "n_title")]
@@ -72,7 +75,7 @@ class VectorMaker:
     folder: Path
     """of the index"""
     kind: Kind
-    load: Callable[[], Encoder]
+    start: Callable[[], EncodingProcess]
     """called when there is something to encode"""
     wanted: Wanted = lambda doc_ids: np.zeros(len(doc_ids))
     n_done: int = 0
@@ -80,7 +83,9 @@ class VectorMaker:
     n_total: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     """files with a text that could not be encoded, and why; they are tried again by the next maker"""
-    _encoder: Encoder | None = None
+    _encoder: EncodingProcess | None = None
+    _n_ended: int = 0
+    """processes in a row that ended at a text"""
     _writer: VectorWriter | None = None
     _waiting: list[tuple[int, int]] = field(default_factory=list)
     """(document id, content), the most wanted last"""
@@ -90,41 +95,60 @@ class VectorMaker:
     def step(self, seconds: float = STEP_SECONDS) -> bool:
         """Work for about `seconds`; False when nothing is left to do.
 
-        Raises LockedError while another process makes vectors, NoEncoder when the encoder cannot be loaded.
+        Raises LockedError while another process makes vectors, NoEncoder when the encoder cannot be loaded,
+        EncodingFailed when it ended at `MAX_ENDED` documents in a row.
         """
         if self.catalogue.generation != self._generation:
             self._look()
         if not self._waiting or self._writer is None:
             self.close()
             return False
-        if self._encoder is None:
-            self._encoder = self.load()
         until, made = time.monotonic() + seconds, list[Rows]()
         while self._waiting and time.monotonic() < until:
             doc_id, content = self._waiting.pop()
-            made += self._records(doc_id, content, self._encoder)
+            made += self._records(doc_id, content)
             self.n_done += 1
         if made:
             self._writer.append(np.concatenate(made))
         return True
 
-    def _records(self, doc_id: int, content: int, encoder: Encoder) -> list[Rows]:
+    def _records(self, doc_id: int, content: int) -> list[Rows]:
         """Those of one document; of one that cannot be read none, and its file is noted."""
         row = self.catalogue.documents([doc_id]).get(doc_id)
         try:
             passages = passages_of(row.title, self.catalogue.text(doc_id)) if row else []
-            return [records_of(content, passages, encoder.encode([one.text for one in passages]))] if passages else []
+            return [records_of(content, passages, self._encode([one.text for one in passages]))] if passages else []
+        except EncodingFailed as error:
+            self._stop_encoder()
+            self._n_ended += 1
+            if self._n_ended >= MAX_ENDED:
+                raise
+            why = str(error)
         except (IndexerError, OSError):
             raise
         except Exception as error:  # whatever is odd about one text, the others go on
-            self.failed[row.path if row else ""] = f"{type(error).__name__}: {error}"[:200]
-            return []
+            why = f"{type(error).__name__}: {error}"
+        self.failed[row.path if row else ""] = why[:200]
+        return []
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        if self._encoder is None:
+            self._encoder = self.start()
+        vectors = self._encoder.encode(texts)
+        self._n_ended = 0
+        return vectors
+
+    def _stop_encoder(self) -> None:
+        if self._encoder is not None:
+            self._encoder.close()
+        self._encoder = None
 
     def close(self) -> None:
-        """Let others write, and give back the encoder's memory; what waits is looked for again."""
+        """Let others write, and end the encoder's process; what waits is looked for again."""
+        self._stop_encoder()
         if self._writer is not None:
             self._writer.close()
-        self._writer = self._encoder = None
+        self._writer = None
         if self._waiting:
             self._waiting, self._generation = [], -1
 

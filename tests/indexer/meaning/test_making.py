@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ import pytest
 from indexer.errors import LockedError
 from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
-from indexer.meaning.encoder import Encoder, kind_of, load
+from indexer.meaning.encoder import kind_of, load
+from indexer.meaning.encoding_process import EncodingProcess
 from indexer.meaning.making import VectorMaker, n_with_vectors
 from indexer.meaning.vectors import VectorWriter, read
 from indexer.postings import Vectors
@@ -53,12 +55,12 @@ class Place:
     def update(self) -> None:
         self._updater.scan()
 
-    def load(self) -> Encoder:
+    def start(self) -> EncodingProcess:
         self.n_loads += 1
-        return load(self.encoder)
+        return EncodingProcess(partial(load, self.encoder))
 
     def maker(self, **options: Callable[..., np.ndarray]) -> VectorMaker:
-        return VectorMaker(self.catalogue, self.index, self.kind, self.load, **options)
+        return VectorMaker(self.catalogue, self.index, self.kind, self.start, **options)
 
     def make(self) -> None:
         maker = self.maker()
@@ -193,13 +195,16 @@ def test_vectors_survive_a_rebuild_of_the_index(place: Place, tmp_path: Path) ->
 CHILD = """
 import sys
 from pathlib import Path
+from functools import partial
 from indexer.meaning.encoder import kind_of, load
+from indexer.meaning.encoding_process import EncodingProcess
 from indexer.meaning.making import VectorMaker
 from indexer.storage.catalogue import Catalogue
 
 base = Path(sys.argv[1])
 encoder = str(base / "encoder")
-maker = VectorMaker(Catalogue.open(base / "catalogue.sqlite"), base / "index", kind_of(encoder), lambda: load(encoder))
+start = lambda: EncodingProcess(partial(load, encoder))
+maker = VectorMaker(Catalogue.open(base / "catalogue.sqlite"), base / "index", kind_of(encoder), start)
 print("ready", flush=True)
 while maker.step(0.001):
     print(maker.n_done, flush=True)

@@ -225,6 +225,7 @@ class Search:
             query,
             limit=max(settings.limit, request.limit),
             languages=reading.languages,
+            own_languages=reading.own_languages,
             folder_ids=reading.folder_ids,
             named_ids=reading.named_ids,
             texts=self._catalogue.written,

@@ -62,7 +62,8 @@ from app.settings import Settings
 from app.store import StateError, Store
 from console.printable import display_path
 from indexer.errors import IndexerError
-from indexer.meaning.nearest import Closeness, filled
+from indexer.meaning.nearest import Closeness
+from indexer.meaning.windows import meaning_feature
 from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence
@@ -258,7 +259,7 @@ class Search:
         names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
-            meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
+            meaning=meaning_feature(closeness, candidates, reading.snapshot) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
         is_called = candidates.named > TITLE

@@ -98,6 +98,58 @@ def test_all_documents_get_vectors_and_copies_share_them(place: Place) -> None:
     assert place.coverage == (2, 2)
 
 
+def test_a_long_document_has_passages_first_and_windows_after_all_others(place: Place) -> None:
+    """2,100 words: eight passages, and 30 windows when the short one, older, has been read; till then it waits."""
+    place.write("long.txt", "car heron tax " * 700, changed=2e9)
+    place.write("short.txt", "heron")
+    place.update()
+    maker = place.maker()
+    while maker.step(0.0001):
+        pass
+    records = read(place.index, place.kind.name)
+    assert (records["place"] >= 0).tolist() == [False] * 9 + [True] * 30
+    assert records["place"][9:].tolist() == [70 * i for i in range(30)]
+    assert (place.coverage, maker.n_done, maker.n_total) == ((2, 2), 2, 2)
+    place.make()
+    assert (len(read(place.index, place.kind.name)), place.n_loads) == (39, 1)
+
+
+def test_what_was_removed_meanwhile_is_not_read_on(place: Place) -> None:
+    """A long document is in hand when its file goes: nothing of it is left."""
+    place.write("long.txt", "car heron tax " * 3000)
+    place.update()
+    maker = place.maker()
+    while maker.step(0.0001) and maker._now is None:
+        pass
+    assert place.coverage == (0, 1)
+    (place.files / "long.txt").unlink()
+    place.update()
+    while maker.step():
+        pass
+    assert not read(place.index, place.kind.name)["content"].any()
+
+
+def test_a_text_at_which_the_encoder_ends_is_named_and_the_others_go_on(place: Place) -> None:
+    for name, text in {"a.txt": "car", "odd.txt": "tax", "c.txt": "heron"}.items():
+        place.write(name, text)
+    place.update()
+    maker = VectorMaker(place.catalogue, place.index, place.kind, lambda: EncodingProcess(one_that_ends_at_tax))
+    while maker.step():
+        pass
+    (path,) = maker.failed
+    assert (Path(path).name, place.coverage) == ("odd.txt", (2, 3))
+    assert "exit code 3" in maker.failed[path]
+
+
+class EndsAtTax:
+    def encode(self, texts: list[str]) -> Vectors:
+        return os._exit(3) if "tax" in texts[0] else np.ones((len(texts), 3), dtype=np.float32)
+
+
+def one_that_ends_at_tax() -> EndsAtTax:
+    return EndsAtTax()
+
+
 def test_what_changed_is_made_anew_and_nothing_else(place: Place) -> None:
     place.write("a.txt", "car")
     place.write("b.txt", "heron")

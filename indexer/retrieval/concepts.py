@@ -79,6 +79,8 @@ class Concept:
     """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
     own_forms: tuple[tuple[int, str], ...] = ()
     """(place in LANGUAGES, term): further forms that count in the documents of that language alone"""
+    compounds: tuple[tuple[int, str], ...] = ()
+    """the same of words that are made of this one and others; they count as completions do"""
     is_beginning: bool = False
     """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
     pieces: tuple[tuple[str, ...], ...] = ()
@@ -91,11 +93,8 @@ class Concept:
     @property
     def n_bytes(self) -> int:
         """About what it takes in memory."""
-        return (
-            1_000
-            + len(self.node.text)
-            + 120 * (len(self.forms) + len(self.completions) + len(self.own_forms) + 2 * len(self.pieces))
-        )
+        n_forms = len(self.forms) + len(self.completions) + len(self.own_forms) + len(self.compounds)
+        return 1_000 + len(self.node.text) + 120 * (n_forms + 2 * len(self.pieces))
 
 
 class ConceptLookup:
@@ -312,16 +311,41 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
 
 
 def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
-    """A concept of one word with what it is in the languages of few documents."""
-    word, node = concept.surface[0], concept.node
+    """A concept of one word with what it is in the languages of few documents, and what is made of it."""
+    snapshot, word, node = lookup.snapshot, concept.surface[0], concept.node
     is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
-    if not is_word or not lookup.own_languages or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
+    if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
         return concept
-    known = {run[0] for run in concept.forms}
-    question = ("own stem", word, lookup.own_languages)
-    found = lookup.snapshot.keep(question, partial(_own_forms, lookup.snapshot, word, lookup.own_languages))
-    own = tuple((language, term) for language, term in found if term not in known)
-    return replace(concept, own_forms=own) if own else concept
+    found: tuple[tuple[int, str], ...] = ()
+    if own := lookup.own_languages:
+        known = {run[0] for run in concept.forms}
+        found = snapshot.keep(("own stem", word, own), partial(_own_forms, snapshot, word, own))
+        found = tuple((language, term) for language, term in found if term not in known)
+    concept = replace(concept, own_forms=found) if found else concept
+    joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
+    if not joining or len(word) < LEAST_PART or _n_holders(snapshot, concept) >= FEW_HOLD:
+        return concept
+    made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
+    return replace(concept, compounds=made) if made else concept
+
+
+def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
+    return max(field_counts(snapshot, concept, field)[0].size for field in OWN_FIELDS)
+
+
+def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """The words of each language's documents that hold the stem of `word` beside other words, most frequent first."""
+    found: dict[tuple[int, str], int] = {}
+    for language in languages:
+        root, number = stem(word, language), LANGUAGES.index(language)
+        for field in OWN_FIELDS if len(root) >= LEAST_PART else ():
+            for term in {term for own in snapshot.term_lists(field) for term in own.holding(root)}:
+                at = term.find(root)
+                if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
+                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
+                    found[number, term] = max(found.get((number, term), 0), n)
+    held = sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))
+    return tuple(held[:MAX_COMPLETIONS])
 
 
 def _own_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
@@ -350,6 +374,12 @@ def _ligatures(word: str) -> list[str]:
     return found + [word.replace(two, one) for one, two in _LIGATURES if two in word]
 
 
+COMPOUNDING = ("de", "nl", "sv", "da", "no", "fi")
+"""languages that write several words as one"""
+LEAST_PART, LEAST_BESIDE = 6, 4
+"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
+FEW_HOLD = 20
+"""a word that so many documents hold by itself needs no others"""
 _LIGATURES = (("œ", "oe"), ("æ", "ae"))
 
 
@@ -385,22 +415,27 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
         return _adjacent_counts(snapshot, pieces, field)
     own = _any_counts(snapshot, field, concept.forms)
     if concept.own_forms and field in OWN_FIELDS:
-        own = _with_own_counts(snapshot, field, concept, own)
-    return _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
+        own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
+    own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
+    if concept.compounds and field in OWN_FIELDS:
+        own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
+    return own
 
 
 OWN_FIELDS = ("body", "title")
 """fields in the language of their document"""
 
 
-def _with_own_counts(
-    snapshot: Snapshot, field: str, concept: Concept, counts: tuple[Ints, Floats]
-) -> tuple[Ints, Floats]:
-    """The counts of a word, with those of its forms in the documents of their languages."""
-    lists = [counts]
-    for language, term in concept.own_forms:
+def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[int, str]]) -> list[tuple[Ints, Floats]]:
+    """Of each (place in LANGUAGES, term) those in the documents of its language."""
+    found = []
+    for language, term in terms:
         held, mask = snapshot.postings(field, term), _in_language(snapshot, field, term, language)
-        lists.append((held.docs[mask], held.tf[mask].astype(np.float64)))
+        found.append((held.docs[mask], held.tf[mask].astype(np.float64)))
+    return found
+
+
+def _summed(lists: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
     docs = union([own for own, _ in lists])
     total = np.zeros(docs.size)
     for own, tf in lists:

@@ -80,6 +80,22 @@ def test_a_letter_in_a_rare_language_is_stemmed_by_its_own(tmp_path: Path, catal
     assert found(reading, "=Rechnung") == []
 
 
+def test_a_word_is_found_within_those_that_are_made_of_it(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Below the documents that hold it itself, in German documents alone, and not where it is but a part of a stem."""
+    texts = [
+        "Der Krankenversicherungsbeitrag ist für die Mitarbeiter nicht gestiegen, und das ist auch gut so",
+        "Die Versicherung ist nicht da, und der Plan ist auch nicht für die Leute da",
+        "The krankenversicherungsbeitrag is one of the words that you and I have seen at the lake",
+        "Versicherungsnehmer ist, wer den Vertrag für sich und die anderen mit dem Haus geschlossen hat",
+    ]
+    add(tmp_path / "index", [*texts, *[TEXTS["en"]] * 400])
+    reading = Reader(tmp_path / "index", catalogue).reading
+    assert reading.own_languages == ("de",)
+    page = candidates(reading, "Versicherung", reading.own_languages)
+    assert (page.docs[0], sorted(page.docs.tolist())) == (1, [0, 1, 3])
+    assert found(reading, "Arbeit") == []
+
+
 def test_other_languages_change_nothing_for_a_word_that_they_lack(tmp_path: Path, catalogue: Catalogue) -> None:
     """To the bit: scores of English words beside a German letter, and there are none but English ones without it."""
     add(tmp_path / "index", [TEXTS["en"] + f" and state number {i} of the states" for i in range(60)] + [LETTER])

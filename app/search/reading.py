@@ -90,9 +90,8 @@ class Reading:
 def _languages(snapshot: Snapshot) -> dict[str, int]:
     """The languages of the living documents with how many are in each, the most frequent first."""
     counts = np.bincount(snapshot.documents["language"][snapshot.alive], minlength=len(LANGUAGES))
-    return {
-        LANGUAGES[i]: int(counts[i]) for i in sorted(range(1, len(LANGUAGES)), key=lambda i: -counts[i]) if counts[i]
-    }
+    order = sorted(range(1, len(LANGUAGES)), key=lambda i: -counts[i])
+    return {LANGUAGES[i]: int(counts[i]) for i in order if counts[i]}
 
 
 def _common(present: dict[str, int]) -> tuple[str, ...]:

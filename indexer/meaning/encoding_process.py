@@ -28,6 +28,11 @@ MEMORY_MB = 1_024
 SECONDS = 120.0
 """processor time for the texts of one call"""
 
+PATIENCE = 1.0
+"""seconds for a process to be gone whose line is"""
+MAX_ANSWER = 1 << 22
+"""bytes of the vectors of one call"""
+
 
 class EncodingFailed(IndexerError):
     """The process ended at these texts, or could make nothing of them; the message says how."""
@@ -38,6 +43,7 @@ class EncodingProcess:
 
     def __init__(self, load: Callable[[], Encoder]) -> None:
         """`load` can be named across processes; NoEncoder when it raises that."""
+        self._n_numbers = 0  # as many as the first vector has
         self._line, end = Pipe()
         self._process = started(work, load, end, from_copy=True)
         end.close()
@@ -51,16 +57,21 @@ class EncodingProcess:
             self._line.send_bytes(msgspec.msgpack.encode(list(texts)))
         except OSError as error:
             raise self._ended() from error
-        return np.frombuffer(self._answer(), dtype=np.float32).reshape(len(texts), -1)
+        answer = self._answer()
+        vectors = np.frombuffer(answer[: len(answer) // 4 * 4], dtype=np.float32)
+        self._n_numbers = self._n_numbers or vectors.size // len(texts)
+        if vectors.size != self._n_numbers * len(texts) or not vectors.size or not np.isfinite(vectors).all():
+            raise EncodingFailed(f"the encoder gave {len(answer)} bytes for {len(texts)} texts, which are no vectors")
+        return vectors.reshape(len(texts), -1)
 
     def _answer(self) -> bytes:
         try:
-            return self._line.recv_bytes()
+            return self._line.recv_bytes(MAX_ANSWER)
         except (EOFError, OSError) as error:
             raise self._ended() from error
 
     def _ended(self) -> EncodingFailed:
-        self._process.join()
+        self._process.join(PATIENCE)
         return EncodingFailed(f"the encoder's process ended: {how_it_ended(self._process.exitcode)[1]}")
 
     def close(self) -> None:

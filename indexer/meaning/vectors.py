@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from console.durable import replace_durably
-from indexer.errors import LockedError
+from indexer.errors import IndexerError, LockedError
 from indexer.meaning.passages import VERSION, Passage
 from indexer.postings import Ints, Mask, Rows, Vectors
 from indexer.storage.file_lock import FileLock
@@ -118,8 +118,10 @@ class VectorWriter:
         self._lock.close()
 
     def append(self, records: Rows) -> None:
-        """Add records, durable when this returns."""
+        """Add records, durable when this returns; IndexerError for vectors of another length than those there."""
         n, dtype = len(self._records), records.dtype
+        if n and dtype != self._records.dtype:
+            raise IndexerError(f"wanted records of {self._records.itemsize} bytes in {FILE}, got {dtype.itemsize}")
         if not n:
             self._replace(records)
             return

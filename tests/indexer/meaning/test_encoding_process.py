@@ -78,6 +78,16 @@ def test_a_text_that_ends_it_is_named_as_that() -> None:
         encoded(one_that_dies, ["a text"])
 
 
+def one_that_raves() -> Taken:
+    return Taken(lambda texts: np.full((len(texts), 3), np.nan, dtype=np.float32))
+
+
+def test_what_is_no_vector_is_refused() -> None:
+    """Not a number, or too few: a process that was taken over may answer anything."""
+    with pytest.raises(EncodingFailed, match="24 bytes for 2 texts, which are no vectors"):
+        encoded(one_that_raves, ["a text", "another"])
+
+
 PARENT = """
 import sys
 from functools import partial

@@ -120,7 +120,7 @@ def library(name: str, folder: Path, settings: Settings, *, n_queries: int, n_do
     if not listed.exists():
         laid = lay_out(collection, kept, settings)
         listed.write_bytes(pickle.dumps(laid.files))
-    make_vectors(settings, paths, on_progress=lambda progress: None, stop=Event())
+    make_vectors(settings, paths, on_progress=lambda progress: None, stop=Event(), most_long=None)
     return Library(collection, pickle.loads(listed.read_bytes()), paths)
 
 

@@ -30,9 +30,12 @@ class Making:
 
     def __init__(
         self, settings: Settings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
-        may_work: Callable[[], str],
+        may_work: Callable[[], str], most_long: int | None = None,
     ) -> None:  # fmt: skip
-        """`may_work` says why to pause now, or "". What was made is removed once the user has switched meaning off."""
+        """`may_work` says why to pause now, or ""; of long documents `most_long` are read whole, None for all.
+
+        What was made is removed once the user has switched meaning off.
+        """
         chosen = settings.meaning
         self._catalogue, self._on_progress, self._may_work = catalogue, on_progress, may_work
         self._began, self._done_before = time.monotonic(), -1
@@ -43,6 +46,7 @@ class Making:
             self.maker = VectorMaker(
                 catalogue, paths.index, encoder.kind_of(chosen.model),
                 lambda: EncodingProcess(partial(encoder.load, chosen.model)), _opened_first(settings, paths, catalogue),
+                most_long,
             )  # fmt: skip
 
     def step(self) -> bool:

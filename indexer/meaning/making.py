@@ -104,6 +104,8 @@ class VectorMaker:
     start: Callable[[], EncodingProcess]
     """called when there is something to encode"""
     wanted: Wanted = lambda doc_ids: np.zeros(len(doc_ids))
+    most_long: int | None = None
+    """long documents that get windows, the most wanted ones; None for all"""
     n_done: int = 0
     """documents that have vectors, of `n_total`"""
     n_total: int = 0
@@ -211,7 +213,8 @@ class VectorMaker:
         without, long = _unmade(rows, records)
         self._now, self._waiting = None, [
             _Work(row["doc_id"], row["content"], cut, is_last=cut is windows_of or row["n_body"] <= LONG)
-            for mask, cut in ((long, windows_of), (without, passages_of)) for row in _as_dicts(rows[mask])
+            for chosen, cut in ((rows[long][::-1][: self.most_long][::-1], windows_of), (rows[without], passages_of))
+            for row in _as_dicts(chosen)
         ]  # fmt: skip
         self.n_done, self.n_total = len(rows) - int(np.count_nonzero(without | long)), len(rows)
         self._generation = generation

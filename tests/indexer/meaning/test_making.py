@@ -8,9 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -59,7 +60,7 @@ class Place:
         self.n_loads += 1
         return EncodingProcess(partial(load, self.encoder))
 
-    def maker(self, **options: Callable[..., np.ndarray]) -> VectorMaker:
+    def maker(self, **options: Any) -> VectorMaker:
         return VectorMaker(self.catalogue, self.index, self.kind, self.start, **options)
 
     def make(self) -> None:
@@ -112,6 +113,20 @@ def test_a_long_document_has_passages_first_and_windows_after_all_others(place: 
     assert (place.coverage, maker.n_done, maker.n_total) == ((2, 2), 2, 2)
     place.make()
     assert (len(read(place.index, place.kind.name)), place.n_loads) == (39, 1)
+
+
+def test_only_the_most_wanted_long_documents_may_be_read_whole(place: Place) -> None:
+    """One of two at a time, the newer first; passages have both."""
+    for name, changed in (("older.txt", 1e9), ("newer.txt", 2e9)):
+        place.write(name, f"car heron {name} " * 400, changed=changed)
+    place.update()
+    for n_windows, n_done in ((17, 1), (34, 2)):
+        maker = place.maker(most_long=1)
+        while maker.step():
+            pass
+        records = read(place.index, place.kind.name)
+        assert (np.count_nonzero(records["place"] >= 0), maker.n_done, maker.n_total) == (n_windows, n_done, 2)
+        assert place.coverage == (n_done, 2)
 
 
 def test_what_was_removed_meanwhile_is_not_read_on(place: Place) -> None:

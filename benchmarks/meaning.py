@@ -120,7 +120,7 @@ def library(name: str, folder: Path, settings: Settings, *, n_queries: int, n_do
     if not listed.exists():
         laid = lay_out(collection, kept, settings)
         listed.write_bytes(pickle.dumps(laid.files))
-    make_vectors(settings, paths, on_progress=lambda progress: None, stop=Event())
+    make_vectors(settings, paths, on_progress=lambda progress: None, stop=Event(), most_long=None)
     return Library(collection, pickle.loads(listed.read_bytes()), paths)
 
 
@@ -289,7 +289,7 @@ def nearest_ms(n_passages: int) -> float:
 def main() -> None:
     """Print the tables."""
     wanted = arguments(__doc__, collections=Option(ALL, choices=ALL), queries=100, documents=450, folder="")
-    settings = msgspec.structs.replace(Settings(), meaning=MeaningSettings(one_shot=True, pause_on_battery=False))
+    settings = msgspec.structs.replace(Settings(), meaning=MeaningSettings(pause_on_battery=False))
     with tempfile.TemporaryDirectory(prefix="foltr-meaning-") as temporary:
         folder = Path(wanted.folder or temporary)
         measured = [

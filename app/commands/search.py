@@ -252,6 +252,8 @@ def _diagnose(page: ResultPage) -> None:
             page.n_all_words, f"only {page.n_all_words:,} of them have"
         )
         say(f"{found} all the words")
+    if page.by_words:
+        say(f"by words alone: {page.by_words}")
 
 
 def _count(page: ResultPage, n_shown: int) -> None:

@@ -58,10 +58,11 @@ def _content(path: Path) -> str:
 READER = 1
 """Raise it when the extractors have learnt to read what failed before: failed files are then read again."""
 
+LONG_IN_ONE_RUN = 100
+"""long documents that one command reads whole for their meaning: those opened often, then the newest; who follows
+changes reads the rest"""
 MAX_WORKERS = 8
 """beyond this the one process that writes the index cannot keep up"""
-MAX_ENCODER_THREADS = 4
-"""beyond this an encoder of this size gains little"""
 
 
 def crawl_rules(settings: Settings, paths: Paths) -> CrawlRules:
@@ -117,11 +118,13 @@ def update_index(
         return scan(True)
 
 
-def make_vectors(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> str:
+def make_vectors(
+    settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event,
+    most_long: int | None = LONG_IN_ONE_RUN,
+) -> str:  # fmt: skip
     """Read what has no vectors yet for its meaning, until `stop`; one line on what is there, "" without an encoder."""
     catalogue = Catalogue.open(paths.catalogue)
-    threads = min(available_cores(), MAX_ENCODER_THREADS)
-    making = Making(settings, paths, catalogue, on_progress, may_work=may_make_vectors(settings), threads=threads)
+    making = Making(settings, paths, catalogue, on_progress, may_work=may_make_vectors(settings), most_long=most_long)
     try:
         return making.until(stop.is_set)
     finally:

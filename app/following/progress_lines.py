@@ -99,7 +99,9 @@ def describe(progress: Progress) -> str:
         return f"scanning: {progress.n_total:,} files"
     if progress.phase == "meaning":
         left = f", {duration(progress.eta_seconds)} left" if progress.eta_seconds is not None else ""
-        return f"reading for meaning: {progress.n_done:,} of {progress.n_total:,} documents{left}"
+        return (
+            f"words can be searched; reading for meaning: {progress.n_done:,} of {progress.n_total:,} documents{left}"
+        )
     if progress.phase == "recognising":
         return f"recognising text: {progress.n_done:,} of {progress.n_total:,} pictures"
     if progress.phase != "indexing":

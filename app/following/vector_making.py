@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from app.settings import Paths, Settings
 from console.printable import display_path
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, vectors
+from indexer.meaning.encoding_process import EncodingFailed, EncodingProcess
 from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
@@ -28,9 +30,12 @@ class Making:
 
     def __init__(
         self, settings: Settings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
-        may_work: Callable[[], str], threads: int = 1,
+        may_work: Callable[[], str], most_long: int | None = None,
     ) -> None:  # fmt: skip
-        """`may_work` says why to pause now, or "". What was made is removed once the user has switched meaning off."""
+        """`may_work` says why to pause now, or ""; of long documents `most_long` are read whole, None for all.
+
+        What was made is removed once the user has switched meaning off.
+        """
         chosen = settings.meaning
         self._catalogue, self._on_progress, self._may_work = catalogue, on_progress, may_work
         self._began, self._done_before = time.monotonic(), -1
@@ -40,7 +45,8 @@ class Making:
         elif not encoder.why_none(chosen.model):
             self.maker = VectorMaker(
                 catalogue, paths.index, encoder.kind_of(chosen.model),
-                lambda: encoder.load(chosen.model, threads=threads), _opened_first(settings, paths, catalogue),
+                lambda: EncodingProcess(partial(encoder.load, chosen.model)), _opened_first(settings, paths, catalogue),
+                most_long,
             )  # fmt: skip
 
     def step(self) -> bool:
@@ -61,7 +67,7 @@ class Making:
         except IndexerError as error:
             self.close()
             self._report("idle", note=f"cannot read for meaning: {error}")
-            if isinstance(error, encoder.NoEncoder):
+            if isinstance(error, (encoder.NoEncoder, EncodingFailed)):
                 self.maker = None  # it will not come while this process runs; a disk may get room
             return False
         if more:

@@ -61,7 +61,7 @@ class OpenSearches:
                 self._open.remove(held)
                 held.search.refresh()
                 return held.search
-        return _new_search(settings, paths)
+        return _new_search(settings, paths, resident=True)
 
     def give(self, search: Search, settings: Settings, paths: Paths) -> None:
         """Keep a search for the next question; one that cannot read or write all is closed, so that it tries anew."""
@@ -91,10 +91,10 @@ def _files(paths: Paths) -> Files:
     return tuple(found)
 
 
-def _new_search(settings: Settings, paths: Paths) -> Search:
+def _new_search(settings: Settings, paths: Paths, *, resident: bool = False) -> Search:
     from app.search.search import Search  # those who follow changes need none
 
-    return Search(settings, paths)
+    return Search(settings, paths, resident=resident)
 
 
 @dataclass(slots=True)

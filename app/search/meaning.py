@@ -5,7 +5,6 @@ A page by words never waits for a page by meaning while a query is typed; the se
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable
@@ -33,7 +32,7 @@ LEAST_WORDS = 3
 """in title and text, below which a document is no candidate for its meaning: "Sheet1" is near to everything, too"""
 KEPT_QUERIES = 256
 FRESH_SECONDS = 10.0
-"""vectors that are made meanwhile are taken in after so long"""
+"""vectors that are made while somebody types are taken in after so long"""
 
 
 def why_without(settings: MeaningSettings) -> str:
@@ -45,26 +44,38 @@ class Meaning:
     """How close documents are to a query; safe to call from several threads."""
 
     def __init__(self, settings: MeaningSettings, paths: Paths, *, resident: bool) -> None:
-        """`resident`: this process answers many queries, so that the encoder is worth its .4 s."""
+        """`resident`: this process answers many queries, so that the encoder is loaded before the first of them."""
         self._settings, self._folder = settings, paths.index
-        self._on = (resident or settings.one_shot) and not why_without(settings)
+        self._on = not why_without(settings)
+        self._why_by_words = "" if resident or settings.one_shot else "meaning.one_shot is off, and nothing serves"
         self._encoder: encoder.Encoder | None = None
         self._vector_of: Callable[[str], Vectors] | None = None
         self._loading: threading.Thread | None = None
         self._lock = threading.Lock()
-        self._fresh_seconds = FRESH_SECONDS if resident else 0.0  # single commands see what is there, whoever answers
         self._read: tuple[Reading, tuple[int, int], float, Nearest] | None = None
-        if self._on and vectors.state_of(self._folder)[1]:
+        if resident and self._on and vectors.state_of(self._folder)[1]:
             self._load()
 
     def closeness(self, reading: Reading, query: Query, *, wait: bool) -> Closeness | None:
-        """How close each document is to a plain query; None where that is not asked for, or not known (yet)."""
-        text = asked_plainly(query) if self._on else ""
-        if not text or not vectors.state_of(self._folder)[1]:
+        """How close each document is to a plain query; None where that is not asked for, or not known (yet).
+
+        Who waits has the encoder and the newest vectors; who types has what is at hand.
+        """
+        text = self._asked(query)
+        if not text or self._why_by_words:
             return None
         self._load().join(None if wait else 0)
-        nearest = self._nearest(reading)
+        nearest = self._nearest(reading, 0.0 if wait else FRESH_SECONDS)
         return nearest.to(self._vector_of(text)) if nearest and self._vector_of else None
+
+    def why_by_words(self, query: Query) -> str:
+        """Why a query that meaning would answer here is answered by its words alone; "" where it is not so."""
+        return self._why_by_words if self._asked(query) else ""
+
+    def _asked(self, query: Query) -> str:
+        """The words of a plain query where there are vectors, else ""."""
+        text = asked_plainly(query) if self._on else ""
+        return text if text and vectors.state_of(self._folder)[1] else ""
 
     def coverage(self, reading: Reading) -> tuple[str, int, int]:
         """Why there is no encoder, or ""; how many different documents have vectors, and how many can have them."""
@@ -81,20 +92,23 @@ class Meaning:
             return self._loading
 
     def _load_now(self) -> None:
-        with contextlib.suppress(encoder.NoEncoder):  # `foltr-search doctor` says why; words find as ever
+        try:
             loaded = encoder.load(self._settings.model)
-            self._vector_of = lru_cache(KEPT_QUERIES)(lambda text: loaded.encode([text])[0])
-            self._encoder = loaded
+        except encoder.NoEncoder as error:
+            self._why_by_words = str(error)  # words find as ever
+            return
+        self._vector_of = lru_cache(KEPT_QUERIES)(lambda text: loaded.encode([text])[0])
+        self._encoder = loaded
 
-    def _nearest(self, reading: Reading) -> Nearest | None:
-        """The vectors for a commit; those made since are read again after a while."""
+    def _nearest(self, reading: Reading, fresh_seconds: float) -> Nearest | None:
+        """The vectors for a commit; those made since are read again after so long."""
         if self._encoder is None:
             return None
         with self._lock:
             state, now = vectors.state_of(self._folder), time.monotonic()
             if self._read is not None and self._read[0] is reading:
                 _, known, when, nearest = self._read
-                if state == known or now - when < self._fresh_seconds:
+                if state == known or now - when < fresh_seconds:
                     return nearest
             nearest = Nearest(vectors.read(self._folder, self._encoder.kind.name), reading.snapshot)
             self._read = reading, state, now, nearest

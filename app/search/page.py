@@ -330,6 +330,7 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
             words[concept.surface[0] + "*"] = None
         else:
             words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
+            words.update(dict.fromkeys(term for _, term in (*concept.own_forms, *concept.compounds)))
     return tuple(words)
 
 

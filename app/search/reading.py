@@ -26,7 +26,7 @@ from indexer.text.language import LANGUAGES, STEMMERS
 from indexer.text.spelling import Vocabulary
 
 LEAST_SHARE = 0.02
-"""languages of fewer documents than this are not stemmed"""
+"""by a language of fewer documents than this, only those are stemmed"""
 MAX_LANGUAGES = 4
 SPELT = ("body", "title")
 """fields whose words correct misspelt ones"""
@@ -40,7 +40,10 @@ class Reading:
     def __init__(self, snapshot: Snapshot, catalogue: Catalogue, languages: tuple[str, ...]) -> None:
         self.snapshot = snapshot
         self._catalogue = catalogue
-        self.languages = languages or _common_languages(snapshot)
+        present = _languages(snapshot)
+        self.languages = languages or _common(present)
+        self.own_languages = () if languages else tuple(code for code in present if code not in self.languages)
+        """the languages of fewer documents, by which those alone are stemmed"""
         self._lock = threading.Lock()
         self._folders: FolderNames | None = None
 
@@ -93,13 +96,17 @@ class Reading:
         return ids
 
 
-def _common_languages(snapshot: Snapshot) -> tuple[str, ...]:
+def _languages(snapshot: Snapshot) -> dict[str, int]:
+    """The languages of the living documents with how many are in each, the most frequent first."""
     counts = np.bincount(snapshot.documents["language"][snapshot.alive], minlength=len(LANGUAGES))
-    least = LEAST_SHARE * max(int(counts[1:].sum()), 1)
-    common = sorted(
-        (i for i in range(1, len(LANGUAGES)) if counts[i] and counts[i] >= least), key=lambda i: -int(counts[i])
-    )
-    return tuple(LANGUAGES[i] for i in common[:MAX_LANGUAGES]) or ("en",)
+    order = sorted(range(1, len(LANGUAGES)), key=lambda i: -counts[i])
+    return {LANGUAGES[i]: int(counts[i]) for i in order if counts[i]}
+
+
+def _common(present: dict[str, int]) -> tuple[str, ...]:
+    """By which all documents are stemmed, also those whose language was not recognised."""
+    least = LEAST_SHARE * sum(present.values())
+    return tuple(code for code, n in present.items() if n >= least)[:MAX_LANGUAGES] or ("en",)
 
 
 def language_codes(names: list[str]) -> tuple[str, ...]:

@@ -129,6 +129,8 @@ class ResultPage(Struct, frozen=True, eq=False):
     """the correction that was searched for, because nothing holds all the words as typed; "" for the text itself"""
     relaxed: bool = False
     """few documents hold all the words, so that most of the page has only some of them"""
+    by_words: str = ""
+    """why meaning has no part in this page, though texts were read for it and the query is plain; "" otherwise"""
     facets: Facets = field(default_factory=Facets)
     features: FloatMatrix = field(default_factory=_no_features)
     """[n_hits, n_features], rows in the order of `hits`, normalised per query to [0, 1]"""

@@ -62,7 +62,8 @@ from app.settings import Settings
 from app.store import StateError, Store
 from console.printable import display_path
 from indexer.errors import IndexerError
-from indexer.meaning.nearest import Closeness, filled
+from indexer.meaning.nearest import Closeness
+from indexer.meaning.windows import meaning_feature
 from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence
@@ -173,6 +174,7 @@ class Search:
             problems=written.as_typed(remarks(typed, candidates)),
             suggestion=better if query is typed else "",
             searched="" if query is typed else better,
+            by_words="" if request.order != "learned" else self._meaning.why_by_words(query),
             relaxed=candidates.relaxed,
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
@@ -225,6 +227,7 @@ class Search:
             query,
             limit=max(settings.limit, request.limit),
             languages=reading.languages,
+            own_languages=reading.own_languages,
             folder_ids=reading.folder_ids,
             named_ids=reading.named_ids,
             texts=self._catalogue.written,
@@ -257,7 +260,7 @@ class Search:
         names = [_name_of(row.path) for row in rows]
         features = feature_matrix(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
-            meaning=filled(closeness.similarity[candidates.docs], candidates.bm25f) if closeness else None,
+            meaning=meaning_feature(closeness, candidates, reading.snapshot) if closeness else None,
         )  # fmt: skip
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
         is_called = candidates.named > TITLE

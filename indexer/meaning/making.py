@@ -1,13 +1,14 @@
 """Making vectors after the text index: in small steps, so that whoever calls can stop, wait, or do something better.
 
-What is wanted follows from the index alone: the documents whose content has no records yet. So a kill costs one step,
-a changed document is new, a copy is there already, and the records of contents that are gone are wiped.
+What is wanted follows from the index alone: the documents whose content has no records yet, and then the long ones
+without windows. So a kill costs one step or the document in hand, a changed document is new, a copy is there already,
+and the records of contents that are gone are wiped.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -15,10 +16,11 @@ import numpy as np
 
 from indexer.errors import IndexerError
 from indexer.meaning import vectors
-from indexer.meaning.encoder import Encoder, Kind
-from indexer.meaning.passages import passages_of
+from indexer.meaning.encoder import Kind
+from indexer.meaning.encoding_process import EncodingFailed, EncodingProcess
+from indexer.meaning.passages import Passage, passages_of, windows_of
 from indexer.meaning.vectors import VectorWriter, records_of
-from indexer.postings import Floats, Ints, Rows
+from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.schema import DOCUMENT
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
@@ -26,9 +28,15 @@ from indexer.storage.snapshot import Snapshot
 from indexer.text.language import LANGUAGES
 
 STEP_SECONDS = 0.5
-"""of encoding between two looks at whether to go on; what a kill loses"""
+"""of encoding between two looks at whether to go on; what a kill loses, with a long document in hand"""
+AT_ONCE = 16
+"""texts that are encoded between two looks at the clock"""
+LONG = 600
+"""words of a text from which on it has windows: more than its passages hold"""
 DEAD_SHARE = 0.25
 """of the records may be of contents that are gone, and zeros, before the file is written anew"""
+MAX_ENDED = 3
+"""documents in a row at which the encoder's process may end before it is the encoder that is at fault"""
 
 UNDERSTOOD = np.dtype(
     [(name, DOCUMENT[name]) for name in ("doc_id", "modified", "content", "language", "n_body", "n_title")]
@@ -60,8 +68,29 @@ def understood(snapshot: Snapshot, kind: Kind) -> Rows:
 def n_with_vectors(snapshot: Snapshot, folder: Path, kind: Kind) -> tuple[int, int]:
     """How many different documents have vectors, and how many can have them."""
     rows = understood(snapshot, kind)
-    made = np.isin(rows["content"], vectors.read(folder, kind.name)["content"])
-    return int(np.count_nonzero(made)), len(rows)
+    waiting = np.logical_or(*_unmade(rows, vectors.read(folder, kind.name)))
+    return len(rows) - int(np.count_nonzero(waiting)), len(rows)
+
+
+def _unmade(rows: Rows, records: Rows) -> tuple[Mask, Mask]:
+    """Which of the documents have no passages yet, and which of the long ones no windows."""
+    content, is_window = np.array(records["content"]), np.array(records["place"]) >= 0
+    without = ~np.isin(rows["content"], content[~is_window])
+    return without, (rows["n_body"] > LONG) & ~np.isin(rows["content"], content[is_window])
+
+
+@dataclass(slots=True)
+class _Work:
+    """One document to be encoded, and how far that is."""
+
+    doc_id: int
+    content: int
+    cut: Callable[[str, str], list[Passage]]
+    is_last: bool
+    """nothing else of this document is to be encoded"""
+    path: str = ""
+    passages: list[Passage] = field(default_factory=list)
+    made: list[Vectors] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -72,61 +101,98 @@ class VectorMaker:
     folder: Path
     """of the index"""
     kind: Kind
-    load: Callable[[], Encoder]
+    start: Callable[[], EncodingProcess]
     """called when there is something to encode"""
     wanted: Wanted = lambda doc_ids: np.zeros(len(doc_ids))
+    most_long: int | None = None
+    """long documents that get windows, the most wanted ones; None for all"""
     n_done: int = 0
     """documents that have vectors, of `n_total`"""
     n_total: int = 0
     failed: dict[str, str] = field(default_factory=dict)
     """files with a text that could not be encoded, and why; they are tried again by the next maker"""
-    _encoder: Encoder | None = None
+    _encoder: EncodingProcess | None = None
+    _n_ended: int = 0
+    """processes in a row that ended at a text"""
     _writer: VectorWriter | None = None
-    _waiting: list[tuple[int, int]] = field(default_factory=list)
-    """(document id, content), the most wanted last"""
+    _waiting: list[_Work] = field(default_factory=list)
+    """the most wanted last"""
+    _now: _Work | None = None
     _generation: int = -1
     """of the index that was looked at last"""
 
     def step(self, seconds: float = STEP_SECONDS) -> bool:
         """Work for about `seconds`; False when nothing is left to do.
 
-        Raises LockedError while another process makes vectors, NoEncoder when the encoder cannot be loaded.
+        Raises LockedError while another process makes vectors, NoEncoder when the encoder cannot be loaded,
+        EncodingFailed when it ended at `MAX_ENDED` documents in a row.
         """
         if self.catalogue.generation != self._generation:
             self._look()
-        if not self._waiting or self._writer is None:
+        if not (self._waiting or self._now) or self._writer is None:
             self.close()
             return False
-        if self._encoder is None:
-            self._encoder = self.load()
         until, made = time.monotonic() + seconds, list[Rows]()
-        while self._waiting and time.monotonic() < until:
-            doc_id, content = self._waiting.pop()
-            made += self._records(doc_id, content, self._encoder)
-            self.n_done += 1
+        while (self._waiting or self._now) and time.monotonic() < until:
+            made += self._go_on()
         if made:
             self._writer.append(np.concatenate(made))
         return True
 
-    def _records(self, doc_id: int, content: int, encoder: Encoder) -> list[Rows]:
-        """Those of one document; of one that cannot be read none, and its file is noted."""
-        row = self.catalogue.documents([doc_id]).get(doc_id)
+    def _go_on(self) -> list[Rows]:
+        """Some of the document in hand, or the next one; its records when they are whole, and its file noted if not."""
+        work, self._now = self._now, None
         try:
-            passages = passages_of(row.title, self.catalogue.text(doc_id)) if row else []
-            return [records_of(content, passages, encoder.encode([one.text for one in passages]))] if passages else []
+            if work is None:
+                work = self._begun(self._waiting.pop())
+            texts = [one.text for one in work.passages[AT_ONCE * len(work.made) :][:AT_ONCE]]
+            if texts:
+                work.made.append(self._encode(texts))
+            if AT_ONCE * len(work.made) < len(work.passages):
+                self._now = work
+                return []
+            self.n_done += work.is_last
+            return [records_of(work.content, work.passages, np.concatenate(work.made))] if work.made else []
+        except EncodingFailed as error:
+            self._stop_encoder()
+            self._n_ended += 1
+            if self._n_ended >= MAX_ENDED:
+                raise
+            why = str(error)
         except (IndexerError, OSError):
             raise
         except Exception as error:  # whatever is odd about one text, the others go on
-            self.failed[row.path if row else ""] = f"{type(error).__name__}: {error}"[:200]
-            return []
+            why = f"{type(error).__name__}: {error}"
+        self.failed[work.path if work else ""] = why[:200]
+        self.n_done += work.is_last if work else 0
+        return []
+
+    def _begun(self, work: _Work) -> _Work:
+        if row := self.catalogue.documents([work.doc_id]).get(work.doc_id):
+            work.path = row.path
+            work.passages = work.cut(row.title, self.catalogue.text(work.doc_id))
+        return work
+
+    def _encode(self, texts: list[str]) -> Vectors:
+        if self._encoder is None:
+            self._encoder = self.start()
+        vectors = self._encoder.encode(texts)
+        self._n_ended = 0
+        return vectors
+
+    def _stop_encoder(self) -> None:
+        if self._encoder is not None:
+            self._encoder.close()
+        self._encoder = None
 
     def close(self) -> None:
-        """Let others write, and give back the encoder's memory; what waits is looked for again."""
+        """Let others write, and end the encoder's process; what waits is looked for again."""
+        self._stop_encoder()
         if self._writer is not None:
             self._writer.close()
-        self._writer = self._encoder = None
-        if self._waiting:
-            self._waiting, self._generation = [], -1
+        self._writer = None
+        if self._waiting or self._now:
+            self._waiting, self._now, self._generation = [], None, -1
 
     def _look(self) -> None:
         """Find what is missing now, and drop what belongs to nothing any more, once the index is whole."""
@@ -134,7 +200,8 @@ class VectorMaker:
         if self._writer is None:
             self._writer = VectorWriter(self.folder, self.kind.name)
         rows = understood(Index.open(self.folder).snapshot(), self.kind)
-        made = vectors.read(self.folder, self.kind.name)["content"]
+        records = vectors.read(self.folder, self.kind.name)
+        made = records["content"]
         dead = ~np.isin(made, rows["content"])
         if not self.catalogue.is_whole:
             pass  # it is being made anew, beside this process or by one that was killed
@@ -142,8 +209,17 @@ class VectorMaker:
             self._writer.keep(rows["content"])
         else:
             self._writer.wipe(dead)
-        missing = rows[~np.isin(rows["content"], made)]
-        missing = missing[np.argsort(-self.wanted(missing["doc_id"]), kind="stable")][::-1]
-        self._waiting = list(zip(missing["doc_id"].tolist(), missing["content"].tolist(), strict=True))
-        self.n_done, self.n_total = len(rows) - len(missing), len(rows)
+        rows = rows[np.argsort(-self.wanted(rows["doc_id"]), kind="stable")][::-1]
+        without, long = _unmade(rows, records)
+        self._now, self._waiting = None, [
+            _Work(row["doc_id"], row["content"], cut, is_last=cut is windows_of or row["n_body"] <= LONG)
+            for chosen, cut in ((rows[long][::-1][: self.most_long][::-1], windows_of), (rows[without], passages_of))
+            for row in _as_dicts(chosen)
+        ]  # fmt: skip
+        self.n_done, self.n_total = len(rows) - int(np.count_nonzero(without | long)), len(rows)
         self._generation = generation
+
+
+def _as_dicts(rows: Rows) -> Iterator[dict[str, int]]:
+    names = ("doc_id", "content", "n_body")
+    return (dict(zip(names, one, strict=True)) for one in zip(*(rows[name].tolist() for name in names), strict=True))

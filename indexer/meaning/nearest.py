@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +20,21 @@ BLOCK = 1024
 """vectors that are made floating point numbers at a time: in all, they would take four times the memory"""
 
 
+class Windows(Struct, frozen=True, eq=False):
+    """The windows of long documents, those of each in their order."""
+
+    rows: Ints
+    """[n_windows] their records"""
+    places: Ints
+    """[n_windows] where each begins among the positions of its document"""
+    first: Ints
+    """[n_numbers] a document's first window"""
+    after: Ints
+    """[n_numbers] the window after its last; the same for a document without any"""
+    products: Callable[[Vectors, Ints], Floats]
+    """of a query's vector and records"""
+
+
 class Closeness(Struct, frozen=True, eq=False):
     """The answer for one query."""
 
@@ -35,6 +50,10 @@ class Closeness(Struct, frozen=True, eq=False):
     """[n_numbers] the record after its last"""
     documents: Columns
     """[n_numbers] of the snapshot"""
+    vector: Vectors
+    """[n_numbers of a vector] of the query"""
+    windows: Windows
+    """of long documents"""
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:
         """The `limit` eligible documents that are closest, if they are at least so close."""
@@ -53,43 +72,58 @@ class Nearest:
     def __init__(self, records: Rows, snapshot: Snapshot) -> None:
         """`records` as `indexer.meaning.vectors.read` gives them."""
         self._records, self._documents = records, snapshot.documents
+        is_window = np.array(records["place"]) >= 0
+        self._passages, windows = np.flatnonzero(~is_window), np.flatnonzero(is_window)
         content = np.array(records["content"])
-        starts = np.flatnonzero(np.concatenate(([True], content[1:] != content[:-1]))) if len(content) else content
-        self._starts = starts
-        ends = np.append(starts[1:], len(content))
-        order = np.argsort(content[starts], kind="stable")
-        keys, wanted = content[starts][order], snapshot.documents["content"]
-        place = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        self._has = keys[place] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
-        group = np.where(self._has, order[place] if len(keys) else 0, 0)
-        self._group = group
-        self._first = starts[group] if len(keys) else group
-        self._after = ends[group] if len(keys) else group
-        self._passages = np.column_stack((records["start"], records["end"])).astype(np.int64)
+        own = content[self._passages]
+        self._starts = np.flatnonzero(np.diff(own, prepend=~own[:1]))
+        order = np.argsort(own[self._starts], kind="stable")
+        group, self._has = _places(own[self._starts][order], snapshot.documents["content"])
+        self._group = np.where(self._has, order[group] if order.size else 0, 0)
+        self._first = self._starts[self._group] if order.size else self._group
+        self._after = np.append(self._starts[1:], own.size)[self._group] if order.size else self._group
+        self._spans = np.column_stack((records["start"], records["end"])).astype(np.int64)[self._passages]
+        self._windows = self._windows_of(windows, content[windows])
+
+    def _windows_of(self, rows: Ints, content: Ints) -> Windows:
+        rows = rows[np.lexsort((self._records["place"][rows], content))]
+        content = np.sort(content)
+        wanted = self._documents["content"]
+        first, after = content.searchsorted(wanted), content.searchsorted(wanted, side="right")
+        return Windows(rows, self._records["place"][rows].astype(np.int64), first, after, self._products)
 
     def __bool__(self) -> bool:
         return bool(self._has.any())
 
     def to(self, vector: Vectors) -> Closeness:
         """How close each document is to a query's vector [n_numbers]."""
-        products = self._products(vector)
+        products = self._products(vector, self._passages)
         similarity = np.full(self._has.size, np.nan)
         if products.size:
             best = np.maximum.reduceat(products, self._starts)
             similarity[self._has] = best[self._group[self._has]]
-        return Closeness(similarity, self._passages, products, self._first, self._after, self._documents)
+        return Closeness(
+            similarity, self._spans, products, self._first, self._after, self._documents, vector, self._windows
+        )
 
-    def _products(self, vector: Vectors) -> Floats:
-        records = self._records
-        steps, found = records["vector"], np.empty(len(records), dtype=np.float32)
+    def _products(self, vector: Vectors, rows: Ints) -> Floats:
+        """[n] of the records `rows`, ascending where they are many."""
+        steps, found = self._records["vector"], np.empty(rows.size, dtype=np.float32)
         block = np.empty((BLOCK, len(vector)), dtype=np.float32)
-        for start in range(0, len(records), BLOCK):
-            part = steps[start : start + BLOCK]
-            own = block[: len(part)]
-            np.copyto(own, part)
-            np.vecdot(own, vector, out=found[start : start + len(part)])  # `dot` would wake all cores for this
-        products: Floats = np.round((found * records["scale"]).astype(np.float64), DECIMALS)
+        for start in range(0, rows.size, BLOCK):
+            part = rows[start : start + BLOCK]
+            own = block[: part.size]
+            is_run = part[-1] - part[0] == part.size - 1
+            np.copyto(own, steps[part[0] : part[-1] + 1] if is_run else steps[part])
+            np.vecdot(own, vector, out=found[start : start + part.size])  # `dot` would wake all cores for this
+        products: Floats = np.round((found * self._records["scale"][rows]).astype(np.float64), DECIMALS)
         return products
+
+
+def _places(keys: Ints, wanted: Ints) -> tuple[Ints, Mask]:
+    """Where each wanted key stands among the ascending `keys`, and whether it is there."""
+    place = np.minimum(keys.searchsorted(wanted), max(keys.size - 1, 0))
+    return place, keys[place] == wanted if keys.size else np.zeros(len(wanted), dtype=bool)
 
 
 def asked_plainly(query: Query) -> str:
@@ -122,7 +156,7 @@ def _parts(root: Node) -> tuple[Node, ...]:
 
 
 def filled(similarity: Floats, text: Floats) -> Floats:
-    """[n_docs] the feature: similarities in [0, 1], those below 0 as 0.
+    """[n_docs] similarities, those below 0 as 0.
 
     A document without vectors (nan) gets what one of its text score (`text`, any scale) has by the line of least
     squares through the others, so that it stands where its words put it.

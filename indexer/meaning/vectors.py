@@ -1,8 +1,8 @@
 """The vectors of all passages, in one file beside the index.
 
     HEADER: what it is, the encoder's name, numbers a vector, records that are durable
-    record: the content of its document as the index names it, [start, end) of the passage in the text, a scale,
-            int8 [n_numbers]; those of one content stand together
+    record: the content of its document as the index names it, [start, end) of the passage in the text, the place of a
+            window (-1: a passage), a scale, int8 [n_numbers]; the passages of one content stand together
 
 Records are appended and made durable before the header counts them, so that whatever a kill leaves behind them is cut
 off by the next writer. Copies share their records, for they share the content. Readers map the file and keep what
@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from console.durable import replace_durably
-from indexer.errors import LockedError
+from indexer.errors import IndexerError, LockedError
 from indexer.meaning.passages import VERSION, Passage
 from indexer.postings import Ints, Mask, Rows, Vectors
 from indexer.storage.file_lock import FileLock
@@ -36,7 +36,7 @@ MAGIC = b"foltr-meaning 1"
 def record_type(n_numbers: int) -> np.dtype[np.void]:
     """The type of one record."""
     return np.dtype([
-        ("content", "<i8"), ("start", "<u4"), ("end", "<u4"), ("scale", "<f4"),
+        ("content", "<i8"), ("start", "<u4"), ("end", "<u4"), ("place", "<i4"), ("scale", "<f4"),
         ("vector", "i1", (n_numbers,)),
     ])  # fmt: skip
 
@@ -50,7 +50,8 @@ def records_of(content: int, passages: Sequence[Passage], vectors: Vectors) -> R
     """The records of one document; `vectors` [n_passages, n_numbers] keep 127 steps of their largest number."""
     made = np.zeros(len(passages), dtype=record_type(vectors.shape[1]))
     made["content"] = content
-    made["start"], made["end"] = [p.start for p in passages], [p.end for p in passages]
+    for name in ("start", "end", "place"):
+        made[name] = [getattr(one, name) for one in passages]
     scale = np.maximum(np.abs(vectors).max(axis=1), 1e-12) / 127
     made["scale"], made["vector"] = scale, np.rint(vectors / scale[:, None])
     return made
@@ -117,8 +118,10 @@ class VectorWriter:
         self._lock.close()
 
     def append(self, records: Rows) -> None:
-        """Add records, durable when this returns."""
+        """Add records, durable when this returns; IndexerError for vectors of another length than those there."""
         n, dtype = len(self._records), records.dtype
+        if n and dtype != self._records.dtype:
+            raise IndexerError(f"wanted records of {self._records.itemsize} bytes in {FILE}, got {dtype.itemsize}")
         if not n:
             self._replace(records)
             return

@@ -107,6 +107,7 @@ def find(
     *,
     limit: int,
     languages: tuple[str, ...],
+    own_languages: tuple[str, ...] = (),
     folder_ids: FolderIds,
     named_ids: NamedIds = nothing_named,
     texts: Texts = nothing_written,
@@ -124,7 +125,7 @@ def find(
     query in meaning, are candidates whatever words they hold; they count as matches only if they match. Those that the
     text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold.
     """
-    lookup = ConceptLookup(snapshot, languages, texts)
+    lookup = ConceptLookup(snapshot, languages, texts, own_languages)
     matcher = Matcher(lookup, folder_ids, named_ids)
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
     if named:

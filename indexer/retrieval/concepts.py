@@ -18,7 +18,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from indexer.postings import Floats, Ints
+from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import (
     RARE,
@@ -35,10 +35,12 @@ from indexer.retrieval.adjacency import (
 from indexer.schema import TEXT_FIELDS, stored_field
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
-from indexer.text.language import is_function_word, stem
+from indexer.text.language import LANGUAGES, is_function_word, stem
 
 MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
+LONGER = 7
+"""letters that another form of a word may have more"""
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
 COMPLETED = 0.1
@@ -75,6 +77,10 @@ class Concept:
     """its first position in the query, function words counted"""
     completions: tuple[tuple[str, ...], ...] = ()
     """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
+    own_forms: tuple[tuple[int, str], ...] = ()
+    """(place in LANGUAGES, term): further forms that count in the documents of that language alone"""
+    compounds: tuple[tuple[int, str], ...] = ()
+    """the same of words that are made of this one and others; they count as completions do"""
     is_beginning: bool = False
     """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
     pieces: tuple[tuple[str, ...], ...] = ()
@@ -87,14 +93,20 @@ class Concept:
     @property
     def n_bytes(self) -> int:
         """About what it takes in memory."""
-        return 1_000 + len(self.node.text) + 120 * (len(self.forms) + len(self.completions) + 2 * len(self.pieces))
+        n_forms = len(self.forms) + len(self.completions) + len(self.own_forms) + len(self.compounds)
+        return 1_000 + len(self.node.text) + 120 * (n_forms + 2 * len(self.pieces))
 
 
 class ConceptLookup:
     """The concepts of the words and phrases of one query and their counts, each looked up once."""
 
-    def __init__(self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written) -> None:
+    def __init__(
+        self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written,
+        own_languages: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each."""
         self.snapshot, self.languages, self._texts = snapshot, languages, texts
+        self.own_languages = own_languages
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
         self._room = MAX_CONCEPTS
         self.passed_over = False
@@ -107,7 +119,7 @@ class ConceptLookup:
             unfinished = isinstance(node, Word) and node.unfinished
             n_characters = len(node.text)  # of which no more pieces can be made
             most = n_characters if isinstance(node, Phrase) else min(n_characters, self._room)
-            question = ("concepts", *key, node.length, unfinished, self.languages, most)
+            question = ("concepts", *key, node.length, unfinished, self.languages, self.own_languages, most)
             found = self.keep(question, partial(node_concepts, self, node, most=most)) if most else []
             self._found[key] = found
             if isinstance(node, Word):
@@ -164,7 +176,8 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
     concepts: list[Concept] = []
     for i, raw in enumerate(raws[:most]):
         last = i == len(raws) - 1
-        concepts.extend(_raw_concepts(snapshot, node, raw, fields, languages, prefix=node.prefix and last))
+        found = _raw_concepts(snapshot, node, raw, fields, languages, prefix=node.prefix and last)
+        concepts.extend(_with_own_forms(lookup, concept) for concept in found)
     return concepts[:most]
 
 
@@ -215,6 +228,7 @@ def _raw_concepts(
             runs = tuple((term,) for term in _completions(snapshot, whole, fields))
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
+        forms += [] if node.exact else [term for term in _ligatures(whole) if _is_known(snapshot, term, fields)]
         function_word = not node.exact and node.field is None and is_function_word(whole, languages)
         code = typed if is_code(raw) and not node.exact and "body" in fields else ""
         concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
@@ -286,16 +300,94 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
     def look_up() -> tuple[str, ...]:
         found: dict[str, int] = {}
         for language in languages:
-            root = stem(word, language)
-            shared = len(_common_prefix(root, word))
-            start = word[: max(3, shared - (root[-1:] in ("i", "y")))]
+            root, start = _stem_and_start(word, language)
             for field in ("body", "title"):
                 for term, df in snapshot.terms_with_prefix(field, start).items():
-                    if term != word and len(term) <= len(word) + 7 and stem(term, language) == root:
+                    if term != word and len(term) <= len(word) + LONGER and stem(term, language) == root:
                         found[term] = max(found.get(term, 0), df)
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
     return snapshot.keep(("stem", word, languages), look_up)
+
+
+def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
+    """A concept of one word with what it is in the languages of few documents, and what is made of it."""
+    snapshot, word, node = lookup.snapshot, concept.surface[0], concept.node
+    is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
+    if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
+        return concept
+    found: tuple[tuple[int, str], ...] = ()
+    if own := lookup.own_languages:
+        known = {run[0] for run in concept.forms}
+        found = snapshot.keep(("own stem", word, own), partial(_own_forms, snapshot, word, own))
+        found = tuple((language, term) for language, term in found if term not in known)
+    concept = replace(concept, own_forms=found) if found else concept
+    joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
+    if not joining or len(word) < LEAST_PART or _n_holders(snapshot, concept) >= FEW_HOLD:
+        return concept
+    made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
+    return replace(concept, compounds=made) if made else concept
+
+
+def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
+    return max(field_counts(snapshot, concept, field)[0].size for field in OWN_FIELDS)
+
+
+def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """The words of each language's documents that hold the stem of `word` beside other words, most frequent first."""
+    found: dict[tuple[int, str], int] = {}
+    for language in languages:
+        root, number = stem(word, language), LANGUAGES.index(language)
+        for field in OWN_FIELDS if len(root) >= LEAST_PART else ():
+            for term in {term for own in snapshot.term_lists(field) for term in own.holding(root)}:
+                at = term.find(root)
+                if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
+                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
+                    found[number, term] = max(found.get((number, term), 0), n)
+    held = sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))
+    return tuple(held[:MAX_COMPLETIONS])
+
+
+def _own_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """The words of each language's documents with the same stem in it, the most frequent first."""
+    stems = {language: _stem_and_start(word, language) for language in languages}
+    shortest = min((start for _, start in stems.values()), key=len)
+    found: dict[tuple[int, str], int] = {}
+    for field in ("body", "title"):
+        for term in snapshot.terms_with_prefix(field, shortest):
+            for language, (root, start) in stems.items() if len(term) <= len(word) + LONGER else ():
+                if term.startswith(start) and stem(term, language) == root:
+                    number = LANGUAGES.index(language)
+                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
+                    found[number, term] = max(found.get((number, term), 0), n)
+    held = sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))
+    return tuple(held[: MAX_FORMS - 1])
+
+
+def _in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Mask:
+    return np.asarray(snapshot.documents["language"][snapshot.postings(field, term).docs] == language)
+
+
+def _ligatures(word: str) -> list[str]:
+    """A word with œ and æ as two letters each, and with each for two letters."""
+    found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
+    return found + [word.replace(two, one) for one, two in _LIGATURES if two in word]
+
+
+COMPOUNDING = ("de", "nl", "sv", "da", "no", "fi")
+"""languages that write several words as one"""
+LEAST_PART, LEAST_BESIDE = 6, 4
+"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
+FEW_HOLD = 20
+"""a word that so many documents hold by itself needs no others"""
+_LIGATURES = (("œ", "oe"), ("æ", "ae"))
+
+
+def _stem_and_start(word: str, language: str) -> tuple[str, str]:
+    """The stem of a word, and how all words of that stem that are looked for begin."""
+    root = stem(word, language)
+    shared = len(_common_prefix(root, word))
+    return root, word[: max(3, shared - (root[-1:] in ("i", "y")))]
 
 
 def _common_prefix(a: str, b: str) -> str:
@@ -322,7 +414,33 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
         pieces = (field == "name" and concept.name_pieces) or concept.pieces
         return _adjacent_counts(snapshot, pieces, field)
     own = _any_counts(snapshot, field, concept.forms)
-    return _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
+    if concept.own_forms and field in OWN_FIELDS:
+        own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
+    own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
+    if concept.compounds and field in OWN_FIELDS:
+        own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
+    return own
+
+
+OWN_FIELDS = ("body", "title")
+"""fields in the language of their document"""
+
+
+def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[int, str]]) -> list[tuple[Ints, Floats]]:
+    """Of each (place in LANGUAGES, term) those in the documents of its language."""
+    found = []
+    for language, term in terms:
+        held, mask = snapshot.postings(field, term), _in_language(snapshot, field, term, language)
+        found.append((held.docs[mask], held.tf[mask].astype(np.float64)))
+    return found
+
+
+def _summed(lists: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
+    docs = union([own for own, _ in lists])
+    total = np.zeros(docs.size)
+    for own, tf in lists:
+        total[docs.searchsorted(own)] += tf
+    return docs, total
 
 
 def _any_counts(snapshot: Snapshot, field: str, forms: tuple[tuple[str, ...], ...]) -> tuple[Ints, Floats]:

@@ -11,7 +11,7 @@ import hashlib
 
 from msgspec import Struct
 
-MEANING = 2
+MEANING = 3
 """raise it when a feature's value changes its meaning under the same name"""
 
 SCALES = {

@@ -39,6 +39,16 @@ class TermList(Struct, frozen=True, eq=False):
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
 
+    def holding(self, part: str) -> list[str]:
+        """The terms with `part` in them."""
+        content, wanted = self.text.tobytes(), part.encode("utf-8", "surrogatepass")
+        places, at = list[int](), content.find(wanted)
+        while at >= 0:
+            places.append(at)
+            at = content.find(wanted, at + 1)
+        rows = np.unique(self.ends.searchsorted(np.array(places, dtype=np.int64), side="right"))
+        return [term for term in self.terms(rows) if part in term]
+
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:

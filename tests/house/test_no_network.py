@@ -75,7 +75,6 @@ def test_the_device_indexes_searches_opens_and_learns_without_a_socket(
         (("search", "heron"), "heron number"),
         (("open", "3", "--print"), "notes"),
         (("search", "heron", "--explain"), "heron"),
-        (("search", "heron", "--set", "meaning.one_shot=true"), "heron number"),
         (("stats",), "1 result opened"),
         (("model",), "1 pick on 1 result page"),
         (("why", str(notes / "0.txt")), "indexed"),

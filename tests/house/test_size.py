@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (155, 24_135),
-    "console": (7, 885),
-    "indexer": (108, 19_040),
+    "app": (155, 24_175),
+    "console": (7, 882),
+    "indexer": (111, 19_619),
     "simulation": (89, 14_050),
-    "federation_server": (60, 7_610),
-    "foltr": (63, 7_075),
+    "federation_server": (60, 7_609),
+    "foltr": (63, 7_072),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -104,10 +104,10 @@ def work(order: Order, requests: Connection, results: Connection, lifeline: Conn
     when it is ready, then a `FileReport` per file.
     """
     if sys.platform == "linux":
-        _let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
-    _become_quiet()
+        let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
+    become_quiet()
     return_freed_memory()
-    ceiling = _limit_memory(order.memory_mb)
+    ceiling = limit_memory(order.memory_mb)
     paths = _confined(order, requests)  # while there is one thread
     threading.Thread(target=_die_with_parent, args=(lifeline,), daemon=True).start()
     results.send_bytes(b"1" if ceiling is not None else b"0")
@@ -116,7 +116,7 @@ def work(order: Order, requests: Connection, results: Connection, lifeline: Conn
         for path in paths:
             began = time.process_time()
             if began + 2 * order.seconds > allowed:
-                allowed = _limit_cpu(began + 10 * order.seconds + 2)
+                allowed = limit_cpu(began + 10 * order.seconds + 2)
             report = _read(order, path, began)
             if ceiling is not None and time.process_time() - began > _NOTEWORTHY_SECONDS:
                 is_full = _address_space() > ceiling - order.memory_mb * MEGABYTE // 2
@@ -173,7 +173,7 @@ def needed_too_much(memory_mb: int) -> str:
     return f"needed more than {shown_size(memory_mb * 10**6)} of memory"
 
 
-def _let_go(kept: set[int]) -> None:
+def let_go(kept: set[int]) -> None:
     """Close what the parent had open, but `kept` and the standard streams: its locks, its databases, the other ends of
     all pipes. Its handlers of signals go, and so does all thought of collecting what it made."""
     gc.freeze()
@@ -183,7 +183,7 @@ def _let_go(kept: set[int]) -> None:
     close_all_but(kept)
 
 
-def _become_quiet() -> None:
+def become_quiet() -> None:
     """Ignore Ctrl-C (the parent decides), have no terminal to read or write, give way to programs in the foreground."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
@@ -201,7 +201,7 @@ def _die_with_parent(lifeline: Connection) -> None:
     os._exit(1)
 
 
-def _limit_memory(memory_mb: int) -> int | None:
+def limit_memory(memory_mb: int) -> int | None:
     """Allow `memory_mb` more address space than is in use now; the limit in bytes, None where nothing enforces one."""
     ceiling = _address_space() + memory_mb * MEGABYTE
     try:
@@ -214,7 +214,7 @@ def _limit_memory(memory_mb: int) -> int | None:
     return ceiling if sys.platform == "linux" else None  # macOS takes the limit and does not keep it
 
 
-def _limit_cpu(seconds: float) -> float:
+def limit_cpu(seconds: float) -> float:
     """Let the kernel end a loop that the parent is no longer there to end; the parent's limit comes first.
 
     Counted from the start of this process; infinity where the system knows no such limit.

@@ -13,11 +13,12 @@ import signal
 import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from multiprocessing import get_context
+from multiprocessing import Pipe, get_context
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -212,22 +213,31 @@ def _may_be_copied() -> bool:
         return False
 
 
+def started(target: Callable[..., None], *arguments: object, from_copy: bool) -> BaseProcess:
+    """A new process of one thread that runs `target`, with Ctrl-C held back until it sees to that itself.
+
+    `from_copy`: as a copy of this process where that is sound, which loads nothing anew; else from nothing.
+    """
+    from_copy = from_copy and _may_be_copied()
+    if from_copy:
+        prepare()
+    context: Any = get_context("fork" if from_copy else "spawn")
+    process: BaseProcess = context.Process(target=target, args=arguments, daemon=True)
+    with _interrupts_held(), _without_main(), _one_thread():
+        process.start()
+    return process
+
+
 class Worker:
     """The parent's side of one process."""
 
     def __init__(self, order: Order, *, from_copy: bool = False) -> None:
-        """`from_copy`: as a copy of this process where that is sound, which loads nothing anew; else from nothing."""
+        """`from_copy`: as `started` takes it."""
         self._order = order
-        from_copy = from_copy and _may_be_copied()
-        if from_copy:
-            prepare()
-        context = get_context("fork") if from_copy else get_context("spawn")
-        requests, self.requests = context.Pipe(duplex=False)
-        self.results, results = context.Pipe(duplex=False)
-        lifeline, self._lifeline = context.Pipe(duplex=False)
-        self._process = context.Process(target=work, args=(order, requests, results, lifeline), daemon=True)
-        with _interrupts_held(), _without_main(), _one_thread():
-            self._process.start()
+        requests, self.requests = Pipe(duplex=False)
+        self.results, results = Pipe(duplex=False)
+        lifeline, self._lifeline = Pipe(duplex=False)
+        self._process = started(work, order, requests, results, lifeline, from_copy=from_copy)
         for end in (requests, results, lifeline):
             end.close()
         self.ahead: deque[FileEntry] = deque()

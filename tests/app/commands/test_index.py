@@ -7,24 +7,28 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import pytest
+
+from tests.tiny_encoder import write_encoder
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
 
 
-def start(device: Device, *arguments: str) -> subprocess.Popen[str]:
+def start(device: Device, *arguments: str, env: Mapping[str, str] = MappingProxyType({})) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "app", *arguments],
-        env=device.environment(), cwd=device.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**device.environment(), **env}, cwd=device.home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
 
 
 def found(device: Device, query: str) -> set[str]:
-    lines = device.run("search", query, "--format", "{path}").stdout.splitlines()
+    lines = device.run("search", query, "--format", "{path}", "-n", "100").stdout.splitlines()
     return {str(Path(line).relative_to(device.notes)) for line in lines}
 
 
@@ -99,6 +103,31 @@ def test_interrupted_it_keeps_what_is_done(device: Device) -> None:
         assert process.returncode == 0  # it was quicker than the signal
     assert device.run("index").returncode == 0
     assert json.loads(device.run("status", "--json").stdout)["n_documents"] == 306
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no such signals there")
+def test_interrupted_while_it_reads_for_meaning_all_can_be_searched(device: Device) -> None:
+    """It says that words can be searched already; Ctrl-C ends it with one line, and the next run goes on from there."""
+    pytest.importorskip("onnxruntime")
+    for number in range(60):
+        (device.notes / f"{number}.txt").write_text(f"osprey {number} " * 3000, encoding="ascii")
+    env = {
+        "FOLTR_MEANING__ENABLED": "true", "FOLTR_MEANING__MODEL": str(write_encoder(device.home / "encoder")),
+        "FOLTR_MEANING__PAUSE_ON_BATTERY": "false",
+    }  # fmt: skip
+    process = start(device, "index", str(device.notes), env=env)
+    assert process.stderr is not None
+    assert any(line.startswith("words can be searched; reading for meaning") for line in process.stderr)
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=300)
+    assert "Traceback" not in rest
+    assert len(found(device, "osprey")) == 60
+    if process.returncode == 130:
+        assert "of 66 documents; the next run goes on from there" in rest
+    else:
+        assert process.returncode == 0  # it was quicker than the signal
+    done = device.run("index", env=env)
+    assert "read for meaning: 66 documents" in done.stderr
 
 
 def test_watch_follows_changes_and_prints_events(device: Device) -> None:

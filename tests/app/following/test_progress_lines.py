@@ -22,6 +22,8 @@ class Terminal(io.StringIO):
 
 def test_indexing_tells_files_megabytes_rate_time_left_and_failures() -> None:
     """One line with all the numbers."""
+    meaning = Progress(phase="meaning", n_done=3, n_total=10, generation=1, eta_seconds=5.0)
+    assert describe(meaning) == "words can be searched; reading for meaning: 3 of 10 documents, 5.0 s left"
     assert describe(INDEXING) == "indexing: 4,210 of 12,228 files, 88 of 246 MB, 1.9 MB/s, 1:23 left, 2 failed"
 
 

@@ -20,6 +20,9 @@ from app.resident import protocol
 from app.resident.asking import ask
 from app.resident.local_socket import MAX_QUESTION, LineError, socket_path
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
+from app.search.results import SearchRequest
+from app.search.search import Search
+from app.settings import Paths, Settings
 from tests import copied
 from tests.app.resident.conftest import PATIENCE, dial, serving
 from tests.tiny_encoder import write_encoder
@@ -116,29 +119,58 @@ def test_a_command_line_gives_the_same_in_every_way(device: Device) -> None:
         assert n_answered(device) == len(alone)
 
 
-def test_answers_by_meaning_are_the_same(device: Device) -> None:
-    """With `meaning.one_shot` an egret is found for a heron by either process, alike to the byte."""
-    pytest.importorskip("onnxruntime")
-    encoder = write_encoder(device.home / "encoder")
-    env = {
-        "FOLTR_MEANING__ENABLED": "true", "FOLTR_MEANING__ONE_SHOT": "true", "FOLTR_MEANING__MODEL": str(encoder),
-        "FOLTR_MEANING__PAUSE_ON_BATTERY": "false",
-    }  # fmt: skip
-    (device.notes / "pond.txt").write_text("An egret waits at the pond.", encoding="ascii")
-    assert device.run("index", str(device.notes), env=env).returncode == 0
+def test_a_page_by_meaning_is_one_page_everywhere(device: Device) -> None:
+    """An egret is found for a heron by a command alone, beside `serve` alike to the byte, and on the screen."""
+    env = read_for_meaning(device)
 
     def outcomes() -> list[tuple[str, str, int]]:
-        done = [device.run("search", *words, "--json", "--explain", env=env) for words in MEANT]
+        done = [device.run("search", words, "--json", "--explain", "--no-explore", env=env) for words in MEANT]
         return [(one.stdout, one.stderr, one.returncode) for one in done]
 
     alone = outcomes()
     assert '"by meaning"' in alone[0][0]
+    assert on_the_screen(device, env) == [[json.loads(line)["path"] for line in one[0].splitlines()] for one in alone]
     with serving(device, **env):
         assert outcomes() == alone
         assert n_answered(device) == len(alone)
 
 
-MEANT = (("bird",), ("heron",), ("levy",), ("bird", "type:text"), ("heron", "fish"), ("=bird",))
+def test_a_command_that_does_without_the_encoder_says_so(device: Device) -> None:
+    """Once, where meaning would have had a part; beside `serve`, whose encoder is there, it has one."""
+    env = {**read_for_meaning(device), "FOLTR_MEANING__ONE_SHOT": "false"}
+    said = {words: device.run("search", words, env=env).stderr.count("by words alone") for words in MEANT}
+    assert said == {**dict.fromkeys(MEANT, 1), "=bird": 0}
+    with serving(device, **env):
+        found = device.run("search", "bird", env=env)
+        assert ("pond.txt" in found.stdout, "by words alone" in found.stderr) == (True, False)
+
+
+MEANT = ("bird", "heron", "levy", "bird type:text", "heron fish", "=bird")
+
+
+def read_for_meaning(device: Device) -> dict[str, str]:
+    """Index and read the notes; the variables that say so."""
+    pytest.importorskip("onnxruntime")
+    encoder = write_encoder(device.home / "encoder")
+    env = {
+        "FOLTR_MEANING__ENABLED": "true", "FOLTR_MEANING__MODEL": str(encoder),
+        "FOLTR_MEANING__PAUSE_ON_BATTERY": "false",
+    }  # fmt: skip
+    (device.notes / "pond.txt").write_text("An egret waits at the pond.", encoding="ascii")
+    assert device.run("index", str(device.notes), env=env).returncode == 0
+    return env
+
+
+def on_the_screen(device: Device, env: dict[str, str]) -> list[list[str]]:
+    """The paths of the settled pages as the screen's own search gives them."""
+    variables = {**device.environment(), **env}
+    paths = Paths.from_environment(variables)
+    search = Search(Settings.load(paths, variables), paths, resident=True)
+    try:
+        pages = [search.search(SearchRequest(words, explore=False)) for words in MEANT]
+        return [[hit.path for hit in page.hits] for page in pages]
+    finally:
+        search.close()
 
 
 def test_the_next_answer_sees_what_was_committed(resident: Device) -> None:

@@ -34,7 +34,7 @@ def paths(tmp_path: Path) -> Paths:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    meaning = MeaningSettings(model=str(write_encoder(tmp_path / "encoder")), one_shot=True, pause_on_battery=False)
+    meaning = MeaningSettings(model=str(write_encoder(tmp_path / "encoder")), pause_on_battery=False)
     quiet = LearningSettings(exploration=0.0)
     return Settings(index=IndexSettings(workers=1), meaning=meaning, learning=quiet)
 
@@ -63,7 +63,7 @@ def test_what_says_it_in_other_words_is_found_after_the_words_themselves(search:
     assert set(names(page)[2:]) == {"garage.txt", "office.txt"}
     assert [hit.by_meaning for hit in page.hits] == [False, False, True, True]
     assert page.n_matches == 2
-    assert page.features[0, INDEX["meaning"]] > 0.5
+    assert page.features[0, INDEX["meaning"]] > 0
 
 
 def test_a_result_without_the_words_shows_the_passage(search: Search) -> None:
@@ -102,19 +102,31 @@ def test_a_query_is_answered_by_meaning_while_it_is_typed(search: Search) -> Non
     assert "garage.txt" in names(search.search(SearchRequest("car", as_you_type=True)))
 
 
-def test_a_single_command_does_not_load_the_encoder_by_itself(search: Search, settings: Settings, paths: Paths) -> None:
-    """Unless the setting says so; a process that answers many queries does."""
+def test_single_commands_may_do_without_the_encoder(search: Search, settings: Settings, paths: Paths) -> None:
+    """The page then says why it is by words alone; a process that answers many queries has it in any case."""
     meaning = msgspec.structs.replace(settings.meaning, one_shot=False)
-    for resident, n in ((False, 2), (True, 4)):
+    for resident, n, why in ((False, 2, "meaning.one_shot is off, and nothing serves"), (True, 4, "")):
         other = Search(msgspec.structs.replace(settings, meaning=meaning), paths, resident=resident)
-        assert len(other.search(SearchRequest("car")).hits) == n
+        page = other.search(SearchRequest("car"))
+        assert (len(page.hits), page.by_words) == (n, why)
+        assert other.search(SearchRequest("car", order="bm25")).by_words == ""
         other.close()
+
+
+def test_an_encoder_that_cannot_be_read_is_named(search: Search, settings: Settings, paths: Paths) -> None:
+    """The page is that by words, and says so in one line."""
+    Path(settings.meaning.model, "model.onnx").write_bytes(b"no model")
+    other = Search(settings, paths)
+    page = other.search(SearchRequest("car"))
+    assert len(page.hits) == 2
+    assert page.by_words.startswith("the encoder cannot be read")
+    other.close()
 
 
 def test_a_page_without_vectors_is_that_without_meaning(search: Search, settings: Settings, paths: Paths) -> None:
     """No file, no encoder, or switched off: the same documents with the same scores."""
     off = msgspec.structs.replace(settings, meaning=MeaningSettings(enabled=False))
-    none = msgspec.structs.replace(settings, meaning=MeaningSettings(model="/nowhere", one_shot=True))
+    none = msgspec.structs.replace(settings, meaning=MeaningSettings(model="/nowhere"))
     pages = []
     for chosen in (off, none):
         other = Search(chosen, paths)

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from app.search.reading import MAX_LANGUAGES, Reader, language_codes
+from app.search.reading import MAX_LANGUAGES, Reader, Reading, language_codes
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
+from indexer.query.parse import parse
+from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
 
@@ -51,6 +53,72 @@ def test_common_languages_are_stemmed(tmp_path: Path, catalogue: Catalogue) -> N
     assert languages(tmp_path / "index", catalogue, texts) == ("de", "en")
 
 
+def candidates(reading: Reading, text: str, own_languages: tuple[str, ...]) -> Candidates:
+    return find(
+        reading.snapshot, parse(text), limit=99, languages=reading.languages, own_languages=own_languages,
+        folder_ids=lambda _: set(),
+    )  # fmt: skip
+
+
+def found(reading: Reading, text: str) -> list[int]:
+    """The documents that a query finds."""
+    return sorted(candidates(reading, text, reading.own_languages).docs.tolist())
+
+
+LETTER = "Sehr geehrte Damen, die Rechnungen von den Mitarbeitern und der Plan für die Häuser sind nicht da."
+
+
+def test_a_letter_in_a_rare_language_is_stemmed_by_its_own(tmp_path: Path, catalogue: Catalogue) -> None:
+    """One of a hundred: bills, staff and houses are found by one of each, in any case of theirs."""
+    texts = [TEXTS["en"]] * 98 + [LETTER, "The rechnungen of the firm are in the box that was on the table of it"]
+    add(tmp_path / "index", texts)
+    reading = Reader(tmp_path / "index", catalogue).reading
+    assert (reading.languages, reading.own_languages) == (("en",), ("de",))
+    for word in ("Rechnung", "Mitarbeiter", "Haus", "HÄUSERN"):
+        assert found(reading, word) == [98], word
+    assert found(reading, "rechnungen") == [98, 99]
+    assert found(reading, "=Rechnung") == []
+
+
+def test_a_word_is_found_within_those_that_are_made_of_it(tmp_path: Path, catalogue: Catalogue) -> None:
+    """Below the documents that hold it itself, in German documents alone, and not where it is but a part of a stem."""
+    texts = [
+        "Der Krankenversicherungsbeitrag ist für die Mitarbeiter nicht gestiegen, und das ist auch gut so",
+        "Die Versicherung ist nicht da, und der Plan ist auch nicht für die Leute da",
+        "The krankenversicherungsbeitrag is one of the words that you and I have seen at the lake",
+        "Versicherungsnehmer ist, wer den Vertrag für sich und die anderen mit dem Haus geschlossen hat",
+    ]
+    add(tmp_path / "index", [*texts, *[TEXTS["en"]] * 400])
+    reading = Reader(tmp_path / "index", catalogue).reading
+    assert reading.own_languages == ("de",)
+    page = candidates(reading, "Versicherung", reading.own_languages)
+    assert (page.docs[0], sorted(page.docs.tolist())) == (1, [0, 1, 3])
+    assert found(reading, "Arbeit") == []
+
+
+def test_other_languages_change_nothing_for_a_word_that_they_lack(tmp_path: Path, catalogue: Catalogue) -> None:
+    """To the bit: scores of English words beside a German letter, and there are none but English ones without it."""
+    add(tmp_path / "index", [TEXTS["en"] + f" and state number {i} of the states" for i in range(60)] + [LETTER])
+    reading = Reader(tmp_path / "index", catalogue).reading
+    for text in ("heron", "birds at lakes", "state", "number 7", "seeing"):
+        pages = [
+            find(
+                reading.snapshot,
+                parse(text),
+                limit=99,
+                languages=("en",),
+                own_languages=own,
+                folder_ids=lambda _: set(),
+            )
+            for own in ((), reading.own_languages)
+        ]
+        assert pages[0].concepts == pages[1].concepts
+        assert pages[0].docs.tobytes() == pages[1].docs.tobytes()
+        assert pages[0].bm25f.tobytes() == pages[1].bm25f.tobytes()
+    add(tmp_path / "english", [TEXTS["en"]] * 9)
+    assert Reader(tmp_path / "english", catalogue).reading.own_languages == ()
+
+
 def test_no_more_than_so_many_languages(tmp_path: Path, catalogue: Catalogue) -> None:
     """Each one costs time in every query."""
     assert len(languages(tmp_path / "index", catalogue, list(TEXTS.values()))) == MAX_LANGUAGES
@@ -65,7 +133,8 @@ def test_unknown_languages_are_taken_for_english(tmp_path: Path, catalogue: Cata
 def test_chosen_languages_are_used_as_they_are(tmp_path: Path, catalogue: Catalogue) -> None:
     """Whatever the documents are in."""
     add(tmp_path / "index", [TEXTS["en"]])
-    assert Reader(tmp_path / "index", catalogue, languages=("fi",)).reading.languages == ("fi",)
+    reading = Reader(tmp_path / "index", catalogue, languages=("fi",)).reading
+    assert (reading.languages, reading.own_languages) == (("fi",), ())
 
 
 def test_languages_by_code_or_name() -> None:

@@ -8,8 +8,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ import pytest
 from indexer.errors import LockedError
 from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
-from indexer.meaning.encoder import Encoder, kind_of, load
+from indexer.meaning.encoder import kind_of, load
+from indexer.meaning.encoding_process import EncodingProcess
 from indexer.meaning.making import VectorMaker, n_with_vectors
 from indexer.meaning.vectors import VectorWriter, read
 from indexer.postings import Vectors
@@ -53,12 +56,12 @@ class Place:
     def update(self) -> None:
         self._updater.scan()
 
-    def load(self) -> Encoder:
+    def start(self) -> EncodingProcess:
         self.n_loads += 1
-        return load(self.encoder)
+        return EncodingProcess(partial(load, self.encoder))
 
-    def maker(self, **options: Callable[..., np.ndarray]) -> VectorMaker:
-        return VectorMaker(self.catalogue, self.index, self.kind, self.load, **options)
+    def maker(self, **options: Any) -> VectorMaker:
+        return VectorMaker(self.catalogue, self.index, self.kind, self.start, **options)
 
     def make(self) -> None:
         maker = self.maker()
@@ -94,6 +97,72 @@ def test_all_documents_get_vectors_and_copies_share_them(place: Place) -> None:
     np.testing.assert_allclose(place.vector_of("a.txt"), [1, 0, 0], atol=1e-6)
     np.testing.assert_array_equal(place.vector_of("b.txt"), place.vector_of("copy of b.txt"))
     assert place.coverage == (2, 2)
+
+
+def test_a_long_document_has_passages_first_and_windows_after_all_others(place: Place) -> None:
+    """2,100 words: eight passages, and 30 windows when the short one, older, has been read; till then it waits."""
+    place.write("long.txt", "car heron tax " * 700, changed=2e9)
+    place.write("short.txt", "heron")
+    place.update()
+    maker = place.maker()
+    while maker.step(0.0001):
+        pass
+    records = read(place.index, place.kind.name)
+    assert (records["place"] >= 0).tolist() == [False] * 9 + [True] * 30
+    assert records["place"][9:].tolist() == [70 * i for i in range(30)]
+    assert (place.coverage, maker.n_done, maker.n_total) == ((2, 2), 2, 2)
+    place.make()
+    assert (len(read(place.index, place.kind.name)), place.n_loads) == (39, 1)
+
+
+def test_only_the_most_wanted_long_documents_may_be_read_whole(place: Place) -> None:
+    """One of two at a time, the newer first; passages have both."""
+    for name, changed in (("older.txt", 1e9), ("newer.txt", 2e9)):
+        place.write(name, f"car heron {name} " * 400, changed=changed)
+    place.update()
+    for n_windows, n_done in ((17, 1), (34, 2)):
+        maker = place.maker(most_long=1)
+        while maker.step():
+            pass
+        records = read(place.index, place.kind.name)
+        assert (np.count_nonzero(records["place"] >= 0), maker.n_done, maker.n_total) == (n_windows, n_done, 2)
+        assert place.coverage == (n_done, 2)
+
+
+def test_what_was_removed_meanwhile_is_not_read_on(place: Place) -> None:
+    """A long document is in hand when its file goes: nothing of it is left."""
+    place.write("long.txt", "car heron tax " * 3000)
+    place.update()
+    maker = place.maker()
+    while maker.step(0.0001) and maker._now is None:
+        pass
+    assert place.coverage == (0, 1)
+    (place.files / "long.txt").unlink()
+    place.update()
+    while maker.step():
+        pass
+    assert not read(place.index, place.kind.name)["content"].any()
+
+
+def test_a_text_at_which_the_encoder_ends_is_named_and_the_others_go_on(place: Place) -> None:
+    for name, text in {"a.txt": "car", "odd.txt": "tax", "c.txt": "heron"}.items():
+        place.write(name, text)
+    place.update()
+    maker = VectorMaker(place.catalogue, place.index, place.kind, lambda: EncodingProcess(one_that_ends_at_tax))
+    while maker.step():
+        pass
+    (path,) = maker.failed
+    assert (Path(path).name, place.coverage) == ("odd.txt", (2, 3))
+    assert "exit code 3" in maker.failed[path]
+
+
+class EndsAtTax:
+    def encode(self, texts: list[str]) -> Vectors:
+        return os._exit(3) if "tax" in texts[0] else np.ones((len(texts), 3), dtype=np.float32)
+
+
+def one_that_ends_at_tax() -> EndsAtTax:
+    return EndsAtTax()
 
 
 def test_what_changed_is_made_anew_and_nothing_else(place: Place) -> None:
@@ -193,13 +262,16 @@ def test_vectors_survive_a_rebuild_of_the_index(place: Place, tmp_path: Path) ->
 CHILD = """
 import sys
 from pathlib import Path
+from functools import partial
 from indexer.meaning.encoder import kind_of, load
+from indexer.meaning.encoding_process import EncodingProcess
 from indexer.meaning.making import VectorMaker
 from indexer.storage.catalogue import Catalogue
 
 base = Path(sys.argv[1])
 encoder = str(base / "encoder")
-maker = VectorMaker(Catalogue.open(base / "catalogue.sqlite"), base / "index", kind_of(encoder), lambda: load(encoder))
+start = lambda: EncodingProcess(partial(load, encoder))
+maker = VectorMaker(Catalogue.open(base / "catalogue.sqlite"), base / "index", kind_of(encoder), start)
 print("ready", flush=True)
 while maker.step(0.001):
     print(maker.n_done, flush=True)

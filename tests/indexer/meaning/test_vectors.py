@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from indexer.errors import LockedError
+from indexer.errors import IndexerError, LockedError
 from indexer.meaning import vectors
 from indexer.meaning.passages import Passage
 from indexer.meaning.vectors import FILE, HEADER, VectorWriter, destroy, read, records_of, state_of
@@ -93,6 +93,14 @@ def test_another_encoder_begins_anew_and_destroy_leaves_nothing(tmp_path: Path) 
     assert read(tmp_path, "other")["content"].tolist() == [2, 2]
     destroy(tmp_path)
     assert state_of(tmp_path) == (0, 0)
+
+
+def test_vectors_of_another_length_are_refused(tmp_path: Path) -> None:
+    with VectorWriter(tmp_path, "one") as writer:
+        writer.append(some(5))
+        with pytest.raises(IndexerError, match="wanted records"):
+            writer.append(records_of(6, PASSAGES, np.ones((2, 4), dtype=np.float32)))
+        assert read(tmp_path, "one")["content"].tolist() == [5, 5]
 
 
 def test_one_writes_at_a_time(tmp_path: Path) -> None:

@@ -99,6 +99,14 @@ def test_what_a_word_of_a_query_stands_for(birds: Snapshot, text: str, expected:
     assert forms(birds, text) == expected
 
 
+def test_ligatures_are_their_two_letters(make_index: MakeIndex) -> None:
+    """Typed in either way, where the index holds the other."""
+    snapshot = make_index(["une œuvre, l'œuf", "oeuvre encyclopædia", "poem"]).snapshot()
+    assert forms(snapshot, "oeuvre") == forms(snapshot, "œuvre") == [{"œuvre", "oeuvre"}]
+    assert forms(snapshot, "encyclopaedia") == [{"encyclopaedia", "encyclopædia"}]
+    assert forms(snapshot, "poem") == [{"poem"}]
+
+
 def test_only_the_last_word_is_a_prefix_while_typing(birds: Snapshot) -> None:
     """What is still being typed may become any word that begins so, a mark included."""
     assert forms(birds, "heron ho", typing=True)[0] == {"heron", "herons", "heroned"}

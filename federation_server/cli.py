@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from console.command_line import CommandsByName, run
+from console.extras import how_to_add
 
 NAME = "foltr-server"
 
@@ -48,7 +49,7 @@ class ServerProgram(CommandsByName):
             if (error.name or "").partition(".")[0] in ("federation_server", "foltr"):
                 raise
             raise click.ClickException(
-                f"{error.name} is missing; install the server with: pip install 'foltr-search[server]'"
+                f"{error.name} is missing; install the server with: {how_to_add('server')}"
             ) from error
 
 

@@ -14,11 +14,11 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (150, 23_455),
-    "console": (7, 885),
-    "indexer": (108, 19_040),
-    "simulation": (89, 14_050),
-    "federation_server": (60, 7_610),
+    "app": (150, 23_457),
+    "console": (8, 975),
+    "indexer": (108, 19_045),
+    "simulation": (89, 14_055),
+    "federation_server": (60, 7_612),
     "foltr": (63, 7_075),
 }
 """files and lines, at most"""

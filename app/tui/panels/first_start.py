@@ -104,9 +104,11 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         self.run_worker(self._look, thread=True, exit_on_error=False)
 
     def _look(self) -> None:
-        from indexer.meaning.encoder import HOW, why_none
+        from console.extras import how_to_add
+        from indexer.meaning.encoder import why_none
 
-        advice = f"To find texts that say it in other words, too: {HOW} (100 MB)." if why_none("") else ""
+        advice = "To find texts that say it in other words, and the words in pictures, too (350 MB):"
+        advice = f"{advice} {how_to_add('desktop')}" if why_none("") else ""
         self.post_message(FoldersSuggested(tuple(self._suggest()), advice))
 
     @on(FoldersSuggested)

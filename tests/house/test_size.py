@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (150, 23_457),
+    "app": (150, 23_660),
     "console": (8, 975),
-    "indexer": (108, 19_045),
+    "indexer": (108, 19_115),
     "simulation": (89, 14_055),
     "federation_server": (60, 7_612),
     "foltr": (63, 7_075),

@@ -66,7 +66,8 @@ class FolderList(OptionList):
         mark = "[x]" if folder.path in self._chosen else "[ ]"
         width = max(len(other.counted) for other in self._folders)
         path = fit_path(short_path(folder.path), PATH_WIDTH)
-        return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}")
+        name = (f"  {folder.name}", "dim") if folder.name else ""
+        return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}", name)
 
 
 class FirstStart(ModalScreen[tuple[str, ...]]):

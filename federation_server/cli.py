@@ -33,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "federation_server.commands.config",
     "health": "federation_server.commands.health",
     "doctor": "federation_server.commands.doctor",
+    "man": "federation_server.commands.man",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 

@@ -14,7 +14,7 @@ import pytest
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import remember
-from indexer.extract.source import NO_TEXT, Limits
+from indexer.extract.source import NO_TEXT_IN_PAGES, Limits
 from indexer.prepare import PreparedDocument, document_row, extension, path_fields, prepare_document, prepare_file
 from indexer.schema import DOCUMENT, DOCUMENT_STRUCT, folder_key
 from indexer.storage.index import Index
@@ -137,7 +137,7 @@ def test_a_page_whose_picture_was_read_is_no_failure_any_more(tmp_path: Path) ->
     page.save(tmp_path / "scan.pdf")
     limits = Limits(recognised=str(tmp_path / "ocr.sqlite"))
     before = prepare_file(str(tmp_path / "scan.pdf"), limits)
-    assert before.notes == (NO_TEXT,)
+    assert before.notes == (NO_TEXT_IN_PAGES,)
     remember(tmp_path / "ocr.sqlite", before.digest, engine="rapidocr", pages=["a heron"])
     after = prepare_file(str(tmp_path / "scan.pdf"), limits)
     assert (after.notes, after.documents[0].n_words) == ((), 2)

@@ -1,3 +1,3 @@
 """The device: joins the indexer and the learning core, and keeps local state."""
 
-VERSION = "0.1.0"
+VERSION = "0.2.0"

@@ -136,8 +136,10 @@ def _index(patient: Patient) -> Findings:
 def _reading(patient: Patient) -> Findings:
     from indexer.confined.confinement import available, rights_left
     from indexer.documents import FileEntry
+    from indexer.extract.kinds import ADDED, KINDS, take_readers
     from indexer.extract.workers.pool import WorkerPool
 
+    take_readers()
     with WorkerPool(rights_left, n_workers=1, seconds=10, memory_mb=500) as pool:
         ((_, left),) = pool.run([FileEntry(str(Path.home()), 0, 0, 0, 0)])
     if isinstance(left, IndexerError):
@@ -148,6 +150,8 @@ def _reading(patient: Patient) -> Findings:
         yield "note", "readers are processes of their own with limits of time and memory, and nothing more"
     else:
         yield "ok", f"a reader has the file in hand and nothing else ({', '.join(available())})"
+    for extension, kind in ADDED.items():
+        yield "ok", f".{extension} is read by {KINDS[kind].reader}, which a package adds"
 
 
 def _meaning(patient: Patient) -> Findings:

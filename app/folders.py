@@ -1,68 +1,182 @@
-"""Folders worth suggesting to someone who has not chosen any yet."""
+"""What a person has that could be searched, for someone who has not chosen yet: offered by name, with counts.
+
+Folders are listed and files counted by their names; nothing of any content is read before it is chosen.
+"""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.paths import Paths, remember_root, remember_source
+from console.wording import count
 from indexer.documents import FileEntry
-from indexer.files.crawl import Crawl, CrawlRules
+from indexer.extract.sources.known import SOURCES, is_mail_folder, places, source_of
+from indexer.files.crawl import Crawl, CrawlRules, is_below
+from indexer.files.ignore import GENERATED_FOLDERS
 
 USUAL_NAMES = (
     "Documents", "Notes", "notes", "Desktop", "Downloads", "Projects", "projects", "Code", "code", "src", "repos",
-    "workspace", "Mail", "mail", "Maildir", "Papers", "Books", "Library/Mobile Documents", "Dropbox", "Nextcloud",
-    "OneDrive", "Sync", "org", "wiki", "Obsidian", "Zettelkasten", "Pictures", "Music", "Videos", "Movies",
+    "workspace", "Mail", "mail", "Maildir", "Papers", "Books", "org", "wiki", "Zettelkasten", "Pictures", "Music",
+    "Videos", "Movies",
 )  # fmt: skip
 """below the home folder"""
+CLOUDS = {
+    "Dropbox": "Dropbox", "Nextcloud": "Nextcloud", "ownCloud": "ownCloud", "OneDrive*": "OneDrive",
+    "Google Drive": "Google Drive", "GoogleDrive": "Google Drive", "Insync": "Google Drive", "MEGA": "MEGA",
+    "pCloudDrive": "pCloud", "Seafile": "Seafile", "Sync": "Syncthing", "Library/Mobile Documents": "iCloud",
+    "Library/CloudStorage/*": "cloud folder",
+}  # fmt: skip
+"""Pattern below the home folder -> whose folders are called so."""
+VAULTS = {
+    ".obsidian": "Obsidian notes", "logseq/config.edn": "Logseq notes", ".zk": "zk notes", ".foam": "Foam notes",
+    "notebook.zim": "Zim notes", "dendron.yml": "Dendron notes",
+}  # fmt: skip
+"""What lies in the top folder of a collection of notes -> what it is called."""
+VAULT_DEPTH = 3
+"""folders below the home folder in which collections of notes are looked for"""
 
 MAX_COUNTED = 10_000
 COUNT_SECONDS = 0.5
-"""for one folder"""
+"""for one folder, and for the search for collections of notes"""
 
 
 @dataclass(frozen=True, slots=True)
 class RootSuggestion:
-    """A folder that exists, with a quick count of what would be indexed of it."""
+    """Something that exists and could be searched."""
 
-    path: str
-    n_files: int
-    exact: bool
-    """False: there are more, counting was ended early"""
-
-    @property
-    def shown_count(self) -> str:
-        """ "4,210", or "10,000+"."""
-        return f"{self.n_files:,}" + ("" if self.exact else "+")
+    choice: str
+    """the path of a folder, or the name of a source (indexer.extract.sources.known)"""
+    counted: str
+    """how much it is: "4,210 files", "740 messages in 4 folders", "10,000+ files" where counting was ended early"""
+    name: str = ""
+    """what it is, where the path does not say so: "Obsidian notes", "mail that Thunderbird keeps here" """
 
 
 def suggest_roots(home: Path | None = None) -> list[RootSuggestion]:
-    """The usual folders of `home` (the user's own) that exist and hold files, with XDG's own names for them."""
+    """The usual folders of `home` (the user's own) that hold files, with XDG's own names for them; vaults and clouds
+    by their names; then the data of other programs.
+    """
     home = home or Path.home()
-    names = [*_xdg_folders(home), *(home / name for name in USUAL_NAMES)]
-    found: dict[tuple[int, int], RootSuggestion] = {}
-    for folder in names:
-        try:
-            status = folder.stat()
-        except OSError:
+    exports: Counter[str] = Counter()
+    stores = [Path(path) for path in places(["maildir"], home)]
+    seen = {_number(path) for path in (home, *stores)}
+    found: list[RootSuggestion] = []
+    for folder, name in _named_folders(home):
+        if (number := _number(folder)) is None or number in seen:
             continue
-        if folder == home or not folder.is_dir() or (status.st_dev, status.st_ino) in found:
-            continue
-        suggestion = count_files(str(folder))
-        if suggestion.n_files:
-            found[status.st_dev, status.st_ino] = suggestion
-    return list(found.values())
+        seen.add(number)
+        suggestion = count_files(str(folder), name, exports)
+        if not suggestion.counted.startswith("0 "):
+            found.append(suggestion)
+    return found + list(_sources(home, stores, exports))
 
 
-def count_files(folder: str) -> RootSuggestion:
-    """How many files of `folder` would be indexed; bounded in number and time."""
-    end, n_files = time.monotonic() + COUNT_SECONDS, 0
+def count_files(folder: str, name: str = "", exports: Counter[str] | None = None) -> RootSuggestion:
+    """How many files of `folder` would be indexed; bounded in number and time. Exports of chats go into `exports`."""
+    end, n_files, more = time.monotonic() + COUNT_SECONDS, 0, ""
     for item in Crawl([folder], CrawlRules()):
         n_files += isinstance(item, FileEntry)
+        if exports is not None and isinstance(item, FileEntry) and (source := source_of(item.path)) is not None:
+            exports[source.name] += not source.is_own
         if n_files >= MAX_COUNTED or time.monotonic() > end:
-            return RootSuggestion(folder, n_files, exact=False)
-    return RootSuggestion(folder, n_files, exact=True)
+            more = "+"
+            break
+    return RootSuggestion(folder, f"{n_files:,}{more} {'file' if n_files == 1 and not more else 'files'}", name)
+
+
+def remember_choices(paths: Paths, choices: Iterable[str], covered: Sequence[str] = ()) -> None:
+    """Remember folders and sources; of folders that lie in one another, or in a `covered` one, the outermost."""
+    folders: list[str] = []
+    for choice in sorted(choices, key=len):
+        if choice in SOURCES:
+            remember_source(paths, choice)
+        elif not any(is_below(choice, outer) for outer in (*covered, *folders)):
+            folders.append(choice)
+    for folder in folders:
+        remember_root(paths, folder)
+
+
+def _number(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from others, by whatever path it is reached; None where there is no folder."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino) if folder.is_dir() else None
+
+
+def _named_folders(home: Path) -> Iterator[tuple[Path, str]]:
+    """Vaults and clouds before the usual folders, which may be the same ones."""
+    vaults = dict(_vaults(home))
+    yield from ((folder, vaults.get(folder, "")) for folder in (*_xdg_folders(home), home / "Documents"))
+    yield from ((folder, name) for pattern, name in CLOUDS.items() for folder in sorted(home.glob(pattern)))
+    yield from vaults.items()
+    yield from ((home / name, "") for name in USUAL_NAMES)
+
+
+def _vaults(home: Path) -> Iterator[tuple[Path, str]]:
+    end = time.monotonic() + COUNT_SECONDS
+    level = [home]
+    for _ in range(VAULT_DEPTH + 1):
+        below: list[Path] = []
+        for folder in level:
+            names = _names(folder) if time.monotonic() < end else {}
+            marks = [mark for mark in VAULTS if mark.partition("/")[0] in names and os.path.exists(folder / mark)]
+            if marks and folder != home:
+                yield folder, VAULTS[marks[0]]
+                continue
+            inner = (name for name, is_folder in names.items() if is_folder and name[0] != ".")
+            below += [folder / name for name in inner if name not in GENERATED_FOLDERS]
+        level = below
+
+
+def _names(folder: Path) -> dict[str, bool]:
+    """What lies in a folder, and whether it is one; nothing where it cannot be listed."""
+    try:
+        with os.scandir(folder) as listing:
+            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in listing}
+    except OSError:
+        return {}
+
+
+def _sources(home: Path, stores: Sequence[Path], exports: Counter[str]) -> Iterator[RootSuggestion]:
+    """Data of other programs, with what can be said of its size without a look into it."""
+    mails = list(_mail_folders(stores))
+    counts = {
+        "maildir": f"{count(sum(n for _, n in mails), 'message')} in {count(len(mails), 'folder')}" if mails else "",
+        **{name: count(n, "export") for name, n in exports.items() if n},
+    }
+    for name, noun in (("thunderbird", "mailbox"), ("firefox", "profile"), ("chromium", "profile"), ("imessage", "")):
+        found = [Path(path) for path in places([name], home)]
+        if name == "thunderbird":
+            counts[name] = _mailboxes(found)
+        elif found:
+            counts[name] = count(len({path.parent for path in found}), noun or "store")
+    yield from (RootSuggestion(name, counts[name], SOURCES[name].meaning) for name in SOURCES if counts.get(name))
+
+
+def _mail_folders(stores: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+    """Each Maildir in these folders, and how many messages it holds; those that begin with a dot, too."""
+    for store in stores:
+        for folder, names, _ in os.walk(store):
+            if is_mail_folder(folder):
+                yield Path(folder), sum(len(_names(Path(folder, name))) for name in ("cur", "new"))
+            names[:] = [name for name in names if name not in ("cur", "new", "tmp")]
+
+
+def _mailboxes(folders: Sequence[Path]) -> str:
+    """Of Thunderbird, whose files without an ending are mailboxes; "" where there is none."""
+    boxes = [
+        path for folder in folders for path in folder.rglob("*")
+        if path.suffix in ("", ".mbox") and path.is_file() and path.stat().st_size
+    ]  # fmt: skip
+    n_bytes = sum(path.stat().st_size for path in boxes)
+    return f"{len(boxes):,} {'mailbox' if len(boxes) == 1 else 'mailboxes'}, {n_bytes / 1e6:,.1f} MB" if boxes else ""
 
 
 def _xdg_folders(home: Path) -> list[Path]:

@@ -2,8 +2,8 @@
 
     python docs/make_reference.py
 
-docs/man/foltr-search.1 is what `foltr-search man` prints; docs/configuration.md holds what `foltr-search config
-default` prints between its two markers, docs/privacy.md the records that leave a device, docs/keys.md the keys of the
+docs/man holds what `foltr-search man` and `foltr-server man` print; docs/configuration.md what `foltr-search config
+default` prints, between its two markers; docs/privacy.md the records that leave a device, docs/keys.md the keys of the
 screen. Tests compare them with the program.
 """
 
@@ -22,6 +22,14 @@ def manual_page() -> str:
     """The manual page of the present commands."""
     from app.cli import NAME, program
     from app.commands.man import page
+
+    return page(program.make_context(NAME, [], resilient_parsing=True))
+
+
+def server_page() -> str:
+    """The manual page of the server's present commands."""
+    from federation_server.cli import NAME, program
+    from federation_server.commands.man import page
 
     return page(program.make_context(NAME, [], resilient_parsing=True))
 
@@ -61,6 +69,7 @@ def main() -> None:
     sys.path.insert(0, str(DOCS.parent))
     (DOCS / "man").mkdir(exist_ok=True)
     (DOCS / "man" / "foltr-search.1").write_text(manual_page(), encoding="utf-8")
+    (DOCS / "man" / "foltr-server.1").write_text(server_page(), encoding="utf-8")
     for name, renewed in (("configuration.md", configuration), ("privacy.md", privacy), ("keys.md", keys)):
         file = DOCS / name
         file.write_text(renewed(file.read_text(encoding="utf-8")), encoding="utf-8")

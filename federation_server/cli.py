@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from console.command_line import CommandsByName, run
+from console.extras import how_to_add
 
 NAME = "foltr-server"
 
@@ -32,6 +33,7 @@ COMMANDS: Mapping[str, str] = {
     "config": "federation_server.commands.config",
     "health": "federation_server.commands.health",
     "doctor": "federation_server.commands.doctor",
+    "man": "federation_server.commands.man",
 }
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
@@ -48,7 +50,7 @@ class ServerProgram(CommandsByName):
             if (error.name or "").partition(".")[0] in ("federation_server", "foltr"):
                 raise
             raise click.ClickException(
-                f"{error.name} is missing; install the server with: pip install 'foltr-search[server]'"
+                f"{error.name} is missing; install the server with: {how_to_add('server')}"
             ) from error
 
 

@@ -33,7 +33,8 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     failure: str = ""
     """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
     source: str = ""
-    """the named source whose reader reads it (indexer.extract.sources.known); "" for an ordinary file"""
+    """the named source whose reader reads it (indexer.extract.sources.known), or the kind that a package added; "" for
+    an ordinary file"""
 
 
 class Skipped(msgspec.Struct, frozen=True):

@@ -20,7 +20,7 @@ from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import type_by_name
 from indexer.extract.media.recognised import with_recognised
-from indexer.extract.source import TIME_IS_UP, Limits, fingerprint
+from indexer.extract.source import NO_TEXT_IN_PAGES, TIME_IS_UP, Limits, fingerprint
 from indexer.postings import EMPTY, FieldPostings, few_postings
 from indexer.properties import (
     MAX_PROPERTIES,
@@ -99,7 +99,9 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
         if documents and limits.is_late:
             notes = (*notes, f"only {len(documents)} of {len(extraction.documents)} parts are kept: {TIME_IS_UP}")
             break
-        documents.append(prepare_document(with_recognised(document, digest, limits) if limits.recognised else document))
+        if limits.recognised and (read := with_recognised(document, digest, limits)) is not document:
+            document, notes = read, tuple(note for note in notes if note != NO_TEXT_IN_PAGES)
+        documents.append(prepare_document(document))
     return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.command_line import CommandWithExamples, run
+from console.extras import how_to_add
 from foltr.errors import FoltrError
 from simulation import THREAD_VARIABLES
 from simulation.errors import PresetError
@@ -30,7 +31,7 @@ PROGRAM = "foltr-search --simulate"
 DEFAULT_PRESET = "quick/fpdgd"
 
 EXTRA = ("numba", "scipy", "matplotlib", "rich")
-"""what `pip install 'foltr-search[simulation]'` brings"""
+"""what the extra `simulation` brings"""
 
 KEYS = {
     "method": "method.name",
@@ -218,7 +219,7 @@ def _pictures(text: str | None) -> list[str]:
 def _need_extra() -> None:
     missing = [name for name in EXTRA if importlib.util.find_spec(name) is None]
     if missing:
-        raise click.ClickException(f"the laboratory needs {', '.join(missing)}: pip install 'foltr-search[simulation]'")
+        raise click.ClickException(f"the laboratory needs {', '.join(missing)}: {how_to_add('simulation')}")
 
 
 def one_thread_each() -> None:

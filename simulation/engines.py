@@ -17,6 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TYPE_CHECKING, Any, Protocol
 
+from console.extras import how_to_add
 from simulation import THREAD_VARIABLES
 from simulation.cells.cell import Cell
 from simulation.errors import SimulationError
@@ -204,7 +205,7 @@ class RayCluster:
         try:
             import ray
         except ModuleNotFoundError as error:
-            raise SimulationError("--engine ray needs Ray: pip install 'foltr-search[cluster]'") from error
+            raise SimulationError(f"--engine ray needs Ray: {how_to_add('cluster')}") from error
         if not ray.is_initialized():
             try:
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)

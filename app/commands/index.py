@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search index ~/Documents ~/notes     remember these folders, and index everything
+foltr-search index --suggest               what there is here to choose from: folders, mail, notes, browsers, chats
 foltr-search index                         look for what is new, changed, moved or gone
 foltr-search index --retry-failures        read again what could not be read
 foltr-search index --forget ~/Downloads    no longer index a folder
@@ -29,6 +30,9 @@ foltr-search index --optimize              merge the index's parts and drop what
 @click.option("--source", "sources", multiple=True, metavar="NAME",
               help="Read data of another program from now on: firefox, chromium, thunderbird, maildir, imessage, "
               "whatsapp, telegram, slack, discord.")  # fmt: skip
+@click.option(
+    "--suggest", is_flag=True, help="List folders and data of other programs that could be indexed; read nothing."
+)
 @click.option("--forget", multiple=True, metavar="FOLDER", type=click.Path(), shell_complete=remembered_folders,
               help="Stop indexing a remembered folder, or a source.")  # fmt: skip
 @click.option("--rebuild", is_flag=True, help="Delete the index and make it anew.")
@@ -39,8 +43,8 @@ foltr-search index --optimize              merge the index's parts and drop what
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
 @setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
 def command(
-    folders: tuple[str, ...], sources: tuple[str, ...], forget: tuple[str, ...], rebuild: bool, optimize: bool,
-    retry_failures: bool, ocr: bool, quiet: bool,
+    folders: tuple[str, ...], sources: tuple[str, ...], suggest: bool, forget: tuple[str, ...], rebuild: bool,
+    optimize: bool, retry_failures: bool, ocr: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Index every folder chosen so far; FOLDERs given here are added to them.
 
@@ -50,6 +54,8 @@ def command(
     from app.commands.command import collect_from_here, load_numpy, stop_on_interrupt
     from app.following.progress_lines import ProgressWriter, summarise
 
+    if suggest:
+        return _suggest()
     load_numpy()
     from app.following.indexing import make_vectors, update_index
     from indexer.extract.workers.reading_process import give_way
@@ -62,7 +68,7 @@ def command(
         raise click.UsageError(f"text of pictures cannot be recognised: {why}")
     roots = _choose(context, folders, sources, forget)
     if not forget and not anything_to_index(context.settings, context.paths):
-        say("no folders to index yet; name some: foltr-search index ~/Documents")
+        say("no folders to index yet; name some: foltr-search index ~/Documents (`index --suggest` lists what is here)")
         return FAILED
     with stop_on_interrupt() as stop:
         with ProgressWriter(quiet=quiet) as line:
@@ -88,6 +94,21 @@ def command(
             if made:
                 say(made)
     return INTERRUPTED if stop.is_set() else 0
+
+
+def _suggest() -> int:
+    """One line for each: what names it on the command line, how much it is, what it is."""
+    from app.commands.command import NOTHING_FOUND, print_line, printed_path
+    from app.folders import suggest_roots
+
+    found = suggest_roots()
+    for one in found:
+        print_line("\t".join(filter(None, (printed_path(one.choice), one.counted, one.name))))
+    if not found:
+        say("nothing was found in your home folder; name a folder: foltr-search index FOLDER")
+        return NOTHING_FOUND
+    say("none of it is read before you choose: foltr-search index FOLDER... --source NAME ...")
+    return 0
 
 
 def _why_no_engine(context: Context) -> str:

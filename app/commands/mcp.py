@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import click
 
 from app.commands.command import FAILED, Command, load, say
+from console.extras import how_to_add
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -43,7 +44,7 @@ def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
     try:
         import mcp.server  # noqa: F401
     except ImportError:
-        say("the Model Context Protocol needs the extra `mcp`: pip install 'foltr-search[mcp]'")
+        say(f"the Model Context Protocol needs the extra `mcp`: {how_to_add('mcp')}")
         return FAILED
     context = load()
     if (name or learn) and not re.fullmatch(ASSISTANT, name):

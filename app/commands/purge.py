@@ -9,6 +9,8 @@ import click
 from app.commands.command import Command, load, say
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from app.paths import Paths
 
 EXAMPLES = """
@@ -24,6 +26,7 @@ def command(yes: bool) -> int:
 
     Your own files are not touched, nor is the program itself (pipx uninstall foltr-search, or as it was installed).
     """
+    from itertools import groupby
     from pathlib import Path
 
     from app.belongings import belongings, own_units, remove, strangers
@@ -35,8 +38,11 @@ def command(yes: bool) -> int:
     if not found:
         say("there is nothing of foltr-search here")
         return 0
-    for one in found:
-        print_line(f"{size(one.n_bytes):>12}  {printed_path(str(one.path))}  ({one.what})")
+    for (what, place), own in groupby(found, key=lambda one: (one.what, _shown(one.path, paths))):
+        several = list(own)
+        number = f", {len(several)} files" if several[0].path != place else ""
+        n_bytes = sum(one.n_bytes for one in several)
+        print_line(f"{size(n_bytes):>12}  {printed_path(str(place))}  ({what}{number})")
     print_line(f"{size(sum(one.n_bytes for one in found)):>12}  in all")
     for path in strangers(paths):
         say(f"{printed_path(str(path))} is not of this program and stays")
@@ -49,6 +55,11 @@ def command(yes: bool) -> int:
     remove(belongings(paths, home=Path.home()), paths)
     say(f"{size(sum(one.n_bytes for one in found))} deleted")
     return 0
+
+
+def _shown(path: Path, paths: Paths) -> Path:
+    """The folder in place of what lies in one of the program's inner folders."""
+    return path.parent if path.parent in (paths.index, paths.data_dir / "mail") else path
 
 
 def _in_a_group(paths: Paths) -> bool:

@@ -30,9 +30,10 @@ FIRST_DESCRIPTOR = 3
 @click.option("--pause-on-battery", is_flag=True, help="Watch nothing while the machine runs on battery.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet: bool) -> int:
-    """Stay, answer `search`, `open`, `why`, `status` and completion over a socket of yours alone, and watch.
+    """Answer commands at once, and keep the index up to date.
 
-    The other commands find it by themselves. Files are watched and indexed in a process beside it, at the lowest
+    It stays, and answers `search`, `open`, `why`, `status` and completion over a socket of yours alone, which those
+    commands find by themselves. Files are watched and indexed in a process beside it, at the lowest
     priority, as `watch` does.
     """
     from app.resident.local_socket import AVAILABLE

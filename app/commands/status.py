@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
@@ -13,19 +14,22 @@ from console.wording import count, iso_minute
 if TYPE_CHECKING:
     from app.search.results import IndexStatus
     from app.settings import Paths
+    from indexer.files.left_out import LeftOut
     from indexer.storage.catalogue import Failure
 
 EXAMPLES = """
 foltr-search status
 foltr-search status --failures             every file that could not be read, and why
+foltr-search status --left-out             what rules keep out: how many files, which rule, what takes them in
 foltr-search status --json | jq .n_documents
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--failures", is_flag=True, help="List the files that could not be read, with the reason.")
+@click.option("--left-out", "outside", is_flag=True, help="List files and folders that are passed over, with numbers.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
-def command(failures: bool, as_json: bool) -> int:
+def command(failures: bool, outside: bool, as_json: bool) -> int:
     """Show what the index holds."""
     load_numpy()
     from app.resident.asking import standing
@@ -34,14 +38,17 @@ def command(failures: bool, as_json: bool) -> int:
     context = load()
     resident = standing(str(context.paths.data_dir))
     with_failures = _failures(context.paths) if failures else []
+    passed_over = _left_out(context.paths) if outside or not (failures or as_json) else []
     with search_for_command(context.settings, context.paths) as search:
         status = search.status()
     if as_json:
-        _print_json(status, resident, with_failures if failures else None)
+        _print_json(status, resident, with_failures if failures else None, passed_over if outside else None)
     elif failures:
         _print_failures(with_failures)
+    elif outside:
+        _print_left_out(passed_over)
     else:
-        _print_status(status, resident, context.paths)
+        _print_status(status, resident, context.paths, passed_over)
     return 0
 
 
@@ -58,7 +65,17 @@ def _failures(paths: Paths) -> list[Failure]:
         catalogue.close()
 
 
-def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
+def _left_out(paths: Paths) -> list[LeftOut]:
+    from indexer.files.left_out import left_out
+    from indexer.storage.catalogue import Catalogue
+
+    if not paths.catalogue.exists():
+        return []
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        return left_out(catalogue)
+
+
+def _print_status(status: IndexStatus, resident: str, paths: Paths, passed_over: list[LeftOut]) -> None:
     from app.commands.command import print_line, printed_path
 
     when = iso_minute(status.last_update) if status.last_update else "never"
@@ -66,13 +83,13 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
         "documents": f"{count(status.n_documents)}; {count(status.n_files, 'file')} read",
         "by name": f"{count(status.n_named, 'file')} without text (pictures, music, programs)",
         "not readable": count(status.n_failures, "file") + (" (--failures lists them)" if status.n_failures else ""),
-        "passed over": f"{count(status.n_skipped)} files and folders (`foltr-search why PATH` tells the rule)",
+        "left out": _named(passed_over),
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
         "pictures": _recognised(status),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
         **({"away": "\n".join(status.away)} if status.away else {}),
-        "on disk": f"{status.index_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
+        "on disk": f"{status.data_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
         "deleted": _unwiped(status),
         "last update": when,
         "writer": status.writer or "none",
@@ -80,6 +97,34 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths) -> None:
     }
     for name, value in rows.items():
         print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
+
+
+NAMED = 3
+"""of what is left out, in `status` itself"""
+
+
+def _named(passed_over: list[LeftOut]) -> str:
+    """How many files, and the folders that hold most of them."""
+    if not passed_over:
+        return "nothing"
+    more = "" if all(one.exact for one in passed_over) else " or more"
+    n_files = sum(one.n_files for one in passed_over)
+    lines = [f"{count(n_files, 'file')}{more} (`foltr-search status --left-out` lists them)"]
+    return "\n".join([*lines, *(_in_words(one, ", ") for one in passed_over[:NAMED])])
+
+
+def _in_words(one: LeftOut, between: str) -> str:
+    from app.commands.command import printed_path
+
+    number = count(one.n_files, "file") + ("" if one.exact else " or more")
+    return between.join(filter(None, (printed_path(one.path), number, one.rule, one.remedy)))
+
+
+def _print_left_out(passed_over: list[LeftOut]) -> None:
+    from app.commands.command import print_line
+
+    for one in passed_over:
+        print_line(_in_words(one, "\t"))
 
 
 def _unwiped(status: IndexStatus) -> str:
@@ -121,7 +166,10 @@ def _in_one_line(reason: str) -> str:
     return f"{'; '.join(parts[:SHOWN_PARTS])}; and {n_more:,} more"
 
 
-def _print_json(status: IndexStatus, resident: str, failures: list[Failure] | None) -> None:
+def _print_json(
+    status: IndexStatus, resident: str, failures: list[Failure] | None, passed_over: list[LeftOut] | None
+) -> None:
+    import dataclasses
     import json
 
     from msgspec.structs import asdict
@@ -131,4 +179,6 @@ def _print_json(status: IndexStatus, resident: str, failures: list[Failure] | No
     record = {"v": 1, **asdict(status), "roots": [path_fields(root) for root in status.roots], "resident": resident}
     if failures is not None:
         record["failures"] = [{**path_fields(f.path), "kind": f.kind, "reason": f.reason} for f in failures]
+    if passed_over is not None:
+        record["left_out"] = [{**dataclasses.asdict(one), **path_fields(one.path)} for one in passed_over]
     click.echo(json.dumps(record, ensure_ascii=False))

@@ -256,5 +256,7 @@ class IndexStatus(Struct, frozen=True):
     """those in which there was none"""
     n_unrecognised: int = 0
     """those that could not be read"""
+    data_bytes: int = 0
+    """of the whole data folder: the index, the catalogue, what was learned and recognised"""
     n_unwiped: int = 0
     """deleted documents and older versions of changed ones whose words are still on the disk (docs/privacy.md)"""

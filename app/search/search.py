@@ -501,6 +501,7 @@ class Search:
             n_files=counts.n_files, n_named=counts.n_named, n_documents=counts.n_documents,
             n_failures=counts.n_failures, n_skipped=counts.n_skipped,
             generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
+            data_bytes=Index.bytes_on_disk(self._paths.data_dir),
             roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             away=tuple(display_path(f"{one.path} {one.reason}") for one in self._catalogue.away()),
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,

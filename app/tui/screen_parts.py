@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.settings import Paths, Settings, index_roots, remember_root
+from app.settings import Paths, Settings, anything_to_index, index_roots
 from app.tui.remembered import Remembered
 from app.tui.terminal.terminal_traits import TerminalTraits
 from console.printable import safe_line
@@ -27,11 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FolderChoice:
-    """A folder that may be indexed."""
+    """A folder, or the data of another program, that may be indexed."""
 
     path: str
+    """or the name of a source"""
     counted: str = ""
     """as in "4,210 files"; "" where nobody has counted"""
+    name: str = ""
+    """what it is, as in "Obsidian notes"; "" where the path says so"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,25 +56,21 @@ class Background:
         self._indexer: BackgroundIndexer | None = None
 
     def has_index(self) -> bool:
-        return bool(index_roots(self._settings, self._paths))
+        return anything_to_index(self._settings, self._paths)
 
     def suggest(self) -> Sequence[FolderChoice]:
         from app.folders import suggest_roots
 
-        counts = [(one.path, one.shown_count) for one in suggest_roots()]
-        return [FolderChoice(path, f"{n} file" if n == "1" else f"{n} files") for path, n in counts]
+        return [FolderChoice(one.choice, one.counted, one.name) for one in suggest_roots()]
 
     def start(
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
     ) -> None:
         """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
+        from app.folders import remember_choices
         from app.following.background import BackgroundIndexer
-        from indexer.files.crawl import is_below
 
-        chosen = index_roots(self._settings, self._paths)
-        for folder in folders:
-            if not any(is_below(folder, root) for root in chosen):
-                remember_root(self._paths, folder)
+        remember_choices(self._paths, folders, covered=index_roots(self._settings, self._paths))
         self.stop()
         self._indexer = BackgroundIndexer(
             self._paths,

@@ -6,6 +6,7 @@ import io
 
 import click
 
+from console.extras import how_to_add
 from federation_server.commands.installation import now, open_here, warn_of_address, when
 from foltr.errors import FoltrError
 
@@ -101,7 +102,7 @@ def qr_code(text: str) -> str:
     try:
         import segno
     except ModuleNotFoundError as error:
-        raise MissingExtraError("segno is missing; install it with: pip install 'foltr-search[qr]'") from error
+        raise MissingExtraError(f"segno is missing; install it with: {how_to_add('qr')}") from error
     drawn = io.StringIO()
     segno.make_qr(text, error="l", boost_error=False).terminal(drawn, border=BORDER, compact=True)
     return "\n".join(f"{WHITE_ON_BLACK}{line}{RESET}" for line in drawn.getvalue().splitlines())

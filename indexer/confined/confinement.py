@@ -20,6 +20,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 
 from indexer.confined import system_calls
 from indexer.confined.system_calls import c_library
@@ -83,8 +84,11 @@ def _installed() -> frozenset[str]:
 
 
 def _places(name: str) -> list[str]:
-    """The folder of a package that is loaded, or the file of a module."""
-    module = sys.modules[name]
+    """The folder of a package, or the file of a module that is loaded; of one that is not its folder."""
+    module = sys.modules.get(name)
+    if module is None:  # a reader of one's own, which the process that reads will load
+        spec = find_spec(name)
+        return [] if spec is None else list(spec.submodule_search_locations or (os.path.dirname(spec.origin or ""),))
     return list(getattr(module, "__path__", ())) or [module.__file__ or ""]
 
 

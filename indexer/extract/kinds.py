@@ -6,6 +6,7 @@ A *kind* names an extractor ("docx"), a *type* is what a user filters by ("docum
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
 
 from indexer.errors import ExtractionError
@@ -22,6 +23,8 @@ class FileKind(NamedTuple):
     """lower case"""
     holds_files: bool = False
     """which are read as any other: its reader is a `NestedExtractor`"""
+    is_added: bool = False
+    """by an installed package: `reader` is a module and name of its own"""
 
 
 KINDS: dict[str, FileKind] = {
@@ -86,6 +89,28 @@ KINDS: dict[str, FileKind] = {
 
 TYPE_OF_KIND: dict[str, str] = {name: kind.type for name, kind in KINDS.items()}
 KIND_OF_EXTENSION: dict[str, str] = {end: name for name, kind in KINDS.items() for end in kind.extensions.split()}
+
+READERS = "foltr_search.readers"
+"""The group of entry points by which packages add readers: NAME is an extension, VALUE module:function."""
+ADDED: dict[str, str] = {}
+"""Extension -> the kind that a package added"""
+
+
+@cache
+def take_readers() -> None:
+    """Add what installed packages read; what the program reads itself stays as it is.
+
+    Nothing of a package is loaded here: that is for the process that reads a file, which has no rights.
+    """
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=READERS):
+        end = point.name.lower()
+        if end not in KIND_OF_EXTENSION and end not in NOT_READ:
+            ADDED[end] = kind = f"{point.value} for .{end}"
+            KINDS[kind] = FileKind("document", point.value, end, is_added=True)
+            TYPE_OF_KIND[kind], KIND_OF_EXTENSION[end] = "document", kind
+
 
 _SOURCE_NAMES = """
     makefile gnumakefile dockerfile containerfile vagrantfile rakefile gemfile procfile justfile jenkinsfile
@@ -273,6 +298,8 @@ def kind_by_content(kind: str | None, head: bytes) -> str:
     """
     if kind is None:
         raise ExtractionError("unsupported", "a kind of file without text that could be read")
+    if kind in KINDS and KINDS[kind].is_added:
+        return kind
     found = next((wanted for prefix, wanted in _PREFIXES if head.startswith(prefix)), "")
     if not found and b"%PDF-" in head[:1024] and kind in ("pdf", ""):
         found = "pdf"

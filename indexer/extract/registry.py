@@ -10,7 +10,7 @@ import msgspec
 
 from indexer.documents import ExtractedDocument, Extraction, storable
 from indexer.errors import ExtractionError
-from indexer.extract.kinds import HEAD, KINDS, kind_by_content, kind_of
+from indexer.extract.kinds import HEAD, KINDS, kind_by_content, kind_of, take_readers
 from indexer.extract.source import Limits, Source, some_of
 from indexer.extract.sources.known import not_named, source_of
 from indexer.files.ignore import pattern_of, why_unread
@@ -28,13 +28,13 @@ OF_SOURCES: dict[str, str] = {
 
 
 @cache
-def load(extractor: str) -> Any:
+def load(extractor: str, where: str = "indexer.extract.") -> Any:
     """The function of that name, its module loaded for the first file that wants it: most are never wanted.
 
     ExtractionError where that fails, as in a process that lives through an upgrade: no damage of the file.
     """
     try:
-        return resolve_name(f"indexer.extract.{extractor}")
+        return resolve_name(where + extractor)
     except (ImportError, AttributeError, SyntaxError) as error:
         raise ExtractionError("crashed", f"its reader could not be loaded: {error}") from error
 
@@ -64,7 +64,8 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         if known.holds_files and kind != "ole" and source.depth >= limits.max_depth:  # mails aside, "ole" holds none
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
         members = (extract_source,) if known.holds_files else ()
-        found: Extraction = load(known.reader)(source, limits, *members)
+        reader = load(known.reader, "") if known.is_added else load(known.reader)
+        found: Extraction = reader(source, limits, *members)
     except (ExtractionError, MemoryError):
         raise
     except OSError as error:
@@ -89,6 +90,7 @@ def _is_silent(document: ExtractedDocument) -> bool:
 
 def extract_file(path: str, limits: Limits) -> Extraction:
     """What the file at `path` holds; raises ExtractionError with a line for a person, or MemoryError."""
+    take_readers()
     return extract_source(Source(name=path, path=path), limits)
 
 

@@ -61,6 +61,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         return time.process_time() > self.cpu_ends
 
 
+NO_TEXT_IN_PAGES = "no text in its pages, perhaps scanned pictures"
 TIME_IS_UP = "the processor time for one file was used up (index.seconds_per_file)"
 """why a reader stopped before the end"""
 

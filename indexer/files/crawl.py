@@ -21,6 +21,7 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.extract.kinds import (
+    ADDED,
     KIND_OF_EXTENSION,
     KIND_OF_NAME,
     MAX_FILE_BYTES,
@@ -29,6 +30,7 @@ from indexer.extract.kinds import (
     TYPE_OF_KIND,
     document_type,
     extension,
+    take_readers,
     type_by_name,
 )
 from indexer.extract.source import shown_size
@@ -89,6 +91,7 @@ class CrawlRules:
 
     def identity(self) -> bytes:
         """What tells these rules, and what the program knows of names, from others."""
+        take_readers()
         ignore, sized = self.ignore, sorted(self.max_bytes.items())
         chosen = (ignore.exclude, ignore.hidden, ignore.ignore_files, self.follow_symlinks, sized, self.archives)
         others = (self.names, self.secrets, sorted(self.sources), sorted(self.never))
@@ -161,6 +164,7 @@ class Crawl:
 
     def __init__(self, roots: Sequence[str], rules: CrawlRules, *, settled: SettledFolders | None = None) -> None:
         """Of folders that are `settled` no file is given, but the folder's listing instead."""
+        take_readers()
         self.roots = normal_roots(roots)
         self.rules = rules
         self._settled = settled
@@ -413,7 +417,7 @@ class Crawl:
             kept_number(status.st_ctime_ns) if _KEEPS_CHANGES else 0,
             storable(unread),
             failure,
-            source.name if source is not None and is_named else "",
+            source.name if source is not None and is_named else ADDED.get(extension(entry.name), ""),
         )
 
 

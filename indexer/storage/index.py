@@ -73,9 +73,9 @@ class Index:
 
     @staticmethod
     def bytes_on_disk(folder: Path) -> int:
-        """The size of all files of the index."""
+        """The size of all files in a folder and its folders."""
         total = 0
-        for path in folder.glob("*"):
+        for path in folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # a commit may remove files meanwhile
                 total += path.stat().st_size
         return total

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from console.extras import how_to_add
 from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from simulation.data.queries import QuerySet, select
@@ -57,7 +58,7 @@ class LambdaMART:
         if not (self.learning_rate > 0 and self.min_sum_hessian_in_leaf >= 0):
             raise ValueRangeError("learning_rate must be above 0, min_sum_hessian_in_leaf not below")
         if importlib.util.find_spec("lightgbm") is None:
-            raise SimulationError("lambdamart needs LightGBM: pip install 'foltr-search[lambdamart]'")
+            raise SimulationError(f"lambdamart needs LightGBM: {how_to_add('lambdamart')}")
 
     def fit(self, train: QuerySet, rng: np.random.Generator, validation: QuerySet | None = None) -> Trees:
         """The best of all trials by nDCG@k on the validation queries, the first of equals."""

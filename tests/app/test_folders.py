@@ -1,45 +1,90 @@
-"""Suggestions for the first start: folders that exist, counted within bounds."""
+"""Suggestions for the first start: what exists, by name and counted within bounds."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app.folders import count_files, suggest_roots
+from app.folders import count_files, remember_choices, suggest_roots
+from app.paths import Paths, remembered_roots, remembered_sources
+
+Make = Callable[..., None]
 
 
-def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path) -> None:
+@pytest.fixture
+def make(tmp_path: Path) -> Make:
+    def made(*names: str) -> None:
+        for name in names:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text("x")
+
+    return made
+
+
+def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path, make: Make) -> None:
     """An empty folder and a missing one are none; counts leave out what is ignored, and hold what is found by name."""
-    for name in (
-        "Documents/a.txt",
-        "Documents/node_modules/x.js",
-        "Documents/b/c.md",
-        "Downloads/photo.jpg",
-        "src/a.py",
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("x")
+    make("Documents/a.txt", "Documents/node_modules/x.js", "Documents/b/c.md", "Downloads/photo.jpg", "src/a.py")
     (tmp_path / "Desktop").mkdir()
-    found = {Path(one.path).name: one.shown_count for one in suggest_roots(tmp_path)}
-    assert found == {"Documents": "2", "Downloads": "1", "src": "1"}
+    found = {Path(one.choice).name: one.counted for one in suggest_roots(tmp_path)}
+    assert found == {"Documents": "2 files", "Downloads": "1 file", "src": "1 file"}
 
 
-def test_the_desktops_own_names_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_desktops_own_names_are_known(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the documents folder is called otherwise, user-dirs.dirs says so; a folder comes once."""
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    make("Dokumente/a.txt")
     (tmp_path / ".config").mkdir()
-    (tmp_path / "Dokumente").mkdir()
-    (tmp_path / "Dokumente" / "a.txt").write_text("x")
     (tmp_path / "Documents").symlink_to("Dokumente")
     lines = ['XDG_DOCUMENTS_DIR="$HOME/Dokumente"', "# comment", 'XDG_DESKTOP_DIR="$HOME/"']
     (tmp_path / ".config" / "user-dirs.dirs").write_text("\n".join(lines))
-    assert [one.path for one in suggest_roots(tmp_path)] == [str(tmp_path / "Dokumente")]
+    assert [one.choice for one in suggest_roots(tmp_path)] == [str(tmp_path / "Dokumente")]
 
 
-def test_counting_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_person_has_is_offered_by_its_name(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mail with its dotted folders, mailboxes, a browser, notes, a cloud, an exported chat; none of them is opened."""
+    for n in range(3):
+        make(f"Mail/cur/{n}.host:2,S")
+    make("Mail/.Archive/cur/1.host:2,S", "Mail/.Archive/cur/2.host:2,S")
+    for folder in ("Mail/new", "Mail/.Archive/new"):
+        (tmp_path / folder).mkdir()
+    make(".thunderbird/x.default/ImapMail/a.org/INBOX", ".thunderbird/x.default/ImapMail/a.org/INBOX.msf")
+    make(".mozilla/firefox/x.default/places.sqlite", ".config/chromium/Default/History")
+    make("work/vault/.obsidian/app.json", "work/vault/a.md", "Nextcloud/b.odt", "Downloads/WhatsApp Chat with Anna.txt")
+    opened: list[str] = []
+    really = io.open
+
+    def noted(file: Any, *rest: Any, **named: Any) -> Any:
+        opened.append(str(file))
+        return really(file, *rest, **named)
+
+    monkeypatch.setattr("io.open", noted)
+    monkeypatch.setattr("builtins.open", noted)
+    found = {one.choice.removeprefix(f"{tmp_path}/"): (one.counted, one.name) for one in suggest_roots(tmp_path)}
+    assert [path for path in opened if Path(path).is_file()] == []
+    assert found["maildir"][0] == "5 messages in 2 folders"
+    assert found["thunderbird"] == ("1 mailbox, 0.0 MB", "mail that Thunderbird keeps here")
+    assert (found["firefox"][0], found["chromium"][0], found["whatsapp"][0]) == ("1 profile", "1 profile", "1 export")
+    assert found["work/vault"] == ("1 file", "Obsidian notes")
+    assert found["Nextcloud"] == ("1 file", "Nextcloud")
+    assert "Mail" not in found
+
+
+def test_counting_is_bounded(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound the count says that there is more."""
     monkeypatch.setattr("app.folders.MAX_COUNTED", 5)
-    for i in range(8):
-        (tmp_path / f"{i}.txt").write_text("x")
-    assert count_files(str(tmp_path)).shown_count == "5+"
+    make(*(f"{i}.txt" for i in range(8)))
+    assert count_files(str(tmp_path)).counted == "5+ files"
+
+
+def test_choices_are_remembered_once(tmp_path: Path, make: Make) -> None:
+    """Sources by their names; a folder in another one that was chosen, now or before, goes with that."""
+    make("a/b/x", "c/d/x", "e/x")
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    folder = {name: str(tmp_path / name) for name in ("a", "a/b", "c", "c/d", "e")}
+    remember_choices(paths, [folder["a/b"], "maildir", folder["a"], folder["c/d"], folder["e"]], covered=[folder["c"]])
+    assert set(remembered_roots(paths)) == {folder["a"], folder["e"]}
+    assert remembered_sources(paths) == ("maildir",)

@@ -35,8 +35,9 @@ def make_reference() -> ModuleType:
     not version("click").startswith("8.5."), reason="usage lines are worded by click; the page is made with click 8.5"
 )
 def test_the_manual_page_is_that_of_the_commands(make_reference: ModuleType) -> None:
-    """docs/man/foltr-search.1 is what `foltr-search man` prints."""
+    """docs/man/foltr-search.1 is what `foltr-search man` prints, foltr-server.1 what `foltr-server man` does."""
     assert (DOCS / "man" / "foltr-search.1").read_text(encoding="utf-8") == make_reference.manual_page(), STALE
+    assert (DOCS / "man" / "foltr-server.1").read_text(encoding="utf-8") == make_reference.server_page(), STALE
 
 
 def test_the_settings_page_holds_the_default_file(make_reference: ModuleType) -> None:
@@ -51,9 +52,10 @@ def test_the_page_of_keys_holds_the_table_of_actions(make_reference: ModuleType)
     assert text == make_reference.keys(text), STALE
 
 
-def test_the_manual_page_is_well_formed() -> None:
+@pytest.mark.parametrize("name", ["foltr-search.1", "foltr-server.1"])
+def test_the_manual_page_is_well_formed(name: str) -> None:
     """A roff checker, where there is one, finds nothing; every request is one of the man macros."""
-    file = DOCS / "man" / "foltr-search.1"
+    file = DOCS / "man" / name
     used = set(re.findall(r"^\.([A-Za-z]+)", file.read_text(encoding="utf-8"), flags=re.MULTILINE))
     assert used <= {"TH", "SH", "SS", "PP", "TP", "B", "I", "RS", "RE", "br", "nf", "fi"}
     if shutil.which("groff"):

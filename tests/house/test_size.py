@@ -14,11 +14,11 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (155, 24_175),
-    "console": (7, 882),
-    "indexer": (111, 19_619),
-    "simulation": (89, 14_050),
-    "federation_server": (60, 7_609),
+    "app": (155, 24_338),
+    "console": (9, 1_025),
+    "indexer": (111, 19_735),
+    "simulation": (89, 14_053),
+    "federation_server": (61, 7_655),
     "foltr": (63, 7_072),
 }
 """files and lines, at most"""

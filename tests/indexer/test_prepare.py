@@ -8,11 +8,13 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import pypdfium2
 import pytest
 
 from indexer.documents import TYPES, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.source import Limits
+from indexer.extract.media.recognised import remember
+from indexer.extract.source import NO_TEXT_IN_PAGES, Limits
 from indexer.prepare import PreparedDocument, document_row, extension, path_fields, prepare_document, prepare_file
 from indexer.schema import DOCUMENT, DOCUMENT_STRUCT, folder_key
 from indexer.storage.index import Index
@@ -126,3 +128,16 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     for name in ("a.txt", "b.txt"):
         with pytest.raises(ExtractionError, match="it is no file any more"):
             prepare_file(str(tmp_path / name), Limits())
+
+
+def test_a_page_whose_picture_was_read_is_no_failure_any_more(tmp_path: Path) -> None:
+    """What recognition found takes the place of the note that there is no text."""
+    page = pypdfium2.PdfDocument.new()
+    page.new_page(100, 100)
+    page.save(tmp_path / "scan.pdf")
+    limits = Limits(recognised=str(tmp_path / "ocr.sqlite"))
+    before = prepare_file(str(tmp_path / "scan.pdf"), limits)
+    assert before.notes == (NO_TEXT_IN_PAGES,)
+    remember(tmp_path / "ocr.sqlite", before.digest, engine="rapidocr", pages=["a heron"])
+    after = prepare_file(str(tmp_path / "scan.pdf"), limits)
+    assert (after.notes, after.documents[0].n_words) == ((), 2)

@@ -21,7 +21,7 @@ from simulation.run_folder import Row, read_run
 from tests.ports import free_port
 
 pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason="ray is not installed: pip install 'foltr-search[cluster]'"
+    importlib.util.find_spec("ray") is None, reason="ray is not installed: the extra `cluster`"
 )
 
 JOINED = 120.0

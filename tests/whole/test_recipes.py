@@ -132,16 +132,18 @@ def test_vim_fills_its_quickfix_list(user: Device) -> None:
     if "+quickfix" not in run(user, "vim", "--version").stdout:
         pytest.skip("this vim has no quickfix list")
     script = str(user.home / "bin" / "foltr.vim")
-    found = quickfix(user, "vim", "-u", "NONE", "-es", "-S", script, "-c", "silent grep! kingfisher dives")
+    found = quickfix(user, "vim", "-u", "NONE", "-es", "-S", script, "-c", "silent grep! kingfisher dives unheard")
     assert f"{kingfisher(user)}:3:5" in found
+    assert all(line.startswith(str(user.notes)) for line in found)  # what is said on stderr is no entry
 
 
 def test_neovim_has_a_command(user: Device) -> None:
     """:Find takes several words as one query."""
     needs("nvim")
     script = str(user.home / "bin" / "foltr.lua")
-    found = quickfix(user, "nvim", "--headless", "-u", "NONE", "-S", script, "-c", "Find kingfisher dives")
+    found = quickfix(user, "nvim", "--headless", "-u", "NONE", "-S", script, "-c", "Find kingfisher dives unheard")
     assert f"{kingfisher(user)}:3:5" in found
+    assert all(line.startswith(str(user.notes)) for line in found)
 
 
 def test_emacs_shows_matches_as_of_grep(user: Device) -> None:

@@ -66,7 +66,8 @@ class FolderList(OptionList):
         mark = "[x]" if folder.path in self._chosen else "[ ]"
         width = max(len(other.counted) for other in self._folders)
         path = fit_path(short_path(folder.path), PATH_WIDTH)
-        return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}")
+        name = (f"  {folder.name}", "dim") if folder.name else ""
+        return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}", name)
 
 
 class FirstStart(ModalScreen[tuple[str, ...]]):
@@ -104,9 +105,11 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         self.run_worker(self._look, thread=True, exit_on_error=False)
 
     def _look(self) -> None:
-        from indexer.meaning.encoder import HOW, why_none
+        from console.extras import how_to_add
+        from indexer.meaning.encoder import why_none
 
-        advice = f"To find texts that say it in other words, too: {HOW} (100 MB)." if why_none("") else ""
+        advice = "To find texts that say it in other words, and the words in pictures, too (350 MB):"
+        advice = f"{advice} {how_to_add('desktop')}" if why_none("") else ""
         self.post_message(FoldersSuggested(tuple(self._suggest()), advice))
 
     @on(FoldersSuggested)

@@ -18,7 +18,7 @@ FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF")
 MOST_BYTES = 60_000_000
 MOST_POINTS = 60_000_000
 DAMAGED = "damaged or cut off"
-HOW = "pictures are shown with the extra: pip install 'foltr-search[pictures]'"
+NO_PILLOW = "pictures are shown with the extra `pictures`"
 GROUND = (0, 0, 0, 255)
 """what is behind a picture that is transparent"""
 
@@ -64,7 +64,7 @@ def _picture(path: str, box: tuple[int, int]) -> Drawing:
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
-        raise ExtractionError("unsupported", HOW) from None
+        raise ExtractionError("unsupported", NO_PILLOW) from None
     try:
         with open_file(path) as stream, Image.open(stream, formats=FORMATS) as image:
             if image.width * image.height > MOST_POINTS:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from app.tui.preview.picture_drawing import HOW, Drawing, address_of, draw, files_of
+from app.tui.preview.picture_drawing import NO_PILLOW, Drawing, address_of, draw, files_of
 from app.tui.preview.picture_rows import (
     BLOCK_POINTS,
     KITTY_POINTS,
@@ -28,6 +28,7 @@ from app.tui.preview.picture_rows import (
 )
 from app.tui.preview.preview_rows import Piece, Row
 from app.tui.terminal.terminal_traits import places_pictures
+from console.extras import how_to_add
 from console.printable import safe_line
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
@@ -114,7 +115,8 @@ class Pictures:
         if drawing is None:
             return Picture(())
         if isinstance(drawing, ExtractionError):
-            return Picture(_line(str(drawing) if str(drawing) == HOW else f"not shown: {drawing}"))
+            advice = f"{NO_PILLOW}: {how_to_add('pictures')}"  # the process that draws cannot look what is installed
+            return Picture(_line(advice if str(drawing) == NO_PILLOW else f"not shown: {drawing}"))
         if not by_kitty:
             return Picture(half_block_rows(drawing), drawing.n_pages)
         columns, rows = -(-drawing.width // across), -(-drawing.height // down)

@@ -18,6 +18,7 @@ from typing import Any
 
 import msgspec
 
+from console.extras import how_to_add
 from indexer.confined.confinement import end_with_parent
 from indexer.confined.given import mapped, open_file
 from indexer.errors import ExtractionError
@@ -162,12 +163,12 @@ def choose(wanted: str, languages: Sequence[str]) -> tuple[TextEngine | None, st
 
 def _why_no_rapidocr() -> str:
     lacking = [name for name in ("rapidocr", "onnxruntime") if find_spec(name) is None]
-    return f"{' and '.join(lacking)} missing: pip install 'foltr-search[ocr]'" if lacking else ""
+    return f"{' and '.join(lacking)} missing: {how_to_add('ocr')}" if lacking else ""
 
 
 def _why_no_tesseract(languages: Sequence[str]) -> str:
     if not installed("tesseract") or find_spec("PIL") is None:
-        return "tesseract or Pillow missing: apt install tesseract-ocr, pip install 'foltr-search[pictures]'"
+        return f"tesseract or Pillow missing: apt install tesseract-ocr, {how_to_add('pictures')}"
     lacking = sorted(set(languages) - known_languages())
     return f"tesseract lacks {' '.join(lacking)} (ocr.languages)" if lacking else ""
 

@@ -9,7 +9,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.office.facts import Facts, facts, pdf_date
-from indexer.extract.source import Limits, Source, cut, shown_size
+from indexer.extract.source import NO_TEXT_IN_PAGES, Limits, Source, cut, shown_size
 
 ACRO_FORM = 1
 """PDFium's number for a fillable form; its values become text of the page"""
@@ -34,7 +34,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     if notes and not text.strip("\f"):
         raise ExtractionError("malformed", notes[0])
     if not text.strip():
-        notes = ("no text in its pages, perhaps scanned pictures",)
+        notes = (NO_TEXT_IN_PAGES,)
     document = ExtractedDocument(
         text=text,
         type="pdf",

@@ -30,6 +30,7 @@ from indexer.confined.porter import FilesOf, requests_through_porter
 from indexer.confined.system_calls import c_library
 from indexer.documents import storable
 from indexer.errors import ExtractionError
+from indexer.extract.kinds import ADDED, KINDS, take_readers
 from indexer.extract.source import Limits, shown_size
 from indexer.extract.sources.known import files_of
 
@@ -131,7 +132,9 @@ def _confined(order: Order, requests: Connection) -> Iterator[str]:
     if order.files_of is None or not available():
         return _received(requests)
     function = getattr(order.function, "func", order.function)
-    packages = {"indexer", function.__module__.partition(".")[0]}
+    take_readers()
+    added = {KINDS[kind].reader.partition(":")[0].partition(".")[0] for kind in ADDED.values()}
+    packages = {"indexer", function.__module__.partition(".")[0], *added}
     _address_space()  # which stays open
     return requests_through_porter(requests, order.files_of, packages=packages, recognised=order.limits.recognised)
 

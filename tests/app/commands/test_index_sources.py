@@ -86,3 +86,15 @@ def test_an_unknown_source_is_one_line(device: Device) -> None:
     refused = device.run("index", env={"FOLTR_INDEX__SOURCES": '["netscape"]'})
     assert refused.returncode == 2
     assert "netscape" in refused.stderr
+
+
+def test_what_could_be_indexed_is_listed_and_not_read(device: Device) -> None:
+    """Each with the word that chooses it; with nothing chosen yet `index` names the list."""
+    (device.home / "Documents").mkdir()
+    (device.home / "Documents/a.txt").write_text("x")
+    make_places(device.home / ".mozilla/firefox/x.default/places.sqlite")
+    done = device.run("index", "--suggest")
+    assert f"{device.home / 'Documents'}\t1 file" in done.stdout.splitlines()
+    assert "firefox\t1 profile\tbookmarks and visited pages of Firefox and LibreWolf" in done.stdout.splitlines()
+    assert "index --suggest" in device.run("index").stderr
+    assert not device.data_dir.exists() or not (device.data_dir / "index").exists()

@@ -105,4 +105,4 @@ def test_without_the_extra_it_says_how_to_get_it(device: Device) -> None:
         check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert "pip install 'foltr-search[mcp]'" in done.stderr
+    assert "[mcp]" in done.stderr

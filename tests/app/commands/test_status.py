@@ -64,3 +64,38 @@ def test_folders_that_are_away_are_named(device: Device) -> None:
     assert f"index --forget {device.notes}" in status
     (line,) = json.loads(device.run("status", "--json").stdout)["away"]
     assert line.startswith(str(device.notes))
+
+
+def test_folders_that_rules_leave_out_are_named_with_their_numbers(device: Device) -> None:
+    """The folder of most files first, with what takes it in; `why` says so of a file in it, and then it is found."""
+    for n in range(4):
+        mail = device.notes / f".Archive/cur/{n}.host:2,S"
+        mail.parent.mkdir(parents=True, exist_ok=True)
+        mail.write_text(f"From: a@example.org\nSubject: Medlar {n}\n\njelly\n")
+    (device.notes / ".Archive/new").mkdir()
+    (device.notes / ".secret").mkdir()
+    (device.notes / ".secret/a.txt").write_text("x")
+    device.index()
+    helps = "`foltr-search index --source maildir` takes it in"
+    shown = device.run("status").stdout
+    assert "left out:     5 files (`foltr-search status --left-out` lists them)" in shown
+    assert f"{device.notes / '.Archive'}, 4 files, hidden, {helps}" in shown
+    first, second = device.run("status", "--left-out").stdout.splitlines()
+    assert first == f"{device.notes / '.Archive'}\t4 files\thidden\t{helps}"
+    assert second.startswith(f"{device.notes / '.secret'}\t1 file\thidden\t")
+    found = json.loads(device.run("status", "--json", "--left-out").stdout)["left_out"]
+    assert [(one["n_files"], one["rule"]) for one in found] == [(4, "hidden"), (1, "hidden")]
+    assert helps in device.run("why", str(mail)).stdout
+    device.run("index", "--source", "maildir")
+    assert len(device.run("search", "jelly").stdout.splitlines()) > 3
+    assert str(device.notes / ".Archive") not in device.run("status", "--left-out").stdout
+
+
+def test_the_size_is_that_of_all_that_lies_in_the_data_folder(device: Device) -> None:
+    """As `du` counts it, not the index alone."""
+    device.index()
+    device.run("status")  # makes what a first question makes
+    there = sum(path.stat().st_size for path in device.data_dir.rglob("*"))
+    status = json.loads(device.run("status", "--json").stdout)
+    assert status["index_bytes"] + 40_000 < there
+    assert there <= status["data_bytes"] <= there + 200_000  # SQLite's logs are there while it looks

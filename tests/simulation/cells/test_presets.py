@@ -31,7 +31,7 @@ def runnable(name: str) -> dict[str, Any]:
     """The tables of a preset, which may need LightGBM, and a feature that only owners of the data can name."""
     tables = load_tables(name)
     if "lambdamart" in str(tables) and importlib.util.find_spec("lightgbm") is None:
-        pytest.skip("LightGBM is not installed: pip install 'foltr-search[lambdamart]'")
+        pytest.skip("LightGBM is not installed: the extra `lambdamart`")
     split = tables.get("merging", {}).get("split", {})
     if split.get("feature") == 0:
         split["feature"] = 1

@@ -90,7 +90,7 @@ def test_every_part_of_the_test_queries() -> None:
 
 def test_the_same_seed_gives_the_same_rows_of_trees() -> None:
     """Search, held-back queries and all."""
-    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install 'foltr-search[lambdamart]'")
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed: the extra `lambdamart`")
     small = {"name": "lambdamart", "trees": 5, "trials": 2}
     cell = cells_of(preset(seeds=1, sweep={}, method=small, merging={"split": SPLIT}))[0]
     assert rows(cell) == rows(cell)

@@ -1,0 +1,43 @@
+"""`foltr-server man`: the manual page, made from the commands themselves."""
+
+from __future__ import annotations
+
+import click
+
+from console.manual import manual_page
+
+_TAIL = r"""
+.SH EXIT STATUS
+.TP
+.B 0
+done
+.TP
+.B 1
+the server does not answer (health), or what was asked for is not there
+.TP
+.B 2
+an error; one line on standard error says what was wanted and what came
+.SH ENVIRONMENT
+.TP
+.B FOLTR_SERVER_FOLDER
+the folder of settings, keys and SQLite
+.TP
+.B FOLTR_SERVER__KEY, FOLTR_SERVER_ROUNDS__KEY
+any setting of the table server, rounds and so on, as in FOLTR_SERVER__PORT=9000
+.SH SEE ALSO
+\fBfoltr\-search\fR(1); docs/server.md
+"""
+
+
+@click.command()
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """Print the manual page (roff)."""
+    click.echo(page(ctx.find_root()), nl=False)
+    return 0
+
+
+def page(root: click.Context) -> str:
+    """The manual page of the whole program."""
+    synopsis = [r"\fBfoltr\-server\fR [\fB\-\-folder\fR \fIDIR\fR] \fICOMMAND\fR [\fIARGS\fR]..."]
+    return manual_page(root, "serve a group that shares one ranker", synopsis) + _TAIL

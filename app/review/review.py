@@ -1,0 +1,218 @@
+"""One review: the next document, the answer to it, and how much of what matters is found.
+
+Each answer is on the disk before the order changes, and the order is made of the answers alone: whoever goes on after
+a kill reads what would have come next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from msgspec import Struct
+
+from app.review.estimate import LEAST_FOUND, Estimate, estimate
+from app.review.judgements import Answer, Judgement, Judgements
+from app.review.population import Population, content_number, identity, population
+from app.review.relevance import N_PRESUMED, fit
+from app.review.word_table import Vocabulary, WordTable, read_table
+from app.search.page import make_hit
+from app.search.results import Hit, Preview, ResultPage, SearchRequest, Snippet
+from app.search.search import Search
+from app.store import StateError
+from foltr.arrays import FloatVector
+from indexer.postings import Ints, Mask
+from indexer.query.parse import parse
+from indexer.storage.catalogue import DocumentRow
+
+GOAL = 0.9
+"""the share of what matters at which a person may stop, once it is surely found"""
+ANSWER_WEIGHT = 0.3
+"""what the best answer to the query weighs beside the words of a document, whose length is 1"""
+REREAD_SECONDS = 60.0
+"""a newer commit of the index is not looked at before"""
+MOST_LEARNED = 8
+"""words that a saved search gets beside those of the query"""
+
+
+class Shown(Struct, frozen=True, eq=False):
+    """A document that is to be judged."""
+
+    hit: Hit
+    identity: bytes
+    chance: float
+    """its score: above 0 it is nearer to those that matter"""
+    before: str
+    """the answer that another version of this very file got; "" for none"""
+
+
+class Review:
+    """A search to the end over the index as it is; one thread at a time may use it."""
+
+    def __init__(self, search: Search, number: int) -> None:
+        """Raises ReviewError where there is no such review, StateError where nothing could be kept."""
+        if search.unkept:
+            raise StateError(search.unkept)
+        self.search, self.book = search, Judgements(search.store)
+        self.about = self.book.review(number)
+        self._look()
+
+    @classmethod
+    def of_query(cls, search: Search, query: str) -> Review:
+        """The review of a query: the one that was begun, or a new one."""
+        if search.unkept:
+            raise StateError(search.unkept)
+        return cls(search, Judgements(search.store).begin(" ".join(query.split())))
+
+    def _look(self) -> None:
+        """Read the index anew."""
+        self.search.refresh()
+        self._looked = time.monotonic()
+        self.population: Population = population(self.search, self.about.query)
+        answers = ANSWER_WEIGHT * self.population.answers
+        table, vocabulary = read_table(self.search.reading.snapshot, self.population.docs, answers)
+        own, values = vocabulary.row_of(self.population.words)
+        as_asked = np.append(own, table.n_columns - 1), np.append(values, ANSWER_WEIGHT)
+        self._table: WordTable = table.with_row(*as_asked)
+        self._vocabulary: Vocabulary = vocabulary
+        self._weights: FloatVector = np.zeros(self._table.n_columns)
+        self._reorder()
+
+    def _reorder(self) -> None:
+        """Learn from all that was judged, and score what was not."""
+        self.judgements: Sequence[Judgement] = self.book.of(self.about.number)
+        places = self.population.places_of(
+            np.array([content_number(one.identity) for one in self.judgements], dtype=np.int64)
+        )
+        is_there = places >= 0
+        put_off = np.array([one.answer == "later" for one in self.judgements], dtype=np.bool_)
+        is_read = ~put_off
+        matters = np.array([one.answer == "yes" for one in self.judgements], dtype=np.bool_)
+        self._later: Ints = places[is_there & put_off]
+        read = places[is_there & is_read]
+        self._unread: Mask = np.ones(self.population.docs.size, dtype=np.bool_)
+        self._unread[read] = False
+        self.progress: Estimate = estimate(matters[is_read], int(self._unread.sum()) + int(is_read.sum()))
+        self._scores = self._learned(read, matters[is_there & is_read]) if read.size else self.population.answers
+
+    def _learned(self, read: Ints, matters: Mask) -> FloatVector:
+        """[n_docs] the scores after so many were read."""
+        luck = np.random.default_rng([self.about.number, len(self.judgements)])
+        unread = np.flatnonzero(self._unread)
+        presumed = luck.choice(unread, min(N_PRESUMED, unread.size // 2), replace=False)
+        query = self.population.docs.size
+        rows = np.concatenate((read, presumed, [query])).astype(np.int64)
+        is_relevant = np.concatenate((matters, np.zeros(presumed.size, dtype=np.bool_), [True]))
+        table, columns = self._table.take(rows).narrowed()
+        own = fit(table, is_relevant, self._weights[columns])
+        self._weights = np.zeros(self._table.n_columns)
+        self._weights[columns] = own
+        return self._table.times(self._weights)[:query]
+
+    def next(self) -> Shown | None:
+        """The document to judge now; those put off come last. None at the end."""
+        if time.monotonic() - self._looked > REREAD_SECONDS and self.search.refresh():
+            self._look()
+        shown = self._next()
+        if shown is None and self._unread.any():  # gone since the index was looked at
+            self._look()
+            shown = self._next()
+        return shown
+
+    def _next(self) -> Shown | None:
+        waiting = self._unread.copy()
+        waiting[self._later] = False
+        chosen = np.flatnonzero(waiting) if waiting.any() else self._later
+        if not chosen.size:
+            return None
+        place = int(chosen[np.argmax(self._scores[chosen])]) if waiting.any() else int(chosen[0])
+        doc_id = int(self.search.reading.snapshot.documents["doc_id"][self.population.docs[place]])
+        row = self.search.catalogue.documents([doc_id]).get(doc_id)
+        if row is None:
+            return None
+        score = float(self._scores[place])
+        hit = make_hit(row, self.progress.n_read + 1, score=score, bm25_rank=0)
+        own = identity(row)
+        before = [one.answer for one in self.judgements if (one.path, one.part) == (row.path, row.part)]
+        return Shown(hit, own, score, before[-1] if before and own not in {o.identity for o in self.judgements} else "")
+
+    def answer(self, shown: Shown, answer: Answer) -> None:
+        """Keep a judgement, and put all the others into a new order."""
+        hit = shown.hit
+        self.book.add(self.about.number, Judgement(shown.identity, hit.path, hit.part, hit.title, answer, time.time()))
+        self._reorder()
+
+    def undo(self) -> bool:
+        """Take the last answer back; False where there is none."""
+        is_taken = self.book.take_back(self.about.number)
+        if is_taken:
+            self._reorder()
+        return is_taken
+
+    @property
+    def page(self) -> ResultPage:
+        """A page of the query, by which texts are marked."""
+        n_all = self.population.docs.size
+        return ResultPage(SearchRequest(self.about.query), (), n_all, n_all, 0.0, words=self.population.marked)
+
+    def preview(self, shown: Shown) -> Preview:
+        """The text of a document with what answers the query."""
+        return self.search.preview(self.page, shown.hit)
+
+    def snippet(self, shown: Shown, width: int) -> Snippet:
+        """Its best lines."""
+        return self.search.snippet(self.page, shown.hit, width)
+
+    def as_search(self) -> str:
+        """The query with what was learned: for a plain one the words that tell best what matters are added."""
+        plain = parse(self.search.written_out(self.about.query)).plain
+        return " ".join((self.about.query, *(self.learned_words() if plain else ())))
+
+    def learned_words(self) -> list[str]:
+        """The words that tell best what matters, those of the query left out."""
+        n_words = self._table.n_columns - 1
+        names = list(self._vocabulary.columns)
+        best = np.argsort(-self._weights[:n_words], kind="stable")[: 10 * MOST_LEARNED].tolist()
+        words = [names[i].decode("utf-8", "replace") for i in best if self._weights[i] > 0]
+        fresh = [word for word in words if word.isalpha() and len(word) > 2 and word not in self.population.words]
+        return fresh[:MOST_LEARNED]
+
+    def teach(self) -> int:
+        """Each document that matters counts as opened for this query, once; how many are new among these."""
+        key, now = self.search.picks.query_key(self.population.terms), time.time()
+        with self.search.store.transaction():
+            fresh = self.book.take_untaught(self.about.number)
+            rows = [row for one in fresh for row in self.rows_of(one)[:1]]
+            for row in rows:
+                self.search.picks.record(key, row.path, row.part, type=row.type, now=now)
+        return len(rows)
+
+    def rows_of(self, judgement: Judgement) -> list[DocumentRow]:
+        """All documents of the index that hold what was judged, copies included; [] where it is gone or has changed."""
+        documents = self.search.reading.snapshot.documents
+        near = np.flatnonzero(documents["content"] == content_number(judgement.identity))
+        ids = [*documents["doc_id"][near].tolist(), *self.search.catalogue.doc_ids_of(judgement.path)]
+        rows = self.search.catalogue.documents(dict.fromkeys(ids)).values()
+        return [row for row in rows if identity(row) == judgement.identity]
+
+
+def is_enough(found: Estimate) -> bool:
+    """Whether a person may stop, by the estimate."""
+    return found.sure_share >= GOAL or found.n_read >= found.n_documents
+
+
+def progress_line(found: Estimate) -> str:
+    """As "38 of about 41, surely more than 90 %"."""
+    if found.n_read >= found.n_documents:
+        return f"{found.n_found:,}, and all {found.n_documents:,} are read"
+    if found.n_found < LEAST_FOUND:
+        return f"{found.n_found:,} found, too few to tell of how many"
+    surely = max(int(np.ceil(100 * found.sure_share)) - 1, 0)
+    return f"{found.n_found:,} of about {found.n_found + found.n_left:,}, surely more than {surely} %"
+
+
+def told_progress(found: Estimate) -> str:
+    """The same, and whether that is enough."""
+    line = progress_line(found)
+    return f"{line}: you may stop" if is_enough(found) and found.n_read < found.n_documents else line

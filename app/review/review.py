@@ -76,7 +76,6 @@ class Review:
         as_asked = np.append(own, table.n_columns - 1), np.append(values, ANSWER_WEIGHT)
         self._table: WordTable = table.with_row(*as_asked)
         self._vocabulary: Vocabulary = vocabulary
-        self._weights: FloatVector = np.zeros(self._table.n_columns)
         self._reorder()
 
     def _reorder(self) -> None:
@@ -94,7 +93,8 @@ class Review:
         self._unread: Mask = np.ones(self.population.docs.size, dtype=np.bool_)
         self._unread[read] = False
         self.progress: Estimate = estimate(matters[is_read], int(self._unread.sum()) + int(is_read.sum()))
-        self._scores = self._learned(read, matters[is_there & is_read]) if read.size else self.population.answers
+        learned = self._learned(read, matters[is_there & is_read])
+        self._scores = learned if read.size else self.population.answers
 
     def _learned(self, read: Ints, matters: Mask) -> FloatVector:
         """[n_docs] the scores after so many were read."""
@@ -105,9 +105,8 @@ class Review:
         rows = np.concatenate((read, presumed, [query])).astype(np.int64)
         is_relevant = np.concatenate((matters, np.zeros(presumed.size, dtype=np.bool_), [True]))
         table, columns = self._table.take(rows).narrowed()
-        own = fit(table, is_relevant, self._weights[columns])
-        self._weights = np.zeros(self._table.n_columns)
-        self._weights[columns] = own
+        self._weights: FloatVector = np.zeros(self._table.n_columns)
+        self._weights[columns] = fit(table, is_relevant)
         return self._table.times(self._weights)[:query]
 
     def next(self) -> Shown | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from console.printable import safe_line, safe_text
 
 if TYPE_CHECKING:
     from app.commands.command import Context
+    from app.review.judgements import Answer
     from app.review.review import Review, Shown
 
 EXAMPLES = """
@@ -28,7 +29,7 @@ foltr-search review --resume 2 --report found.md    what was asked, searched, re
 foltr-search review --resume 2 --save miller        what was learned, as the saved search @miller
 foltr-search review --json 'wind turbine' < answers   a line of JSON a document; answers y, n, l, u or q, one a line
 """
-KEYS = {"y": "yes", "n": "no", "l": "later"}
+KEYS: Mapping[str, Answer] = {"y": "yes", "n": "no", "l": "later"}
 ASKED = "y(es) n(o) l(ater) t(ext) o(pen) u(ndo) q(uit): "
 SNIPPET = 480
 """characters"""
@@ -76,7 +77,7 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
             _do(context, review, **deeds)
         else:
             say(f"review {review.about.number}: {review.about.query}")
-            _dialogue(context, review, JsonLines() if as_json else PlainLines())
+            _dialogue(context, review, as_json=as_json)
         return FOUND if review.progress.n_found else NOTHING_FOUND
 
 
@@ -127,96 +128,72 @@ def _do(context: Context, review: Review, *, report: Path | None, save: str | No
         say(f"{n_taught:,} newly counted as opened" if context.settings.learning.remember_picks else "picks are off")
 
 
-class PlainLines:
-    """A document as a few lines for a person, whom each answer is asked of."""
-
-    def show(self, review: Review, shown: Shown) -> None:
-        from app.commands.command import printed_path
-        from app.review.review import told_progress
-
-        hit, found = shown.hit, review.progress
-        snippet = review.snippet(shown, SNIPPET)
-        click.echo(f"\n[{found.n_read + 1:,} of {found.n_documents:,}] {told_progress(found)}")
-        click.echo(printed_path(hit.path) + (f" {safe_line(hit.part)}" if hit.part else ""), color=True)
-        for line in (safe_line(hit.title), snippet.heading, safe_line(snippet.text), _remark(shown)):
-            if line:
-                click.echo(f"  {line}")
-
-    def text(self, text: str) -> None:
-        click.echo(safe_text(text))
-
-    def ask(self) -> str:
-        click.echo(ASKED, nl=False)
-        return sys.stdin.readline()
-
-    def end(self, review: Review) -> None:
-        from app.review.review import told_progress
-
-        click.echo(f"\n{told_progress(review.progress)}")
+def _dialogue(context: Context, review: Review, *, as_json: bool) -> None:
+    """Documents and answers, until the answers end or nothing is left."""
+    show = _show_json if as_json else _show_lines
+    while (shown := review.next()) is not None:
+        show(review, shown)
+        if not _answered(context, review, shown, as_json=as_json):
+            break
+    show(review, None)
 
 
-class JsonLines:
-    """The same as JSON for a program."""
-
-    def show(self, review: Review, shown: Shown) -> None:
-        from app.commands.documents_json import path_fields
-
-        hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
-        record = {
-            "v": 1, **path_fields(hit.path), "part": hit.part, "title": hit.title, "type": hit.type,
-            "snippet": snippet.text, "line": snippet.line, "missing": hit.missing, "chance": shown.chance,
-            "before": shown.before, "blake2b_128": shown.identity.hex(), "progress": _progress_fields(review),
-        }  # fmt: skip
-        click.echo(json.dumps(record, ensure_ascii=False))
-
-    def text(self, text: str) -> None:
-        click.echo(json.dumps({"v": 1, "text": text}, ensure_ascii=False))
-
-    def ask(self) -> str:
-        sys.stdout.flush()
-        return sys.stdin.readline()
-
-    def end(self, review: Review) -> None:
-        click.echo(json.dumps({"v": 1, "end": True, "progress": _progress_fields(review)}, ensure_ascii=False))
+def _answered(context: Context, review: Review, shown: Shown, *, as_json: bool) -> bool:
+    """Take what is typed for one document, until the next one is wanted; False when the person leaves."""
+    while True:
+        click.echo("" if as_json else ASKED, nl=False)
+        typed = sys.stdin.readline()
+        match typed.strip().lower()[:1]:
+            case "y" | "n" | "l" as key:
+                review.answer(shown, KEYS[key])
+                return True
+            case "u":
+                review.undo()
+                return True
+            case "t":
+                text = review.preview(shown).text
+                click.echo(json.dumps({"v": 1, "text": text}, ensure_ascii=False) if as_json else safe_text(text))
+            case "o":
+                _open(context, review, shown)
+            case key if key == "q" or not typed:
+                return False
 
 
-def _progress_fields(review: Review) -> dict[str, Any]:
-    from app.review.review import is_enough, told_progress
+def _show_lines(review: Review, shown: Shown | None) -> None:
+    """A document as a few lines for a person, with how far it is; at the end this alone."""
+    from app.commands.command import printed_path
+    from app.review.review import told_progress
 
     found = review.progress
-    return {
+    if shown is None:
+        click.echo(f"\n{told_progress(found)}")
+        return
+    hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
+    click.echo(f"\n[{found.n_read + 1:,} of {found.n_documents:,}] {told_progress(found)}")
+    click.echo(printed_path(hit.path) + (f" {safe_line(hit.part)}" if hit.part else ""), color=True)
+    for line in (safe_line(hit.title), safe_line(snippet.text), shown.remark):
+        if line:
+            click.echo(f"  {line}")
+
+
+def _show_json(review: Review, shown: Shown | None) -> None:
+    """The same as a line of JSON for a program."""
+    from app.commands.documents_json import path_fields
+    from app.review.review import is_enough, told_progress
+
+    found, record = review.progress, {"v": 1}
+    if shown is not None:
+        hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
+        record |= {
+            **path_fields(hit.path), "part": hit.part, "title": hit.title, "type": hit.type, "missing": hit.missing,
+            "snippet": snippet.text, "line": snippet.line, "before": shown.before, "blake2b_128": shown.identity.hex(),
+        }  # fmt: skip
+    progress = {
         "n_read": found.n_read, "n_found": found.n_found, "n_documents": found.n_documents,
         "about": found.n_found + found.n_left, "surely_more_than": found.sure_share, "enough": is_enough(found),
         "in_words": told_progress(found),
     }  # fmt: skip
-
-
-def _remark(shown: Shown) -> str:
-    if shown.hit.missing:
-        return "(the file is gone; this is what was indexed)"
-    return f"(changed since you said {shown.before})" if shown.before else ""
-
-
-def _dialogue(context: Context, review: Review, lines: PlainLines | JsonLines) -> None:
-    """Documents and answers, until the answers end or nothing is left."""
-    deeds: dict[str, Callable[[Review, Shown], object]] = {
-        "t": lambda review, shown: lines.text(review.preview(shown).text),
-        "o": lambda review, shown: _open(context, review, shown),
-        "u": lambda review, shown: review.undo(),
-    }
-    while (shown := review.next()) is not None:
-        lines.show(review, shown)
-        while (typed := lines.ask()) and (key := typed.strip().lower()[:1]) != "q":
-            if key in KEYS:
-                review.answer(shown, KEYS[key])  # type: ignore[arg-type]
-                break
-            if key in deeds:
-                deeds[key](review, shown)
-                if key == "u":
-                    break
-        else:
-            break
-    lines.end(review)
+    click.echo(json.dumps({**record, "end": shown is None, "progress": progress}, ensure_ascii=False))
 
 
 def _open(context: Context, review: Review, shown: Shown) -> None:

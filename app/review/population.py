@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -20,15 +21,19 @@ from indexer.query.parse import parse
 from indexer.retrieval.candidates import asked_for, bm25f, find, occurrences
 from indexer.retrieval.concepts import ConceptLookup
 from indexer.retrieval.matching import Matcher
-from indexer.storage.catalogue import DocumentRow
+from indexer.storage.catalogue import Catalogue, DocumentRow
+from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
 
 
 class Population(Struct, frozen=True, eq=False):
     """What is to be read, and what the query says about it."""
 
+    snapshot: Snapshot
     docs: Ints
-    """[n_docs] numbers in the snapshot, ascending; of those with one content the first"""
+    """[n_docs] their numbers in it, ascending; of those with one content the first"""
+    doc_ids: Sequence[int]
+    """[n_docs]"""
     contents: Ints
     """[n_docs] what each holds, as a number (`content_number`)"""
     answers: Floats
@@ -57,13 +62,14 @@ def population(search: Search, query: str) -> Population:
                 named_ids=reading.named_ids)  # fmt: skip
     scores, _ = bm25f(snapshot, occurrences(lookup, asked_for(parsed, lookup)))
     docs = np.flatnonzero(admitted)
-    contents, first = np.unique(_contents(search, docs), return_index=True)
-    order = np.argsort(first)
-    docs, contents = docs[first[order]], contents[order]
+    contents = _contents(snapshot, search.catalogue, docs)
+    first = np.sort(np.unique(contents, return_index=True)[1])
+    docs, contents = docs[first], contents[first]
     answers = scores[docs] / max(float(scores[docs].max(initial=0.0)), 1e-9)
     words = tuple(word for node in positive_words(parsed) for word in sequence(node.text))
     terms, _ = query_terms(best, languages)
-    return Population(docs, contents, answers, words, highlight_words(best), terms)
+    doc_ids = snapshot.documents["doc_id"][docs].tolist()
+    return Population(snapshot, docs, doc_ids, contents, answers, words, highlight_words(best), terms)
 
 
 def conditions(node: Node | None) -> Node | None:
@@ -85,13 +91,13 @@ def content_number(identity: bytes) -> int:
     return int.from_bytes(identity[:8], "little") >> 1
 
 
-def _contents(search: Search, docs: Ints) -> Ints:
+def _contents(snapshot: Snapshot, catalogue: Catalogue, docs: Ints) -> Ints:
     """[n_docs] the content of each."""
-    documents = search.reading.snapshot.documents
+    documents = snapshot.documents
     contents = documents["content"][docs].copy()
     textless = np.flatnonzero(documents["n_body"][docs] == 0)
     ids = documents["doc_id"][docs[textless]].tolist()
-    rows = search.catalogue.documents(ids)
+    rows = catalogue.documents(ids)
     for place, doc_id in zip(textless.tolist(), ids, strict=True):
         if doc_id in rows:
             contents[place] = content_number(identity(rows[doc_id]))

@@ -16,7 +16,7 @@ from app.review.estimate import LEAST_FOUND, Estimate, estimate
 from app.review.judgements import Answer, Judgement, Judgements
 from app.review.population import Population, content_number, identity, population
 from app.review.relevance import N_PRESUMED, fit
-from app.review.word_table import Vocabulary, WordTable, read_table
+from app.review.word_table import WordTable, read_table
 from app.search.page import make_hit
 from app.search.results import Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.search import Search
@@ -41,10 +41,14 @@ class Shown(Struct, frozen=True, eq=False):
 
     hit: Hit
     identity: bytes
-    chance: float
-    """its score: above 0 it is nearer to those that matter"""
     before: str
     """the answer that another version of this very file got; "" for none"""
+
+    @property
+    def remark(self) -> str:
+        """What is odd about it, as one line; "" for nothing."""
+        gone = "the file is gone; this is what was indexed" if self.hit.missing else ""
+        return gone or (f"changed since you said {self.before}" if self.before else "")
 
 
 class Review:
@@ -56,6 +60,7 @@ class Review:
             raise StateError(search.unkept)
         self.search, self.book = search, Judgements(search.store)
         self.about = self.book.review(number)
+        search.refresh()
         self._look()
 
     @classmethod
@@ -66,30 +71,33 @@ class Review:
         return cls(search, Judgements(search.store).begin(" ".join(query.split())))
 
     def _look(self) -> None:
-        """Read the index anew."""
-        self.search.refresh()
+        """Read the index as it is now."""
         self._looked = time.monotonic()
         self.population: Population = population(self.search, self.about.query)
         answers = ANSWER_WEIGHT * self.population.answers
-        table, vocabulary = read_table(self.search.reading.snapshot, self.population.docs, answers)
-        own, values = vocabulary.row_of(self.population.words)
+        table, self._vocabulary = read_table(self.population.snapshot, self.population.docs, answers)
+        own, values = self._vocabulary.row_of(self.population.words)
         as_asked = np.append(own, table.n_columns - 1), np.append(values, ANSWER_WEIGHT)
         self._table: WordTable = table.with_row(*as_asked)
-        self._vocabulary: Vocabulary = vocabulary
         self._reorder()
+
+    def _look_again(self) -> bool:
+        """Whether there is a newer commit of the index, which is read then; another thread may have opened it."""
+        self.search.refresh()
+        is_newer = self.search.reading.snapshot is not self.population.snapshot
+        if is_newer:
+            self._look()
+        self._looked = time.monotonic()
+        return is_newer
 
     def _reorder(self) -> None:
         """Learn from all that was judged, and score what was not."""
         self.judgements: Sequence[Judgement] = self.book.of(self.about.number)
-        places = self.population.places_of(
-            np.array([content_number(one.identity) for one in self.judgements], dtype=np.int64)
-        )
-        is_there = places >= 0
-        put_off = np.array([one.answer == "later" for one in self.judgements], dtype=np.bool_)
-        is_read = ~put_off
-        matters = np.array([one.answer == "yes" for one in self.judgements], dtype=np.bool_)
-        self._later: Ints = places[is_there & put_off]
-        read = places[is_there & is_read]
+        contents = [content_number(one.identity) for one in self.judgements]
+        places = self.population.places_of(np.array(contents, dtype=np.int64))
+        answers = np.array([one.answer for one in self.judgements], dtype="U5")
+        matters, is_read, is_there = answers == "yes", answers != "later", places >= 0
+        read, self._later = places[is_there & is_read], places[is_there & ~is_read]
         self._unread: Mask = np.ones(self.population.docs.size, dtype=np.bool_)
         self._unread[read] = False
         self.progress: Estimate = estimate(matters[is_read], int(self._unread.sum()) + int(is_read.sum()))
@@ -111,30 +119,25 @@ class Review:
 
     def next(self) -> Shown | None:
         """The document to judge now; those put off come last. None at the end."""
-        if time.monotonic() - self._looked > REREAD_SECONDS and self.search.refresh():
-            self._look()
-        shown = self._next()
-        if shown is None and self._unread.any():  # gone since the index was looked at
-            self._look()
-            shown = self._next()
-        return shown
-
-    def _next(self) -> Shown | None:
+        if time.monotonic() - self._looked > REREAD_SECONDS:
+            self._look_again()
         waiting = self._unread.copy()
         waiting[self._later] = False
-        chosen = np.flatnonzero(waiting) if waiting.any() else self._later
-        if not chosen.size:
-            return None
-        place = int(chosen[np.argmax(self._scores[chosen])]) if waiting.any() else int(chosen[0])
-        doc_id = int(self.search.reading.snapshot.documents["doc_id"][self.population.docs[place]])
-        row = self.search.catalogue.documents([doc_id]).get(doc_id)
-        if row is None:
-            return None
-        score = float(self._scores[place])
+        best = np.flatnonzero(waiting)
+        for place in [*best[np.argsort(-self._scores[best], kind="stable")].tolist(), *self._later.tolist()]:
+            row = self.search.catalogue.documents([self.population.doc_ids[place]]).get(self.population.doc_ids[place])
+            if row is not None:
+                return self._shown(row, float(self._scores[place]))
+            if self._look_again():  # it went with a commit
+                return self.next()
+        return None
+
+    def _shown(self, row: DocumentRow, score: float) -> Shown:
         hit = make_hit(row, self.progress.n_read + 1, score=score, bm25_rank=0)
         own = identity(row)
-        before = [one.answer for one in self.judgements if (one.path, one.part) == (row.path, row.part)]
-        return Shown(hit, own, score, before[-1] if before and own not in {o.identity for o in self.judgements} else "")
+        of_file = [one for one in self.judgements if (one.path, one.part) == (row.path, row.part)]
+        before = [one.answer for one in of_file if one.identity != own]
+        return Shown(hit, own, before[-1] if before else "")
 
     def answer(self, shown: Shown, answer: Answer) -> None:
         """Keep a judgement, and put all the others into a new order."""
@@ -145,8 +148,7 @@ class Review:
     def undo(self) -> bool:
         """Take the last answer back; False where there is none."""
         is_taken = self.book.take_back(self.about.number)
-        if is_taken:
-            self._reorder()
+        self._reorder()
         return is_taken
 
     @property
@@ -189,7 +191,7 @@ class Review:
 
     def rows_of(self, judgement: Judgement) -> list[DocumentRow]:
         """All documents of the index that hold what was judged, copies included; [] where it is gone or has changed."""
-        documents = self.search.reading.snapshot.documents
+        documents = self.population.snapshot.documents
         near = np.flatnonzero(documents["content"] == content_number(judgement.identity))
         ids = [*documents["doc_id"][near].tolist(), *self.search.catalogue.doc_ids_of(judgement.path)]
         rows = self.search.catalogue.documents(dict.fromkeys(ids)).values()

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from app.tui.preview.preview_rows import Rows
 
 KEYS = (
-    ("y", "matters"), ("n", "does not"), ("l", "later"), ("o", "open"), ("u", "undo"), ("Tab", "next match"),
-    ("Space j k", "scroll"), ("q", "leave"),
+    ("y", "matters"), ("n", "not"), ("l", "later"), ("o", "open"), ("u", "undo"), ("Tab", "next match"),
+    ("Space", "scroll"), ("q", "leave"),
 )  # fmt: skip
 
 
@@ -120,8 +120,9 @@ class ReviewScreen(Screen[None]):
             return NextDocument(f"{told_progress(review.progress)}: nothing is left to read")
         preview = review.preview(shown)
         rows = render(shown.hit, preview, max(self.pane.body.text_width, 20))
-        place = f"{review.progress.n_read + 1:,} of {review.progress.n_documents:,}"
-        return NextDocument(f"{told_progress(review.progress)}  ·  {place}{_remark(shown)}", shown, preview, rows)
+        place = f"document {review.progress.n_read + 1:,} of {review.progress.n_documents:,}"
+        line = "  ·  ".join(filter(None, (told_progress(review.progress), place, shown.remark)))
+        return NextDocument(line, shown, preview, rows)
 
     @on(NextDocument)
     def _show(self, message: NextDocument) -> None:
@@ -183,8 +184,3 @@ class ReviewScreen(Screen[None]):
 
     def _say_not_opened(self, error: str) -> None:
         self.notify(safe_line(error), title="Not opened", severity="error", markup=False)
-
-
-def _remark(shown: Shown) -> str:
-    gone = "  ·  the file is gone" if shown.hit.missing else ""
-    return gone + (f"  ·  changed since you said {shown.before}" if shown.before else "")

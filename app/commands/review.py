@@ -19,7 +19,7 @@ from console.printable import safe_line, safe_text
 if TYPE_CHECKING:
     from app.commands.command import Context
     from app.review.judgements import Answer
-    from app.review.review import Review, Shown
+    from app.review.review import Proposal, Review
 
 EXAMPLES = """
 foltr-search review 'contract Miller type:pdf'      every document that may matter, one after another
@@ -84,12 +84,12 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
 def _list(context: Context, *, as_json: bool) -> int:
     from app.commands.command import print_line
     from app.commands.documents_json import iso
-    from app.review.judgements import Judgements
+    from app.review.judgements import JudgementBook
     from app.store import Store
     from console.wording import iso_minute
 
     with Store.for_searching(context.paths.state) as store:
-        reviews = Judgements(store).reviews()
+        reviews = JudgementBook(store).reviews()
     for one in reviews:
         if as_json:
             click.echo(json.dumps({"v": 1, **one._asdict(), "started": iso(one.started)}, ensure_ascii=False))
@@ -138,7 +138,7 @@ def _dialogue(context: Context, review: Review, *, as_json: bool) -> None:
     show(review, None)
 
 
-def _answered(context: Context, review: Review, shown: Shown, *, as_json: bool) -> bool:
+def _answered(context: Context, review: Review, shown: Proposal, *, as_json: bool) -> bool:
     """Take what is typed for one document, until the next one is wanted; False when the person leaves."""
     while True:
         click.echo("" if as_json else ASKED, nl=False)
@@ -159,7 +159,7 @@ def _answered(context: Context, review: Review, shown: Shown, *, as_json: bool) 
                 return False
 
 
-def _show_lines(review: Review, shown: Shown | None) -> None:
+def _show_lines(review: Review, shown: Proposal | None) -> None:
     """A document as a few lines for a person, with how far it is; at the end this alone."""
     from app.commands.command import printed_path
     from app.review.review import told_progress
@@ -176,7 +176,7 @@ def _show_lines(review: Review, shown: Shown | None) -> None:
             click.echo(f"  {line}")
 
 
-def _show_json(review: Review, shown: Shown | None) -> None:
+def _show_json(review: Review, shown: Proposal | None) -> None:
     """The same as a line of JSON for a program."""
     from app.commands.documents_json import path_fields
     from app.review.review import is_enough, told_progress
@@ -196,7 +196,7 @@ def _show_json(review: Review, shown: Shown | None) -> None:
     click.echo(json.dumps({**record, "end": shown is None, "progress": progress}, ensure_ascii=False))
 
 
-def _open(context: Context, review: Review, shown: Shown) -> None:
+def _open(context: Context, review: Review, shown: Proposal) -> None:
     from app.handing_over import Place, prepare
     from app.opener import OpenError
 

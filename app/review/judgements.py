@@ -44,7 +44,7 @@ class StoredReview(NamedTuple):
     n_judged: int
 
 
-class Judgements:
+class JudgementBook:
     """All reviews of one device."""
 
     def __init__(self, store: Store) -> None:

@@ -26,7 +26,7 @@ from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
 
 
-class Population(Struct, frozen=True, eq=False):
+class AllDocuments(Struct, frozen=True, eq=False):
     """What is to be read, and what the query says about it."""
 
     snapshot: Snapshot
@@ -52,7 +52,7 @@ class Population(Struct, frozen=True, eq=False):
         return np.where(self.contents[order][at] == contents, order[at], -1) if self.contents.size else contents * 0 - 1
 
 
-def population(search: Search, query: str) -> Population:
+def population(search: Search, query: str) -> AllDocuments:
     """All that a query is about, by the newest commit that the search has opened."""
     reading, parsed = search.reading, parse(search.written_out(query))
     snapshot, languages, texts = reading.snapshot, reading.languages, search.catalogue.written
@@ -69,7 +69,7 @@ def population(search: Search, query: str) -> Population:
     words = tuple(word for node in positive_words(parsed) for word in sequence(node.text))
     terms, _ = query_terms(best, languages)
     doc_ids = snapshot.documents["doc_id"][docs].tolist()
-    return Population(snapshot, docs, doc_ids, contents, answers, words, highlight_words(best), terms)
+    return AllDocuments(snapshot, docs, doc_ids, contents, answers, words, highlight_words(best), terms)
 
 
 def conditions(node: Node | None) -> Node | None:

@@ -13,8 +13,8 @@ import numpy as np
 from msgspec import Struct
 
 from app.review.estimate import LEAST_FOUND, Estimate, estimate
-from app.review.judgements import Answer, Judgement, Judgements
-from app.review.population import Population, content_number, identity, population
+from app.review.judgements import Answer, Judgement, JudgementBook
+from app.review.population import AllDocuments, content_number, identity, population
 from app.review.relevance import N_PRESUMED, fit
 from app.review.word_table import WordTable, read_table
 from app.search.page import make_hit
@@ -36,7 +36,7 @@ MOST_LEARNED = 8
 """words that a saved search gets beside those of the query"""
 
 
-class Shown(Struct, frozen=True, eq=False):
+class Proposal(Struct, frozen=True, eq=False):
     """A document that is to be judged."""
 
     hit: Hit
@@ -58,7 +58,7 @@ class Review:
         """Raises ReviewError where there is no such review, StateError where nothing could be kept."""
         if search.unkept:
             raise StateError(search.unkept)
-        self.search, self.book = search, Judgements(search.store)
+        self.search, self.book = search, JudgementBook(search.store)
         self.about = self.book.review(number)
         search.refresh()
         self._look()
@@ -68,12 +68,12 @@ class Review:
         """The review of a query: the one that was begun, or a new one."""
         if search.unkept:
             raise StateError(search.unkept)
-        return cls(search, Judgements(search.store).begin(" ".join(query.split())))
+        return cls(search, JudgementBook(search.store).begin(" ".join(query.split())))
 
     def _look(self) -> None:
         """Read the index as it is now."""
         self._looked = time.monotonic()
-        self.population: Population = population(self.search, self.about.query)
+        self.population: AllDocuments = population(self.search, self.about.query)
         answers = ANSWER_WEIGHT * self.population.answers
         table, self._vocabulary = read_table(self.population.snapshot, self.population.docs, answers)
         own, values = self._vocabulary.row_of(self.population.words)
@@ -117,7 +117,7 @@ class Review:
         self._weights[columns] = fit(table, is_relevant)
         return self._table.times(self._weights)[:query]
 
-    def next(self) -> Shown | None:
+    def next(self) -> Proposal | None:
         """The document to judge now; those put off come last. None at the end."""
         if time.monotonic() - self._looked > REREAD_SECONDS:
             self._look_again()
@@ -132,14 +132,14 @@ class Review:
                 return self.next()
         return None
 
-    def _shown(self, row: DocumentRow, score: float) -> Shown:
+    def _shown(self, row: DocumentRow, score: float) -> Proposal:
         hit = make_hit(row, self.progress.n_read + 1, score=score, bm25_rank=0)
         own = identity(row)
         of_file = [one for one in self.judgements if (one.path, one.part) == (row.path, row.part)]
         before = [one.answer for one in of_file if one.identity != own]
-        return Shown(hit, own, before[-1] if before else "")
+        return Proposal(hit, own, before[-1] if before else "")
 
-    def answer(self, shown: Shown, answer: Answer) -> None:
+    def answer(self, shown: Proposal, answer: Answer) -> None:
         """Keep a judgement, and put all the others into a new order."""
         hit = shown.hit
         self.book.add(self.about.number, Judgement(shown.identity, hit.path, hit.part, hit.title, answer, time.time()))
@@ -157,11 +157,11 @@ class Review:
         n_all = self.population.docs.size
         return ResultPage(SearchRequest(self.about.query), (), n_all, n_all, 0.0, words=self.population.marked)
 
-    def preview(self, shown: Shown) -> Preview:
+    def preview(self, shown: Proposal) -> Preview:
         """The text of a document with what answers the query."""
         return self.search.preview(self.page, shown.hit)
 
-    def snippet(self, shown: Shown, width: int) -> Snippet:
+    def snippet(self, shown: Proposal, width: int) -> Snippet:
         """Its best lines."""
         return self.search.snippet(self.page, shown.hit, width)
 

@@ -7,29 +7,26 @@ vector, of its `MOST_WORDS` heaviest alone: so a hundred thousand long documents
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
 
-from indexer.postings import Floats, Ints, Mask, run_places
+from indexer.postings import Floats, Ints, run_places
 from indexer.storage.snapshot import Snapshot
 
 FIELDS = ("title", "body", "name", "author")
-MOST_WORDS = 500
-"""of one document"""
 BLOCK = 1 << 20
 """cells that are worked on at once"""
-Cells = npt.NDArray[np.float32]
 
 
 class WordTable(Struct, frozen=True, eq=False):
     """The rows one after the other; `columns` and `values` [n_cells], `ends` [n_rows]: where each row ends."""
 
     columns: npt.NDArray[np.int32]
-    values: Cells
+    values: npt.NDArray[np.float32]
     ends: Ints
     n_columns: int
 
@@ -73,7 +70,7 @@ class WordTable(Struct, frozen=True, eq=False):
         return WordTable(*joined, ends, self.n_columns)
 
 
-class Vocabulary(Struct, frozen=True, eq=False):
+class WordColumns(Struct, frozen=True, eq=False):
     """The columns of words, and what an occurrence in them weighs; the column after the last is the answer's."""
 
     columns: dict[bytes, int]
@@ -90,44 +87,44 @@ class Vocabulary(Struct, frozen=True, eq=False):
         return own, values / max(float(np.sqrt(values @ values)), 1e-9)
 
 
-def read_table(snapshot: Snapshot, docs: Ints, answers: Floats) -> tuple[WordTable, Vocabulary]:
-    """The table of the documents `docs` [n_rows] (ascending numbers), which answer the query so well [n_rows]."""
-    place = np.full(snapshot.alive.size, -1, dtype=np.int32)
+def read_table(snapshot: Snapshot, docs: Ints, answers: Floats) -> tuple[WordTable, WordColumns]:
+    """The table of the documents `docs` [n_rows] (ascending numbers), which answer the query so well [n_rows].
+
+    The postings are read twice, once to know how many there are, so that nothing is held beside the table itself.
+    """
+    place = np.full(snapshot.alive.size, -1, dtype=np.int64)
     place[docs] = np.arange(docs.size)
     known: dict[bytes, int] = {}
-    parts: list[list[Ints]] = [[place[:0]], [place[:0]], [place[:0]]]
+    sizes, n_holders = np.ones(docs.size, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    for row, column, _ in _cells(snapshot, place, known):
+        sizes += np.bincount(row, minlength=docs.size)
+        more = np.bincount(column, minlength=len(known))
+        more[: n_holders.size] += n_holders
+        n_holders = more
+    n = max(docs.size, 1)
+    words = WordColumns(known, np.where(n_holders > 1, np.log(n / np.clip(n_holders, 1, n)), 0.0))
+    ends = sizes.cumsum()
+    table = WordTable(np.zeros(sizes.sum(), np.int32), np.zeros(sizes.sum(), np.float32), ends, len(known) + 1)
+    free = ends - sizes
+    for row, column, tf in _cells(snapshot, place, known):
+        order = np.argsort(row, kind="stable")
+        first = np.flatnonzero(np.diff(row[order], prepend=-1))
+        counts = np.diff(first, append=row.size)
+        at = free[row[order]] + np.arange(row.size) - first.repeat(counts)
+        table.columns[at], table.values[at] = column[order], ((1 + np.log(tf)) * words.idf[column])[order]
+        free[row[order[first]]] += counts
+    if docs.size:
+        length = np.sqrt(np.add.reduceat(table.values**2, ends - sizes))
+        np.divide(table.values, np.maximum(length, 1e-9).repeat(sizes), out=table.values)
+        table.columns[ends - 1], table.values[ends - 1] = len(known), answers
+    return table, words
+
+
+def _cells(snapshot: Snapshot, place: Ints, known: dict[bytes, int]) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Row, column and occurrences of all words of the documents that have a `place` [n_numbers], in runs; new words are
+    added to those that are `known`."""
     for field in FIELDS:
         for terms, df, numbers, tf in snapshot.all_postings(field):
-            own = np.array([known.setdefault(term, len(known)) for term in terms], dtype=np.int32).repeat(df)
+            columns = np.array([known.setdefault(term, len(known)) for term in terms], dtype=np.int64).repeat(df)
             wanted = place[numbers] >= 0
-            for part, cells in zip(parts, (place[numbers[wanted]], own[wanted], tf[wanted]), strict=True):
-                part.append(cells.astype(np.int32))
-    row, column, count = (np.concatenate(part) for part in parts)
-    n_holders = np.bincount(column, minlength=len(known))
-    idf = np.where(n_holders > 1, np.log(max(docs.size, 1) / np.clip(n_holders, 1, max(docs.size, 1))), 0.0)
-    order = np.argsort(row, kind="stable")
-    order = order[idf[column[order]] > 0]
-    values = (1 + np.log(count[order])) * idf[column[order]]
-    return _finished(row[order], column[order], values, answers, len(known)), Vocabulary(known, idf)
-
-
-def _finished(row: Ints, column: Ints, values: Floats, answers: Floats, n_words: int) -> WordTable:
-    """The table of cells in the order of their rows: the heaviest, scaled, and behind each row's its answer."""
-    heaviest = _heaviest(row, values, answers.size)
-    row, column, values = row[heaviest], column[heaviest], values[heaviest]
-    length = np.sqrt(np.bincount(row, weights=values**2, minlength=answers.size))
-    ends = np.bincount(row, minlength=answers.size).cumsum()
-    whole = np.insert(column, ends, n_words), np.insert((values / length[row]).astype(np.float32), ends, answers)
-    return WordTable(whole[0].astype(np.int32), whole[1], ends + np.arange(1, answers.size + 1), n_words + 1)
-
-
-def _heaviest(row: Ints, values: Floats, n_rows: int) -> Mask:
-    """[n_cells] which are among the `MOST_WORDS` heaviest of their row, the first where they weigh the same."""
-    sizes = np.bincount(row, minlength=n_rows)
-    kept = np.ones(row.size, dtype=np.bool_)
-    for long in np.flatnonzero(sizes > MOST_WORDS).tolist():
-        end = int(sizes[: long + 1].sum())
-        own = slice(end - int(sizes[long]), end)
-        kept[own] = False
-        kept[own.start + np.argsort(-values[own], kind="stable")[:MOST_WORDS]] = True
-    return kept
+            yield place[numbers[wanted]], columns[wanted], tf[wanted]

@@ -30,7 +30,7 @@ from foltr.errors import FoltrError
 
 if TYPE_CHECKING:
     from app.review.judgements import Answer
-    from app.review.review import Review, Shown
+    from app.review.review import Proposal, Review
     from app.search.results import Hit, Preview
     from app.search.search import Search
     from app.tui.preview.preview_rows import Rows
@@ -46,7 +46,7 @@ class NextDocument(Message):
     """What is to be judged next; no document at the end, and then `line` says why."""
 
     line: str
-    shown: Shown | None = None
+    shown: Proposal | None = None
     preview: Preview | None = None
     rows: Rows | None = None
 
@@ -77,7 +77,7 @@ class ReviewScreen(Screen[None]):
         self._setup, self._session, self._which = setup, session, which
         self._review: Review | None = None
         """made and used in the worker alone"""
-        self.shown: Shown | None = None
+        self.shown: Proposal | None = None
         """what an answer is for; None while the next one is made"""
         self.pane = PreviewPane(id="preview")
         self.pane.body.can_focus = False

@@ -15,7 +15,7 @@ import pytest
 
 from app import store as store_module
 from app.learning import models
-from app.store import FIRST_FORMAT, LATER, StateError, Store, decode_record
+from app.store import FIRST_FORMAT, StateError, Store, decode_record
 from foltr.ranking.interaction import Interaction
 
 
@@ -124,12 +124,12 @@ def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path: Path, monkeyp
     with Store(path) as old:
         old.add_interaction(page(), manifest_hash="m", cap=10)
     step = ("ALTER TABLE interactions ADD COLUMN note TEXT", "CREATE TABLE extra (id INTEGER)")
-    monkeypatch.setattr(store_module, "LATER", (*LATER, step))
+    monkeypatch.setattr(store_module, "LATER", (*store_module.LATER, step))
     for _ in range(2):
         with Store(path) as new:
             assert new.count_interactions() == 1
             assert new.rows("SELECT note FROM interactions") == [(None,)]
-            assert new.rows("PRAGMA user_version") == [(FIRST_FORMAT + len(LATER) + 1,)]
+            assert new.rows("PRAGMA user_version") == [(FIRST_FORMAT + len(store_module.LATER),)]
 
 
 def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,8 @@ def test_a_step_that_fails_leaves_the_old_format(tmp_path: Path, monkeypatch: py
     path = tmp_path / "state.sqlite"
     with Store(path) as old:
         old.set_value("x", b"1")
-    monkeypatch.setattr(store_module, "LATER", (*LATER, ("CREATE TABLE extra (id)", "SELECT nonsense")))
+    broken = ("CREATE TABLE extra (id)", "SELECT nonsense")
+    monkeypatch.setattr(store_module, "LATER", (*store_module.LATER, broken))
     with pytest.raises(StateError, match="nonsense"):
         Store(path)
     monkeypatch.undo()

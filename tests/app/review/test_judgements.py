@@ -4,20 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from app.review.judgements import Answer, Judgement, Judgements
+from app.review.judgements import Answer, Judgement, JudgementBook
 from app.store import Store
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Judgements:
-    return Judgements(Store(tmp_path / "state.sqlite"))
+def book(tmp_path: Path) -> JudgementBook:
+    return JudgementBook(Store(tmp_path / "state.sqlite"))
 
 
 def judgement(name: str, answer: Answer) -> Judgement:
     return Judgement(name.encode(), f"/notes/{name}", "part 1", "Title", answer, 5.0)
 
 
-def test_the_last_answer_to_a_document_stands(book: Judgements) -> None:
+def test_the_last_answer_to_a_document_stands(book: JudgementBook) -> None:
     """In the place of its time; taking it back brings the one before."""
     number = book.begin("fish")
     for name, answer in (("a", "later"), ("b", "yes"), ("a", "no")):
@@ -28,7 +28,7 @@ def test_the_last_answer_to_a_document_stands(book: Judgements) -> None:
     assert (book.review(number).n_found, book.review(number).n_judged) == (1, 1)
 
 
-def test_reviews_are_kept_apart(book: Judgements) -> None:
+def test_reviews_are_kept_apart(book: JudgementBook) -> None:
     """One for each query, the newest first; forgetting one leaves the others, and no byte of it."""
     first, second = book.begin("heron secretword"), book.begin("tax")
     assert book.begin("heron secretword") == first
@@ -42,7 +42,7 @@ def test_reviews_are_kept_apart(book: Judgements) -> None:
     assert not any(word in path.read_bytes() for path in files for word in (b"secretword", b"secretname"))
 
 
-def test_a_path_that_is_no_text_comes_back(book: Judgements) -> None:
+def test_a_path_that_is_no_text_comes_back(book: JudgementBook) -> None:
     """Byte for byte."""
     number = book.begin("fish")
     book.add(number, judgement("f\udcff.txt"[:1], "yes")._replace(path="/notes/f\udcff.txt"))

@@ -69,7 +69,7 @@ def test_the_table_of_an_index_is_as_the_formula_says(device: Device) -> None:
     assert values["ant"] == pytest.approx(one[0] / length)
     assert values["bee"] == pytest.approx(one[1] / length)
     assert values[""] == pytest.approx(answers[names.index("one.txt")])
-    assert "cat" not in values
+    assert values["one"] == 0  # the file's name, a word of this one alone
     own, asked = vocabulary.row_of(["ant", "ant", "unknown"])
     assert own.tolist() == [vocabulary.columns[b"ant"]]
     assert asked.tolist() == [1.0]
@@ -80,12 +80,25 @@ def vocabulary_word(columns: dict[bytes, int], column: int) -> str:
     return next((word.decode() for word, i in columns.items() if i == column), "")
 
 
-def test_long_documents_keep_their_heaviest_words(monkeypatch: pytest.MonkeyPatch, indexed: Device) -> None:
-    """And the answer; so a table has a bound."""
-    monkeypatch.setattr(word_table, "MOST_WORDS", 2)
+def test_a_table_of_nothing_is_no_error(indexed: Device) -> None:
+    """A condition may admit no document."""
     search = Search(Settings(), Paths(indexed.home / "config", indexed.data_dir))
-    n = search.reading.snapshot.alive.size
-    found, _ = read_table(search.reading.snapshot, np.arange(n), np.ones(n))
-    assert found.sizes.max() == 3
-    assert found.values[found.ends - 1].tolist() == [1.0] * n
+    found, words = read_table(search.reading.snapshot, np.zeros(0, dtype=np.int64), np.zeros(0))
+    assert found.times(np.zeros(found.n_columns)).tolist() == []
+    assert words.row_of(["heron"])[1].tolist() in ([], [0.0])
+    search.close()
+
+
+def test_rows_do_not_depend_on_how_postings_are_read(indexed: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one run or in many, and beside other documents or alone, but for what that says of df."""
+    search = Search(Settings(), Paths(indexed.home / "config", indexed.data_dir))
+    snapshot = search.reading.snapshot
+    n, read = snapshot.alive.size, snapshot.all_postings
+    whole, words = read_table(snapshot, np.arange(n), np.ones(n))
+    monkeypatch.setattr(snapshot, "all_postings", lambda field: read(field, 1))
+    cut, same = read_table(snapshot, np.arange(n), np.ones(n))
+    weights = np.random.default_rng(0).normal(size=whole.n_columns)
+    turned = np.zeros(cut.n_columns)
+    turned[[*(same.columns[word] for word in words.columns), -1]] = weights
+    assert cut.times(turned) == pytest.approx(whole.times(weights), abs=1e-6)
     search.close()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.following.indexing import update_index
-from app.review.judgements import Judgements
+from app.review.judgements import JudgementBook
 from app.search.search import Search
 from app.settings import Paths, Settings
 from app.store import Store
@@ -41,7 +41,7 @@ def paths(tmp_path: Path) -> Paths:
 def answers(paths: Paths) -> dict[str, str]:
     """What is on the disk."""
     with Store(paths.state) as store:
-        book = Judgements(store)
+        book = JudgementBook(store)
         return {Path(one.path).name: one.answer for review in book.reviews() for one in book.of(review.number)}
 
 

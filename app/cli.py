@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "index": "app.commands.index",
     "search": "app.commands.search",
     "open": "app.commands.open",
+    "review": "app.commands.review",
     "watch": "app.commands.watch",
     "serve": "app.commands.serve",
     "mcp": "app.commands.mcp",

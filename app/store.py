@@ -1,8 +1,8 @@
 """What this device keeps between runs: one SQLite file, state.sqlite, readable by its owner only.
 
 It holds interactions (features, ranking, clicks and the query's keyed hash only), model versions, keyed hashes of
-picks, ranks of opened results, the session's nonce, the last page and, if switched on, past queries. It never holds a
-path or a text of a document. Deleted rows are overwritten.
+picks, ranks of opened results, the session's nonce, the last page and, if switched on, past queries. It holds no text
+of a document, and paths and titles of those alone that were judged in a review. Deleted rows are overwritten.
 
 Any number of threads and processes may use it at once, also by several `Store`s of one process: each has a connection
 of its own, so that nobody is in another's transaction, and SQLite knows of them all. What must be durable (a lesson, a
@@ -97,6 +97,16 @@ LATER: tuple[tuple[str, ...], ...] = (
         """CREATE TABLE requests (
             id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, tool TEXT NOT NULL, query TEXT NOT NULL,
             given BLOB NOT NULL)""",
+    ),
+    (
+        # searches to the end, and what was judged in each: app.review.judgements
+        """CREATE TABLE reviews (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, started REAL NOT NULL, query TEXT NOT NULL,
+            taught INTEGER NOT NULL DEFAULT 0)""",
+        """CREATE TABLE judgements (
+            id INTEGER PRIMARY KEY AUTOINCREMENT, review INTEGER NOT NULL, identity BLOB NOT NULL, path BLOB NOT NULL,
+            part TEXT NOT NULL, title TEXT NOT NULL, answer TEXT NOT NULL, time REAL NOT NULL)""",
+        "CREATE INDEX judgements_of_review ON judgements (review, identity)",
     ),
 )
 """steps that lead from each released format to the next"""

@@ -138,6 +138,19 @@ class Search:
         """Why the index cannot be read, as one line; "" when it can. It answers as an empty one until then."""
         return self._reader.trouble
 
+    @property
+    def reading(self) -> Reading:
+        """The commit that is asked now."""
+        return self._reader.reading
+
+    @property
+    def catalogue(self) -> Catalogue:
+        return self._catalogue
+
+    def written_out(self, text: str) -> str:
+        """A query with its saved searches written out."""
+        return self._saved.written_out(text).text
+
     def refresh(self) -> bool:
         """Look for a newer commit of the index and use it from now on; True when there was one."""
         is_newer = self._reader.refresh()

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["run", "run_picker"]
 
 
-def run(settings: Settings, paths: Paths, *, folder: str | None = None) -> int:
+def run(settings: Settings, paths: Paths, *, folder: str | None = None, review: str | int = "") -> int:
     """Show the screen until the user leaves it, and give the exit code: 0, 1 after a crash, 128 + n after
     signal n.
 
-    `folder` narrows the search to one folder and has it indexed. The terminal is restored however the screen ends.
+    `folder` narrows the search to one folder and has it indexed; `review`, a query or the number of a review, is read
+    to the end. The terminal is restored however the screen ends.
     """
     gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
-    return _start(settings, paths, folder=folder)
+    return _start(settings, paths, folder=folder, review=review)
 
 
 def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> tuple[int, tuple[str, ...]]:
@@ -37,7 +38,14 @@ def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> 
     return code, picking.paths if code == 0 else ()
 
 
-def _start(settings: Settings, paths: Paths, *, folder: str | None = None, picking: Picking | None = None) -> int:
+def _start(
+    settings: Settings,
+    paths: Paths,
+    *,
+    folder: str | None = None,
+    picking: Picking | None = None,
+    review: str | int = "",
+) -> int:
     """Ask the terminal what it is, where that decides something, and load the screen while it answers."""
     from app.tui.terminal.terminal_traits import TerminalTraits, asked_terminal, places_pictures
 
@@ -48,4 +56,4 @@ def _start(settings: Settings, paths: Paths, *, folder: str | None = None, picki
         terminal = answer()
     if places_pictures(terminal.name):  # ssh does not hand the variable on, and each of these has all colours
         os.environ.setdefault("COLORTERM", "truecolor")
-    return start(settings, paths, terminal=terminal, folder=folder, picking=picking)
+    return start(settings, paths, terminal=terminal, folder=folder, picking=picking, review=review)

@@ -56,6 +56,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("thread", "t,alt+i", "Thread", "Show the mails of the selected one's thread; there, go back to the query."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
     Action("failures", "F", "Failures", "The files that could not be read: why, and read them again."),
+    Action("review", "A", "To the end", "Read every document that may matter for the query, one after another."),
     Action("suggestion", "f8,c,alt+g", "Spelling", "Search for the suggested spelling, or for the words as typed."),
     Action("next-match", "n,alt+n", "Next match", "Go to the next match in the preview."),
     Action("previous-match", "N,alt+m", "Previous match", "Go to the previous match in the preview."),

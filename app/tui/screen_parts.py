@@ -175,6 +175,8 @@ class Setup:
     """what is known of the terminal"""
     picking: Picking | None = None
     """the screen chooses paths for another program; None where it opens them itself"""
+    review: str | int = ""
+    """a query that is read to the end from the start, or the number of such a review; the program ends with it"""
     now: float | None = None
     """the moment that dates are told from; None for the real one"""
 
@@ -199,5 +201,5 @@ class Picking:
         return FILING if self.multi else FILING | {"mark", "mark-back", "unmark"}
 
 
-FILING = frozenset({"open-all", "copy-files", "move-files", "trash"})
+FILING = frozenset({"open-all", "copy-files", "move-files", "trash", "review"})
 """the actions that change or start something; a picker only chooses"""

@@ -177,7 +177,7 @@ class FoltrApp(App[int]):
 
 def start(
     settings: Settings, paths: Paths, *, terminal: TerminalTraits, folder: str | None = None,
-    picking: Picking | None = None,
+    picking: Picking | None = None, review: str | int = "",
 ) -> int:  # fmt: skip
     """Show the screen until the user leaves it, and give the exit code."""
 
@@ -210,6 +210,7 @@ def start(
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
         picking=picking,
+        review=review,
         remembered=read_remembered(paths.data_dir) if settings.screen.remember else Remembered(),
         terminal=terminal,
     )

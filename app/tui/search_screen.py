@@ -149,6 +149,7 @@ class SearchScreen(Screen[None]):
             "thread": questions.turn_thread,
             "stats": self._show_stats,
             "failures": self._show_failures,
+            "review": lambda: self._show_review(self.box.value),
             "suggestion": questions.take_suggestion,
             "next-match": partial(side.preview.step_match, 1),
             "previous-match": partial(side.preview.step_match, -1),
@@ -372,6 +373,8 @@ class SearchScreen(Screen[None]):
         settle_memory()
         self.status = message.status
         self.session.want_recent()
+        if self.setup.review:
+            self._show_review(self.setup.review)
         if message.unkept:
             self.line.show_unkept()
             self.notify(message.unkept, severity="warning", timeout=10, markup=False)
@@ -520,6 +523,15 @@ class SearchScreen(Screen[None]):
         from app.tui.panels.failures_screen import FailuresScreen
 
         self.app.push_screen(FailuresScreen(self.session.failures), self._after_failures)
+
+    def _show_review(self, which: str | int) -> None:
+        from app.tui.review_screen import ReviewScreen
+
+        if isinstance(which, str) and not which.strip():
+            self.line.say("type what the review is to be about")
+            return
+        leave = (lambda _: self.app.exit(0)) if self.setup.review else None
+        self.app.push_screen(ReviewScreen(self.setup, self.session, which), leave)
 
     def _after_failures(self, chosen: str | None) -> None:
         if chosen == "*":

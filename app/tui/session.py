@@ -200,6 +200,10 @@ class Session:
         """Run any other job after the clicks and lessons that wait."""
         self._lanes["record"].put(job)
 
+    def work(self, job: Callable[[Search], None]) -> None:
+        """Run a job on the engine, once it is open, after the clicks and lessons that wait."""
+        self._lanes["record"].put(lambda: job(self._engine) if self._engine is not None else None)
+
     def sync(self, job: Callable[[], None]) -> None:
         """Run a job that waits for the network; nothing else ever waits for it."""
         self._lanes["sync"].replace(job)

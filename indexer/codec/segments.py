@@ -292,8 +292,11 @@ class SegmentFiles:
         tf = arrays[1] if arrays[1].size else np.ones(n, dtype=np.int64)
         return np.cumsum(arrays[0]), tf, arrays[2], at
 
-    def field_lists(self, field: str, start: int, stop: int) -> FieldLists:
-        """All postings of the terms number `start` to before `stop`, for merging; read with array work alone."""
+    def field_lists(self, field: str, start: int, stop: int, *, positions: bool = True) -> FieldLists:
+        """All postings of the terms number `start` to before `stop`; read with array work alone.
+
+        Without `positions` their bytes are not read, and none is given.
+        """
         table = self._tables[field]
         offsets = table.offsets[start : stop + 1].astype(np.int64)
         df = table.df[start:stop].astype(np.int64)
@@ -316,8 +319,8 @@ class SegmentFiles:
             if (np.add.reduceat(lengths, ends - df) != sizes).any():
                 raise ValueError(f"positions of the field {field!r} are not as long as they say")
             tf[(widths[1] == 0).repeat(df)] = 1
-            positions = code[run_places(starts[3], sizes)]
-            return FieldLists(self.all_terms(field, start, stop), df, docs, tf, lengths, positions)
+            codes = code[run_places(starts[3], sizes)] if positions else code[:0]
+            return FieldLists(self.all_terms(field, start, stop), df, docs, tf, lengths, codes)
 
     def forget_read(self, field: str, start: int, stop: int) -> None:
         """Have the system take back the memory that holds the posting lists number `start` to before `stop`."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -288,6 +289,19 @@ class Snapshot:
                 word = word[n_before:]
                 found[word] = found.get(word, 0) + count
         return found
+
+    def all_postings(self, field: str, n_bytes: int = 8 << 20) -> Iterator[tuple[list[bytes], Ints, Ints, Ints]]:
+        """The whole field in runs of about `n_bytes`, deleted documents included: terms, document frequencies
+        [n_terms], and, one term after the other, documents and occurrences [n_postings].
+
+        A term comes once for each segment that holds it.
+        """
+        for base, _, files in self._placed:
+            starts = [*files.runs(field, n_bytes).tolist(), files.n_terms(field)]
+            for start, stop in pairwise(sorted({0, *starts})):
+                lists = files.field_lists(field, start, stop, positions=False)
+                files.forget_read(field, start, stop)
+                yield lists.terms, lists.df, lists.docs + base, lists.tf
 
     def term_lists(self, field: str) -> list[TermList]:
         """The field's terms, segment by segment, as they lie on disk."""

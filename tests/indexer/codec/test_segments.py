@@ -106,6 +106,12 @@ def test_lists_for_merging_are_those_that_were_written(
     assert found.terms == expected.terms
     for name in ("df", "docs", "tf", "position_lengths", "positions"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
+    without = segment.field_lists("body", start, stop, positions=False)
+    assert without.positions.size == 0
+    assert (without.terms, without.docs.tolist(), without.tf.tolist()) == (
+        found.terms,
+        *map(list, (found.docs, found.tf)),
+    )
 
 
 @pytest.mark.parametrize(("top", "width"), [(1, 1), (255, 1), (256, 2), (65_535, 2), (65_536, 4)])

@@ -135,3 +135,24 @@ def test_what_is_kept_decoded_is_bounded(make_index: MakeIndex, monkeypatch: pyt
 def test_terms_that_are_no_unicode_are_terms(make_index: MakeIndex) -> None:
     """A lone surrogate in a query finds nothing and harms nothing."""
     assert make_index(["a"]).snapshot().postings("body", "\ud800").docs.size == 0
+
+
+@settings(max_examples=25, deadline=None)
+@given(texts=TEXTS, n_bytes=st.integers(1, 60), data=st.data())
+def test_a_whole_field_is_read_in_runs(
+    make_index: MakeIndex, texts: list[str], n_bytes: int, data: st.DataObject
+) -> None:
+    """However they are cut, all words of all documents come once, over several segments, removed ones included."""
+    dead = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=2))
+    sizes = data.draw(st.lists(st.integers(0, 2), max_size=3))
+    snapshot = make_index([*texts, *["x"] * 9], sizes=sizes, removed=dead).snapshot()
+    found: list[tuple[str, int, int]] = []
+    for terms, df, docs, tf in snapshot.all_postings("body", n_bytes):
+        words = [term.decode() for term, n in zip(terms, df.tolist(), strict=True) for _ in range(n)]
+        found += zip(words, docs.tolist(), tf.tolist(), strict=True)
+    ids = snapshot.documents["doc_id"].tolist()
+    every = [sequence(text) for text in [*texts, *["x"] * 9]]
+    expected = [
+        (word, number, every[i].count(word)) for number, i in enumerate(ids) for word in dict.fromkeys(every[i])
+    ]
+    assert sorted(one for one in found if one[0].isascii()) == sorted(one for one in expected if one[0].isascii())

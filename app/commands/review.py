@@ -1,0 +1,210 @@
+"""`foltr-search review`: a search to the end, one document after another."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from app.commands.command import FOUND, NOTHING_FOUND, load, say
+from app.commands.search import SearchCommand
+from console.printable import safe_line, safe_text
+
+if TYPE_CHECKING:
+    from app.commands.command import Context
+    from app.review.judgements import Answer
+    from app.review.review import Proposal, Review
+
+EXAMPLES = """
+foltr-search review 'contract Miller type:pdf'      every document that may matter, one after another
+foltr-search review --list                          the reviews that were begun
+foltr-search review --resume 2                      go on; so does the same QUERY
+foltr-search review --resume 2 --report found.md    what was asked, searched, read, judged, not readable
+foltr-search review --resume 2 --save miller        what was learned, as the saved search @miller
+foltr-search review --json 'wind turbine' < answers   a line of JSON a document; answers y, n, l, u or q, one a line
+"""
+KEYS: Mapping[str, Answer] = {"y": "yes", "n": "no", "l": "later"}
+ASKED = "y(es) n(o) l(ater) t(ext) o(pen) u(ndo) q(uit): "
+SNIPPET = 480
+"""characters"""
+
+
+@click.command(
+    cls=SearchCommand,
+    examples=EXAMPLES,
+    context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
+)
+@click.argument("query", nargs=-1)
+@click.option("--list", "listed", is_flag=True, help="Print the reviews that were begun, the newest first.")
+@click.option("--resume", "number", type=click.IntRange(min=1), metavar="N", help="Go on with review N.")
+@click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write the account: .md, .csv or .json by its ending; asks nothing.")  # fmt: skip
+@click.option("--save", metavar="NAME", help="Save the query with the words learned as @NAME; asks nothing.")
+@click.option("--teach", is_flag=True, help="What matters counts as opened for the query, once; asks nothing.")
+@click.option("--forget", is_flag=True, help="Forget the review and its judgements.")
+@click.option("--plain", is_flag=True, help="A dialogue in lines, also on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a document (docs/json-output.md).")
+def command(query: tuple[str, ...], number: int | None, listed: bool, plain: bool, as_json: bool, **deeds: Any) -> int:
+    """Read every document that may matter for QUERY, one after another, and be told how much is found.
+
+    y, n or later puts all the others into a new order at once; each answer is on the disk before the next document.
+    Words only say what comes first: conditions (type: dir: -word) say what the review is about. How much is left is an
+    estimate, never a guarantee. Exit code 0: something is found, 1: nothing yet, 130: interrupted, 2: an error.
+    """
+    text = " ".join(query)
+    if sum((bool(text.strip()), number is not None, listed)) != 1:
+        raise click.UsageError("wanted one of: QUERY, --resume N, --list")
+    context = load()
+    on_screen = not (plain or as_json or any(deeds.values())) and sys.stdin.isatty() and sys.stdout.isatty()
+    if on_screen and not listed:
+        from app.tui import run
+
+        return run(context.settings, context.paths, review=number or text)
+    if listed:
+        return _list(context, as_json=as_json)
+    with _opened(context, number or text) as review:
+        if deeds["forget"]:
+            review.book.forget(review.about.number)
+            say(f"review {review.about.number} is forgotten")
+            return FOUND
+        if any(deeds.values()):
+            _do(context, review, **deeds)
+        else:
+            say(f"review {review.about.number}: {review.about.query}")
+            _dialogue(context, review, as_json=as_json)
+        return FOUND if review.progress.n_found else NOTHING_FOUND
+
+
+def _list(context: Context, *, as_json: bool) -> int:
+    from app.commands.command import print_line
+    from app.commands.documents_json import iso
+    from app.review.judgements import JudgementBook
+    from app.store import Store
+    from console.wording import iso_minute
+
+    with Store.for_searching(context.paths.state) as store:
+        reviews = JudgementBook(store).reviews()
+    for one in reviews:
+        if as_json:
+            click.echo(json.dumps({"v": 1, **one._asdict(), "started": iso(one.started)}, ensure_ascii=False))
+        else:
+            counts = f"{one.n_found:,} found, {one.n_judged:,} read"
+            print_line(f"{one.number}\t{iso_minute(one.started)}\t{counts}\t{safe_line(one.query)}")
+    return FOUND if reviews else NOTHING_FOUND
+
+
+@contextmanager
+def _opened(context: Context, which: int | str) -> Iterator[Review]:
+    from app.review.review import Review
+    from app.search.search import Search
+
+    search = Search(context.settings, context.paths)
+    try:
+        yield Review(search, which) if isinstance(which, int) else Review.of_query(search, which)
+    finally:
+        search.close()
+
+
+def _do(context: Context, review: Review, *, report: Path | None, save: str | None, teach: bool, forget: bool) -> None:
+    """What is done with what was judged."""
+    if report is not None:
+        from app.review.account import write_account
+
+        write_account(review, report, now=time.time())
+        say(f"wrote {report}")
+    if save is not None:
+        from app.search.saved import SavedSearches
+
+        SavedSearches(context.paths.saved).save(save, review.as_search())
+        say(f"saved as @{save.removeprefix('@')}: {review.as_search()}")
+    if teach:
+        n_taught = review.teach()
+        say(f"{n_taught:,} newly counted as opened" if context.settings.learning.remember_picks else "picks are off")
+
+
+def _dialogue(context: Context, review: Review, *, as_json: bool) -> None:
+    """Documents and answers, until the answers end or nothing is left."""
+    show = _show_json if as_json else _show_lines
+    while (shown := review.next()) is not None:
+        show(review, shown)
+        if not _answered(context, review, shown, as_json=as_json):
+            break
+    show(review, None)
+
+
+def _answered(context: Context, review: Review, shown: Proposal, *, as_json: bool) -> bool:
+    """Take what is typed for one document, until the next one is wanted; False when the person leaves."""
+    while True:
+        click.echo("" if as_json else ASKED, nl=False)
+        typed = sys.stdin.readline()
+        match typed.strip().lower()[:1]:
+            case "y" | "n" | "l" as key:
+                review.answer(shown, KEYS[key])
+                return True
+            case "u":
+                review.undo()
+                return True
+            case "t":
+                text = review.preview(shown).text
+                click.echo(json.dumps({"v": 1, "text": text}, ensure_ascii=False) if as_json else safe_text(text))
+            case "o":
+                _open(context, review, shown)
+            case key if key == "q" or not typed:
+                return False
+
+
+def _show_lines(review: Review, shown: Proposal | None) -> None:
+    """A document as a few lines for a person, with how far it is; at the end this alone."""
+    from app.commands.command import printed_path
+    from app.review.review import told_progress
+
+    found = review.progress
+    if shown is None:
+        click.echo(f"\n{told_progress(found)}")
+        return
+    hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
+    click.echo(f"\n[{found.n_read + 1:,} of {found.n_documents:,}] {told_progress(found)}")
+    click.echo(printed_path(hit.path) + (f" {safe_line(hit.part)}" if hit.part else ""), color=True)
+    for line in (safe_line(hit.title), safe_line(snippet.text), shown.remark):
+        if line:
+            click.echo(f"  {line}")
+
+
+def _show_json(review: Review, shown: Proposal | None) -> None:
+    """The same as a line of JSON for a program."""
+    from app.commands.documents_json import path_fields
+    from app.review.review import is_enough, told_progress
+
+    found, record = review.progress, {"v": 1}
+    if shown is not None:
+        hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
+        record |= {
+            **path_fields(hit.path), "part": hit.part, "title": hit.title, "type": hit.type, "missing": hit.missing,
+            "snippet": snippet.text, "line": snippet.line, "before": shown.before, "blake2b_128": shown.identity.hex(),
+        }  # fmt: skip
+    progress = {
+        "n_read": found.n_read, "n_found": found.n_found, "n_documents": found.n_documents,
+        "about": found.n_found + found.n_left, "surely_more_than": found.sure_share, "enough": is_enough(found),
+        "in_words": told_progress(found),
+    }  # fmt: skip
+    click.echo(json.dumps({**record, "end": shown is None, "progress": progress}, ensure_ascii=False))
+
+
+def _open(context: Context, review: Review, shown: Proposal) -> None:
+    from app.handing_over import Place, prepare
+    from app.opener import OpenError
+
+    settings = context.settings
+    try:
+        prepare(
+            shown.hit, settings.open.enter, place=Place(), settings=settings, data_dir=context.paths.data_dir,
+            text_of=lambda: review.preview(shown).text,
+        ).run()  # fmt: skip
+    except OpenError as error:
+        say(str(error))

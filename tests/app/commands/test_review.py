@@ -1,0 +1,99 @@
+"""`review` from the outside: a dialogue in lines, JSON for programs, and what is done with what was judged."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.app.conftest import DOCUMENTS, Device
+
+
+def started(device: Device, *arguments: str) -> subprocess.Popen[str]:
+    """The command in a process of its own, with pipes."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "app", "review", *arguments], env=device.environment(), cwd=device.home,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+
+
+def answered(device: Device, *arguments: str, answers: str) -> subprocess.CompletedProcess[str]:
+    """The command with answers typed ahead."""
+    process = started(device, *arguments)
+    out, err = process.communicate(answers)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def test_a_dialogue_in_lines(device: Device) -> None:
+    """Shows each document with its place and passage, takes answers, words and mistakes, and says how far it is."""
+    device.index()
+    done = answered(device, "kingfisher", "fish", answers="what\nt\nyes\nn\nu\nl\nq\n")
+    assert done.returncode == 0, done.stderr
+    assert "[1 of 6] 0 found, too few to tell of how many" in done.stdout
+    assert str(device.notes / "birds" / "kingfisher.md") in done.stdout
+    assert "It nests in river banks." in done.stdout
+    assert done.stdout.count("[2 of 6]") == 3  # the second one answered, taken back, and put off
+    assert done.stdout.endswith("1 found, too few to tell of how many\n")
+    listed = device.run("review", "--list").stdout
+    assert listed.startswith("1\t")
+    assert listed.endswith("\t1 found, 1 read\tkingfisher fish\n")
+
+
+def test_programs_get_a_line_of_json_a_document(device: Device) -> None:
+    """All documents, and then the end; going on afterwards has nothing to ask."""
+    device.index()
+    done = answered(device, "--json", "fish", answers="y\n" * 3 + "n\n" * 10)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {Path(line["path"]).name for line in lines[:-1]} == {Path(name).name for name in DOCUMENTS}
+    assert [line["progress"]["n_read"] for line in lines] == [0, 1, 2, 3, 4, 5, 6]
+    assert lines[-1]["end"]
+    assert lines[-1]["progress"]["in_words"] == "3, and all 6 are read"
+    again = answered(device, "--resume", "1", "--json", answers="")
+    assert [json.loads(line)["end"] for line in again.stdout.splitlines()] == [True]
+    assert json.loads(device.run("review", "--list", "--json").stdout)["n_found"] == 3
+
+
+def test_no_answer_is_lost_by_a_kill(device: Device) -> None:
+    """Killed whenever the next document was shown, each answer before it stands, and that document comes again."""
+    device.index()
+    shown: list[dict[str, Any]] = []
+    for n_answered in range(4):
+        process = started(device, "--json", "fish")
+        assert process.stdin is not None
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        assert first["progress"]["n_read"] == n_answered
+        assert not shown or first == shown[-1]
+        process.stdin.write("y\n")
+        process.stdin.flush()
+        shown.append(json.loads(process.stdout.readline()))
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert [one["progress"]["n_found"] for one in shown] == [1, 2, 3, 4]
+
+
+def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> None:
+    """An account, a saved search, picks, and forgetting; none of them asks anything."""
+    device.index()
+    answered(device, "river", answers="y\ny\nn\nn\nn\nn\n")
+    report = tmp_path / "found.md"
+    done = device.run("review", "river", "--report", str(report), "--save", "rivers", "--teach")
+    assert done.returncode == 0, done.stderr
+    assert "2, and all 6 are read" in report.read_text()
+    assert device.run("saved").stdout.startswith("@rivers\triver ")
+    assert "2 newly counted as opened" in done.stderr
+    assert device.run("review", "--resume", "1", "--forget").stderr.endswith("review 1 is forgotten\n")
+    assert device.run("review", "--list").returncode == 1
+
+
+def test_mistakes_are_one_line(device: Device) -> None:
+    """Neither query nor number, both, a number that is not there, a report of no known form, an empty index."""
+    for wrong in ([], ["fish", "--resume", "1"], ["--resume", "7"], ["fish", "--report", "x.doc"], ["fish", "--nope"]):
+        done = device.run("review", *wrong)
+        assert done.returncode == 2, wrong
+        assert done.stderr.strip().splitlines()[-1].startswith(("foltr-search: ", "Error: ")), wrong
+    assert answered(device, "fish", answers="").returncode == 1

@@ -1,0 +1,115 @@
+"""A review on the screen, over a real index of a few real files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.following.indexing import update_index
+from app.review.judgements import JudgementBook
+from app.search.search import Search
+from app.settings import Paths, Settings
+from app.store import Store
+from app.tui.review_screen import ReviewScreen
+
+Stages = Callable[..., Any]
+TEXTS = {
+    "turbine.md": "# Wind turbines\n\nA turbine turns wind into power.\n",
+    "solar.md": "# Solar panels\n\nPanels turn light into power.\n",
+    "landlord.txt": "Dear landlord,\nthe windows let the wind in.\n",
+}
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """An index of TEXTS."""
+    for name, text in TEXTS.items():
+        path = tmp_path / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    found = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
+    update_index(Settings(), found, roots=[str(tmp_path / "files")])
+    return found
+
+
+def answers(paths: Paths) -> dict[str, str]:
+    """What is on the disk."""
+    with Store(paths.state) as store:
+        book = JudgementBook(store)
+        return {Path(one.path).name: one.answer for review in book.reviews() for one in book.of(review.number)}
+
+
+def name_on(screen: Any) -> str:
+    return Path(screen.shown.hit.path).name if screen.shown else ""
+
+
+async def test_a_review_from_the_search_screen(stage: Stages, paths: Paths, tmp_path: Path) -> None:
+    """The key of the table begins it for what is typed; each key is one answer, kept before the next document."""
+    one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "turbine")
+        await pilot.press("ctrl+g", "A")
+        await one.until(pilot, lambda: isinstance(one.app.screen, ReviewScreen))
+        screen = one.app.screen
+        await one.until(pilot, lambda: name_on(screen) == "turbine.md")
+        assert "0 found" in one.text
+        assert "A turbine turns wind into power." in one.text
+        assert screen.pane.body.preview.spans
+        await pilot.press("y")
+        await one.until(pilot, lambda: name_on(screen) not in ("", "turbine.md"))
+        second = name_on(screen)
+        assert answers(paths) == {"turbine.md": "yes"}
+        await pilot.press("l")
+        await one.until(pilot, lambda: name_on(screen) not in ("", second))
+        await pilot.press("n")
+        await one.until(pilot, lambda: name_on(screen) == second, "what was put off comes last")
+        await pilot.press("u")
+        await one.until(pilot, lambda: name_on(screen) not in ("", second))
+        assert answers(paths) == {"turbine.md": "yes", second: "later"}
+        await pilot.press("o")
+        await one.until(pilot, lambda: (tmp_path / "opened").exists())
+        await pilot.press("n")
+        await one.until(pilot, lambda: name_on(screen) == second)
+        await pilot.press("n")
+        await one.until(pilot, lambda: "all 3 are read" in one.text)
+        await pilot.press("y", "q")
+        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+    one.app.search_screen.session.close()
+    assert sorted(answers(paths).values()) == ["no", "no", "yes"]
+
+
+async def test_a_review_alone_ends_the_program(stage: Stages, paths: Paths) -> None:
+    """As the command begins it, by its query or number; the other keys scroll, and answer nothing."""
+    for which in ("wind", 1):
+        one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
+        one.app.search_screen.setup = replace(one.app.search_screen.setup, review=which)
+        async with one.app.run_test(size=(80, 20)) as pilot:
+            await one.until(
+                pilot,
+                lambda one=one: bool(name_on(one.app.screen)) if isinstance(one.app.screen, ReviewScreen) else False,
+            )
+            await pilot.press("j", "space", "k", "b", "g", "G", "tab", "x")
+            assert answers(paths) == {}
+            await pilot.press("escape")
+        assert one.app.return_value == 0
+        one.app.search_screen.session.close()
+
+
+async def test_what_cannot_be_reviewed_is_said(stage: Stages, paths: Paths) -> None:
+    """No query, and a number that is not there."""
+    one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.settle(pilot)
+        await pilot.press("ctrl+g", "A")
+        await one.until(pilot, lambda: "type what the review is to be about" in one.text)
+        one.app.search_screen._show_review(99)
+        await one.until(pilot, lambda: "there is no review 99" in one.text)
+        await pilot.press("y", "u", "o", "q")
+        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+    one.app.search_screen.session.close()

@@ -55,10 +55,10 @@ PARTS = {
 """the parts of a score, and what each stands for"""
 
 OF_CODE = {
-    ("defines_types", True): "defines what you ask for",
-    ("defines_names", True): "defines what you ask for",
-    ("named_after", True): "named after what you ask for",
-    ("path_words", True): "the words in its path",
+    ("defines_types", True): "defines one of the words",
+    ("defines_names", True): "defines one of the words",
+    ("named_after", True): "named by your words",
+    ("path_words", True): "all words in its path",
     ("is_test", False): "a test",
     ("is_example", False): "an example, or about the code",
 }
@@ -202,7 +202,8 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         assert self.kind is not None
         points = self.kind.points[candidate] - middle_of(self.kind.points[self.shown])
         most = int(np.argmax(points if raised else -points))
-        return OF_CODE.get((self.kind.features[most].name, raised), "")
+        is_whole = not raised or self.kind.values[candidate, most] > 0.999 or self.kind.features[most].scale == "share"
+        return OF_CODE.get((self.kind.features[most].name, raised), "") if is_whole else ""
 
     def _habit(self, candidate: int, name: str, kind: str, *, raised: bool) -> str:
         """The habit that a part's points come from, in words; "" for points as shipped, and for what others gained."""

@@ -32,7 +32,7 @@ from app.commands.results_text import explanation_lines
 from app.following.indexing import update_index
 from app.learning.picks import Picks
 from app.paths import Paths
-from app.search.reasons import PART_OF
+from app.search.reasons import OF_CODE, PART_OF
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
@@ -43,6 +43,7 @@ from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.alike import Dates, newest_first
+from indexer.retrieval.code import NAMES_ARE_DEFINED_BY, TYPES_ARE_DEFINED_BY
 from indexer.retrieval.feature_values import Usage, feature_matrix
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import Catalogue
@@ -55,6 +56,7 @@ _DIGITS = re.compile(r"\d+")
 USAGE = Picks.usage
 ROWS = 100
 """of a page, that are looked at; what they are alike to stands on twice as many"""
+SAID_OF_CODE = set(OF_CODE.values())
 
 Claim = tuple[str, bool]
 """its kind, and whether it is true"""
@@ -188,9 +190,29 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
     if why == "not written as you typed it":
         return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
                             for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip
+    if why in SAID_OF_CODE:
+        return why, is_true_of_code(why, hit, asked, facts)
     if why.startswith(("you often open", "you seldom open", "opened")):
         return "opened before", any(facts.opened.values())
     return f"unknown: {why}", False
+
+
+def is_true_of_code(why: str, hit: Hit, asked: set[str], facts: Facts) -> bool:
+    """What is said of a file of source code, against its path and text."""
+    beginnings = tuple(word[:4] for word in asked)
+    if why == "defines one of the words":
+        texts = " ".join(text for _, text in facts.catalogue.written([hit.doc_id])).lower()
+        defining = "|".join((*TYPES_ARE_DEFINED_BY, *NAMES_ARE_DEFINED_BY))
+        named = "|".join(map(re.escape, beginnings))
+        return re.search(rf"\b(?:{defining})\W+(?:\w+\W+){{0,2}}\w*(?:{named})", texts) is not None
+    path = hit.path.lower()
+    if why == "a test":
+        return re.search("test|spec|bench|fixture|mock", path) is not None
+    if why == "an example, or about the code":
+        return re.search("example|sample|demo|doc|tutorial|site|playground", path) is not None
+    if why == "all words in its path":
+        return all(beginning in path for beginning in beginnings)
+    return any(beginning in os.path.basename(path) for beginning in beginnings)
 
 
 def is_so_old(page: ResultPage, hit: Hit, match: re.Match[str], facts: Facts) -> bool:

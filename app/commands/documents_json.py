@@ -70,6 +70,7 @@ def explanation_fields(explanation: Explanation) -> dict[str, Any]:
     return {
         "summary": explanation.summary,
         "score": explanation.score,
+        "ranked_as": explanation.ranked_as,
         "against": contrast.other.rank if contrast else None,
         "parts": [
             {"part": part.name, "description": part.description, "points": part.points, "ahead": part.ahead}

@@ -82,8 +82,9 @@ def terminal_lines(
 def explanation_lines(explanation: Explanation, *, width: int) -> Iterator[str]:
     """Why a result stands where it stands: one sentence, then what sets it apart from its neighbour, in points."""
     room = max(width - 5, 20)
-    for start, end in wrap(explanation.summary, room):
-        yield "     " + explanation.summary[start:end]
+    summary = explanation.summary + (f" Ranked as {explanation.ranked_as}." if explanation.ranked_as else "")
+    for start, end in wrap(summary, room):
+        yield "     " + summary[start:end]
     if explanation.contrast is None:
         return
     other, parts, ahead = explanation.contrast.other, explanation.contrast.parts, explanation.contrast.ahead

@@ -5,6 +5,9 @@
     s_d = theta0 . x_d + way_d, where the largest and the least of the ways       the score
           are cut so that they are no more than the bound apart
 
+On a page with a ranker of its own kind (app.search.page_kind) t_d is what that makes of the text: `beyond` says what it
+adds to theta0's.
+
 So learning reverses two results only if their prior scores differ by less than the bound, whatever was learned.
 PDGD's gradients of the pages, parted by query, vote which habits there are (app.learning.votes). Weights of features
 about the text stay as shipped: learned on judged queries by the thousand, they gain nothing by one person's clicks.
@@ -136,7 +139,8 @@ class Learner:
         if self.prior.shape != (len(feature_names),):
             raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
         self.pace = pace or Pace.even(len(self.prior))
-        self._text = self.prior * ~np.isin(feature_names, USAGE_NAMES)
+        self.text_weights = self.prior * ~np.isin(feature_names, USAGE_NAMES)
+        """[n_features] of the shipped weights those of the text: 0 for what is made of the user's own picks"""
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
@@ -171,14 +175,19 @@ class Learner:
         """
         return self.habits.liking.get(NEW, 0.0) < 0.0
 
-    def scores(self, features: FloatMatrix, marks: Marks = ()) -> FloatVector:
+    def text(self, features: FloatMatrix, beyond: FloatVector | None = None) -> FloatVector:
+        """t_d, what the shipped weights make of the text `[n_docs]`, and what the page's kind adds to that."""
+        text: FloatVector = features @ self.text_weights
+        return text if beyond is None else text + beyond
+
+    def scores(self, features: FloatMatrix, marks: Marks = (), beyond: FloatVector | None = None) -> FloatVector:
         """s_d for each candidate, `[n_docs]`; `marks` are their folders and types, where they are known."""
-        if not (self.settings.enabled and len(features)):
-            text: FloatVector = features @ self.prior
-            return text
-        personal = self._personal(features, marks, self.model)
-        blend = self._common() if self._common else None
-        return blend.scores(features, personal) if blend else personal
+        scores: FloatVector = features @ self.prior
+        if self.settings.enabled and len(features):
+            scores = self._personal(features, marks, self.model, beyond)
+            blend = self._common() if self._common else None
+            scores = blend.scores(features, scores) if blend else scores
+        return scores if beyond is None else scores + beyond
 
     def rehearsal(self) -> Rehearsal:
         """This learner from the shipped ranker on, without a group and without a memory of its own."""
@@ -230,6 +239,7 @@ class Learner:
         scores: npt.ArrayLike | None = None,
         query: bytes = b"",
         marks: Marks = (),
+        beyond: FloatVector | None = None,
         now: float | None = None,
     ) -> str | None:
         """Learn from one page and keep it; theta, the page and the counts in one transaction, durable on return.
@@ -237,7 +247,8 @@ class Learner:
         The lesson in one line for the user: "learned from 1 pick: you often open PDFs". None, and
         nothing kept, when nothing was opened or learning is off. `scores` are those the page was ranked by, by
         default the present ones; `query` names the query (hashed), a page without one counts as a query of its own;
-        `marks` are the folders and types of its documents, where they are known.
+        `marks` are the folders and types of its documents, where they are known. A page of another kind than texts
+        (`beyond` as in `scores`) is not kept: it tells nothing of the ranker of texts, which is what a group improves.
         """
         page = Interaction(np.asarray(features, dtype=np.float64), np.asarray(ranking), np.asarray(clicks))
         if not self.settings.enabled or not page.clicks.any():
@@ -245,33 +256,36 @@ class Learner:
         moment = time.time() if now is None else now
         with self._store.transaction():
             former = self.model
-            shown = self.scores(page.features, marks) if scores is None else scores
-            model = self._taught(page, former, query, marks, np.asarray(shown), day=date.fromtimestamp(moment))
+            shown = np.asarray(self.scores(page.features, marks, beyond) if scores is None else scores)
+            model = self._taught(page, former, query, marks, shown, day=date.fromtimestamp(moment), beyond=beyond)
             n_picks = int(page.clicks.sum())
             model = replace(model, n_picks=former.n_picks + n_picks, updated=moment)
             self._save(model, moment)
             cap = self.settings.max_interactions
-            self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap, query=query, marks=marks)
+            if beyond is None:
+                self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap, query=query, marks=marks)
         return self._sentence(n_picks, model)
 
-    def contributions(self, features: FloatMatrix, marks: Marks = ()) -> tuple[FloatMatrix, FloatMatrix]:
+    def contributions(
+        self, features: FloatMatrix, marks: Marks = (), beyond: FloatVector | None = None
+    ) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, `[n_docs, n_features]` each: from the prior, and from what was learned.
 
-        In a group the first are those of the prior and the common ranker together. Both sums
-        together are a candidate's score. The prior's share is theta0 * x; the learned share of a habit stands under
-        the feature that tells of its trait. That of the net says how the features in which the document differs from
-        the query's middle one (the median of r) raised or lowered it.
+        In a group the first are those of the prior and the common ranker together. Both sums together are a
+        candidate's score but for what lies `beyond`. The prior's share is theta0 * x; the learned share of a habit
+        stands under the feature that tells of its trait. That of the net says how the features in which the document
+        differs from the query's middle one (the median of r) raised or lowered it.
         """
         learned = np.zeros_like(features)
         if self.settings.enabled and len(features):
             of_linear = self.model.ranker.name == "linear"
-            learned = self._by_habits(features, marks) if of_linear else self._by_net(features)
+            learned = self._by_habits(features, marks, beyond) if of_linear else self._by_net(features)
         shipped = self.prior * features
         blend = self._common() if self._common and self.settings.enabled else None
         return (shipped, learned) if blend is None else blend.contributions(features, shipped, learned)
 
-    def _by_habits(self, features: FloatMatrix, marks: Marks) -> FloatMatrix:
-        traits, points = self._habitual(features, marks, self.model.votes)
+    def _by_habits(self, features: FloatMatrix, marks: Marks, beyond: FloatVector | None) -> FloatMatrix:
+        traits, points = self._habitual(features, marks, self.model.votes, beyond)
         learned = np.zeros_like(features)
         for name, own in zip(traits.names, points.T, strict=True):
             if own.any():
@@ -327,23 +341,27 @@ class Learner:
         with self._store.transaction():
             self._save(model, time.time() if now is None else now)
 
-    def _personal(self, features: FloatMatrix, marks: Marks, model: PersonalModel) -> FloatVector:
-        """The scores `[n_docs]` of this model, without a group."""
+    def _personal(
+        self, features: FloatMatrix, marks: Marks, model: PersonalModel, beyond: FloatVector | None = None
+    ) -> FloatVector:
+        """The scores `[n_docs]` of this model, without a group and without what lies `beyond`."""
         text: FloatVector = features @ self.prior
         if not len(features):
             return text
         if model.ranker.name == "linear":
-            way: FloatVector = self._habitual(features, marks, model.votes)[1].sum(axis=1)
+            way: FloatVector = self._habitual(features, marks, model.votes, beyond)[1].sum(axis=1)
         else:
             way = self.settings.strength * self._bounded(model.learned(self.pace.seen(features)))
         return text + way
 
-    def _habitual(self, features: FloatMatrix, marks: Marks, votes: Votes) -> tuple[Traits, FloatMatrix]:
+    def _habitual(
+        self, features: FloatMatrix, marks: Marks, votes: Votes, beyond: FloatVector | None
+    ) -> tuple[Traits, FloatMatrix]:
         """What the documents are known by, and the points `[n_docs, n_traits]` by which habits move them."""
         traits = Traits.of(features, self.feature_names, marks)
         if not any(name in votes.liking for name in traits.names):
             return traits, np.zeros_like(traits.held)
-        text = features @ self._text
+        text = self.text(features, beyond)
         points = moved(text, self.settings.strength * raised(traits, votes.liking, text))
         way = points.sum(axis=1)
         least, most = min(float(way.min()), 0.0), max(float(way.max()), 0.0)
@@ -356,12 +374,13 @@ class Learner:
         return np.clip(r - middle_of(r), -half, half)
 
     def _taught(
-        self, page: Interaction, model: PersonalModel, query: bytes, marks: Marks, scores: FloatVector, *, day: date
-    ) -> PersonalModel:
+        self, page: Interaction, model: PersonalModel, query: bytes, marks: Marks, scores: FloatVector, *, day: date,
+        beyond: FloatVector | None = None,
+    ) -> PersonalModel:  # fmt: skip
         """The model after one more page, that was ranked by `scores` `[n_docs]`."""
         if model.ranker.name == "linear":
             traits = Traits.of(page.features, self.feature_names, marks)
-            vote = Vote(query, day.toordinal(), lesson(page, scale(page.features @ self._text), traits))
+            vote = Vote(query, day.toordinal(), lesson(page, scale(self.text(page.features, beyond)), traits))
             return replace(model, votes=model.votes.after(vote), n_pages=model.n_pages + 1)
         weights = document_weights(self._open_pairs(page, model, scores), page.n_docs)
         slope = model.ranker.weighted_gradient(model.theta, self.pace.seen(page.features), weights)
@@ -441,7 +460,7 @@ def _middle_rows(values: FloatVector) -> tuple[int, ...]:
 
 
 class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The content of prior.json, which `python -m benchmarks train_prior` writes."""
+    """Shipped weights and where they come from: prior.json, which `python -m benchmarks train_prior` writes."""
 
     v: int
     weights: dict[str, float]
@@ -452,17 +471,22 @@ class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 PRIOR = Path(__file__).parents[1] / "prior.json"
 
 
-@lru_cache(maxsize=1)
-def load_prior() -> Prior:
-    """Read the shipped prior; ModelError when it names a feature that does not exist."""
-    prior = msgspec.json.decode(PRIOR.read_bytes(), type=Prior)
-    unknown = sorted(set(prior.weights) - set(NAMES))
+@lru_cache(maxsize=4)
+def load_prior(path: Path, names: Sequence[str] = NAMES) -> Prior:
+    """Read shipped weights; ModelError when they name a feature that does not exist."""
+    prior = msgspec.json.decode(path.read_bytes(), type=Prior)
+    unknown = sorted(set(prior.weights) - set(names))
     if unknown:
-        raise ModelError(f"prior.json weighs features that do not exist: {', '.join(unknown)}")
+        raise ModelError(f"{path.name} weighs features that do not exist: {', '.join(unknown)}")
     return prior
 
 
 def theta_prior() -> FloatVector:
     """theta0 [n_features] in the order of the manifest."""
-    weights = load_prior().weights
-    return np.array([weights.get(name, 0.0) for name in NAMES])
+    return shipped_weights(PRIOR, NAMES)
+
+
+def shipped_weights(path: Path, names: Sequence[str]) -> FloatVector:
+    """The weights in a file `[n_features]`, in the order of the names of their features."""
+    weights = load_prior(path, names).weights
+    return np.array([weights.get(name, 0.0) for name in names])

@@ -13,7 +13,14 @@ def explanation(page: ResultPage, hit: Hit) -> Explanation:
     if reasons is None:
         return Explanation(hit, hit.score, (), _in_another_order(page))
     place = hit.rank - 1
-    return Explanation(hit, hit.score, _contributions(reasons, place), _summary(reasons, hit), contrast(page, hit))
+    contributions, summary = _contributions(reasons, place), _summary(reasons, hit)
+    return Explanation(hit, hit.score, contributions, summary, contrast(page, hit), _ranked_as(reasons))
+
+
+def _ranked_as(reasons: Reasons) -> str:
+    if reasons.kind is None or reasons.kind.share == 1.0:
+        return reasons.kind.called if reasons.kind else ""
+    return f"{reasons.kind.called} by {100 * reasons.kind.share:.0f} %, as text by the rest"
 
 
 def contrast(page: ResultPage, hit: Hit) -> Contrast | None:
@@ -39,6 +46,12 @@ def _contributions(reasons: Reasons, place: int) -> tuple[Contribution, ...]:
         for i, feature in enumerate(FEATURES)
         if abs(shipped[i]) >= LEAST or abs(learned[i]) >= LEAST
     ]
+    if (kind := reasons.kind) is not None:
+        told += [
+            Contribution(feature.name, feature.description, float(value), float(points), 0.0)
+            for feature, value, points in zip(kind.features, kind.values[row], kind.points[row], strict=True)
+            if abs(points) >= LEAST
+        ]
     return tuple(sorted(told, key=lambda c: -abs(c.prior + c.learned)))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from app.learning.learner import DECIMALS, Learner
+from app.search.page_kind import PageKind
 from app.search.results import Hit
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import FIRST, team_draft
@@ -57,8 +58,8 @@ class CandidateTable(Struct, frozen=True, eq=False):
     """[n_docs, n_concepts] as `alike.evidence` gives them"""
     missing_words: list[tuple[str, ...]]
     """words of a plain query that each does not hold"""
-    written: FloatVector
-    """points that each loses because it does not hold a word as written"""
+    as_typed: Mask
+    """whether it holds the word of a query of one word as that is typed; True for all where none or all do"""
     named: Ints
     """how well the query names it, as `indexer.retrieval.named` gives it"""
     chosen_before: Mask
@@ -89,12 +90,19 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     """part of `app.search.reasons.PARTS` -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """part -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
+    kind: PageKind | None = None
+    """None for a page of texts"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
     threads: Mapping[int, Thread] = field(default_factory=dict)
     """candidate -> its thread, of mails whose threads share a row"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """candidate -> the passage by which it was found, for those that hold none of the words"""
+
+    @cached_property
+    def beyond(self) -> FloatVector | None:
+        """[n_docs] what the kind of the page adds to what the ranker of texts gives; None for a page of texts."""
+        return self.kind.beyond(self.learner.text(self.table.features)) if self.kind else None
 
     @cached_property
     def rows_shared(self) -> list[int]:
@@ -136,14 +144,14 @@ class Likeness(Struct, frozen=True, eq=False):
 
 
 def likeness(
-    table: CandidateTable, sketches: Bytes, scores: FloatVector, *, fixed: Mask, by_age: bool,
+    table: CandidateTable, sketches: Bytes, scores: FloatVector, *, fixed: Mask, apart: Ints, by_age: bool,
     beginning: Callable[[int, int], str],
 ) -> Likeness:  # fmt: skip
     """Compare the candidates with each other, by `sketches` [n_docs, BUCKETS] of their texts and `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
-    What is named otherwise, or as typed and not, is never alike. `beginning` gives so many characters of a document's
-    text by its id.
+    Those that are `apart` [n_docs], of other numbers there, are never alike. `beginning` gives so many characters
+    of a document's text by its id.
     """
     rows, names = table.rows, table.names
     pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
@@ -155,7 +163,6 @@ def likeness(
         "" if own else series(row.title, "" if row.type == "mail" else name)
         for row, name, own in zip(rows, names, fixed, strict=True)
     ]
-    apart = 2 * table.named + (table.written < 0)
     contents = asks_for_contents(table.levels)[pairs].any(axis=1)
     near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
     classes = alike(table.levels, near, members_of, scores, apart)
@@ -167,18 +174,22 @@ def likeness(
     return Likeness(contents_of(rows, twinned), dealt - scores, said)
 
 
-def written_first(candidates: Candidates, features: FloatMatrix, weights: FloatVector) -> FloatVector:
-    """Points [n_docs] that put what holds another form of a word, or only the pieces of an identifier, below all that
-    hold it as it was typed.
+def held_as_typed(candidates: Candidates) -> Mask:
+    """[n_docs] False for what holds another form of a word, or only the pieces of an identifier.
 
-    `weights` [n_features] are those of the words. Only for a query of that one word: beside others it is one of many.
+    Only for a query of that one word: beside others it is one of many.
     """
-    lowered = np.zeros(len(features))
+    held = np.ones(candidates.docs.size, dtype=bool)
     if len(candidates.concepts) == 1:
         held = held_as_written(candidates) & candidates.held[:, 0] & candidates.as_typed
-        if held.any() and not held.all():
-            text = features @ weights
-            lowered[~held] = -max(text[~held].max() - text[held].min() + WRITTEN_STEP, 0.0)
+    return held | (not held.any())
+
+
+def written_first(as_typed: Mask, text: FloatVector) -> FloatVector:
+    """Points [n_docs] that put what is not `as_typed` below all that is, whatever the `text` [n_docs] is worth."""
+    lowered = np.zeros(text.size)
+    if not as_typed.all():
+        lowered[~as_typed] = -max(text[~as_typed].max() - text[as_typed].min() + WRITTEN_STEP, 0.0)
     return lowered
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct, field
 
 from app.learning.learner import Learner
 from app.learning.traits import FOLDER, KINDS, LONG, NEW, SHORT, Marks, wording
+from app.search.page_kind import PageKind
 from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.rows import middle_of
@@ -26,9 +27,12 @@ TIE = 1e-6
 """points; scores this near are told apart by where their words put them"""
 LEAST = 0.005
 """points; what is smaller is not told"""
+TINY = 1e-9
+"""points by which sums may differ that are the same"""
 
 PARTS = {
     "words": "what its words are worth",
+    "kind": "what counts in source code",
     "title": "the words in its title",
     "name": "the words in its file name",
     "nearness": "how near its words stand",
@@ -50,6 +54,15 @@ PARTS = {
 }
 """the parts of a score, and what each stands for"""
 
+OF_CODE = {
+    ("defines_types", True): "defines one of the words",
+    ("defines_names", True): "defines one of the words",
+    ("named_after", True): "named by your words",
+    ("path_words", True): "all words in its path",
+    ("is_test", False): "a test",
+    ("is_example", False): "an example, or about the code",
+}
+"""(feature of source code, whether it raised a result) -> what is said of it"""
 _FEATURES = {
     "title": ("title_phrase", "title_ordered", "title_exact", "title_share"),
     "name": ("name_exact", "name_share"),
@@ -91,24 +104,35 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     """part -> for each candidate the words that tell of it, as "newest of 44 alike"; "" for none"""
     n_picks: Callable[[int], float] = lambda candidate: 0.0
     """candidate -> what is left of the times it was opened for this very query"""
+    kind: PageKind | None = None
+    """what the page is beside one of texts, and its own ranker's points; None for a page of texts"""
+
+    @cached_property
+    def _given_up(self) -> FloatVector:
+        """[n_features] what the weights of the text lose to the ranker of the page's kind."""
+        return (self.kind.share if self.kind else 0.0) * self.learner.text_weights
 
     @cached_property
     def contributions(self) -> tuple[FloatMatrix, FloatMatrix]:
         """Points by feature, [n_docs, n_features] each: shipped (in a group, its ranker's too) and learned."""
-        return self.learner.contributions(self.features, self.marks)
+        beyond = self.kind.beyond(self.learner.text(self.features)) if self.kind else None
+        shipped, learned = self.learner.contributions(self.features, self.marks, beyond)
+        return shipped - self.features * self._given_up, learned
 
     @cached_property
     def parts(self) -> FloatMatrix:
         """[n_shown, n_parts] the points of each part, in the order shown; a row without its luck is the score."""
         shipped, learned = (points[self.shown] for points in self.contributions)
-        own = self.features[self.shown] * self.learner.prior
+        own = self.features[self.shown] * (self.learner.prior - self._given_up)
         parts = np.zeros((len(self.shown), len(PARTS)))
         for column, points in zip(_GROUPS, (own + learned).T, strict=True):
             parts[:, column] += points
         for name, points in self.extra.items():
             parts[:, _COLUMN[name]] = points[self.shown]
+        if self.kind is not None:
+            parts[:, _COLUMN["kind"]] = self.kind.points[self.shown].sum(axis=1)
         scores = self.scores[self.shown]
-        rest = "group" if np.any(shipped != own) else "words"
+        rest = "group" if not np.allclose(shipped, own, rtol=0.0, atol=TINY) else "words"
         parts[:, _COLUMN[rest]] += scores - parts.sum(axis=1)
         parts[:, _COLUMN["luck"]] = np.sort(scores)[::-1] - scores
         return parts
@@ -169,11 +193,21 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
             return self.notes[name][candidate]
         raised = bool(self.beyond(place)[_COLUMN[name]] > 0)
         value = {feature: float(self.features[candidate, i]) for i, feature in enumerate(NAMES)}
+        if name == "kind":
+            return self._of_kind(candidate, raised=raised)
         if name == "this_query":
             return f"opened {times(self.n_picks(candidate))} for this"
         if name in ("dates", "size", "type", "folder", "type_picks"):
             return self._habit(candidate, name, KINDS.get(type_, type_), raised=raised)
         return _raised(name, value) if raised else _lowered(name)
+
+    def _of_kind(self, candidate: int, *, raised: bool) -> str:
+        """What of the page's kind moved a result most, in words; "" for what only tells of the words once more."""
+        assert self.kind is not None
+        points = self.kind.points[candidate] - middle_of(self.kind.points[self.shown])
+        most = int(np.argmax(points if raised else -points))
+        is_whole = not raised or self.kind.values[candidate, most] > 0.999 or self.kind.features[most].scale == "share"
+        return OF_CODE.get((self.kind.features[most].name, raised), "") if is_whole else ""
 
     def _habit(self, candidate: int, name: str, kind: str, *, raised: bool) -> str:
         """The habit that a part's points come from, in words; "" for points as shipped, and for what others gained."""

@@ -221,6 +221,8 @@ class Explanation(Struct, frozen=True):
     """one sentence: "By its words alone it would stand at 8; it stands at 1: opened 3 times for this." """
     contrast: Contrast | None = None
     """None where nothing else was found, or the order is not that of the scores"""
+    ranked_as: str = ""
+    """the kind of page that it stands on, "source code"; "" for one of texts"""
 
 
 class IndexStatus(Struct, frozen=True):

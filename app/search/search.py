@@ -38,6 +38,7 @@ from app.search.page import (
     bm25_ranks,
     by_bm25f,
     end_of_day,
+    held_as_typed,
     highlight_words,
     interleave,
     is_surely_meant,
@@ -52,6 +53,7 @@ from app.search.page import (
     without_copies,
     written_first,
 )
+from app.search.page_kind import page_kind
 from app.search.reading import Reader, Reading, RecentTexts, language_codes
 from app.search.reasons import Reasons
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
@@ -281,8 +283,8 @@ class Search:
             rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
             levels=evidence(candidates), named=candidates.named,
             missing_words=[() if i else words for words, i in zip(candidates.missing_words, is_called, strict=True)],
-            written=written_first(candidates, features, self.learner.prior * ~_USAGE),
-            chosen_before=usage.same_query > ONCE, marks=list(self.picks.marks(documents)),
+            as_typed=held_as_typed(candidates), chosen_before=usage.same_query > ONCE,
+            marks=list(self.picks.marks(documents)),
         ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
 
     def _rank(
@@ -291,13 +293,17 @@ class Search:
     ) -> Ranked:  # fmt: skip
         table = self._table(reading, candidates, terms, completions, now, closeness)
         learner, fixed = self.learner.as_it_is(), table.chosen_before | False
-        scores, extra = learner.scores(table.features, table.marks) + table.written, {"written": table.written}
+        kind = page_kind(reading.snapshot, candidates, table.docs, table.bm25f, [row.path for row in table.rows])
+        beyond = kind.beyond(learner.text(table.features)) if kind else None
+        written = written_first(table.as_typed, learner.text(table.features, beyond))
+        scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
         extra["named"] = named_first(table.named, scores, table.chosen_before)
         passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         alike = likeness(
             table, reading.snapshot.documents.take("sketch", table.docs), scores + extra["named"],
-            fixed=fixed, by_age=not learner.prefers_older(), beginning=self._catalogue.beginning,
+            fixed=fixed, apart=2 * table.named + (written < 0), by_age=not learner.prefers_older(),
+            beginning=self._catalogue.beginning,
         )  # fmt: skip
         extra["alike"] = alike.moved
         scores += extra["named"] + extra["alike"]
@@ -305,7 +311,7 @@ class Search:
         return Ranked(
             table, scores + extra["beside"], learner, alike.contents,
             extra=extra, notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
-            has_words=bool(candidates.concepts), passages=passages,
+            kind=kind, has_words=bool(candidates.concepts), passages=passages,
         )  # fmt: skip
 
     def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
@@ -335,7 +341,7 @@ class Search:
         return Reasons(
             ranked.learner, ranked.table.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
             np.fromiter(shown.values(), dtype=np.int64) - 1,
-            marks=ranked.table.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks,
+            marks=ranked.table.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks, kind=ranked.kind,
         )  # fmt: skip
 
     def _visit(
@@ -357,6 +363,7 @@ class Search:
             time=time.time(),
             owners=owners[: len(chosen)],
             marks=tuple(tuple(ranked.table.marks[i]) for i in chosen),
+            beyond=None if ranked.beyond is None else ranked.beyond[chosen],
         )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:

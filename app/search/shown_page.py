@@ -52,6 +52,8 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
     """(line, page) of the passages that were printed of the first results, 0 where unknown"""
     marks: tuple[tuple[str, ...], ...] = ()
     """type and hashed folders of each (app.learning.traits); () where unknown"""
+    beyond: FloatVector | None = None
+    """[n_docs] what the kind of the page added to the points of the text; None for a page of texts"""
 
     def __post_init__(self) -> None:
         n = len(self.doc_ids)
@@ -62,6 +64,7 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
             ("bm25_ranks", len(self.bm25_ranks)),
             ("owners", len(self.owners) or n),
             ("marks", len(self.marks) or n),
+            ("beyond", n if self.beyond is None else len(self.beyond)),
         ):
             if length != n:
                 raise ShapeError(f"{what} of a page of {n} documents must have {n} entries, not {length}")
@@ -83,6 +86,7 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     owners: tuple[int, ...]
     places: tuple[tuple[int, int], ...] = ()
     marks: tuple[tuple[str, ...], ...] = ()
+    beyond: bytes | None = None
 
 
 _KEY = "last page"
@@ -98,6 +102,7 @@ def save_shown(store: Store, page: ShownPage) -> None:
     record = _Record(
         v=1, n_features=page.features.shape[1], features=page.features.astype("<f4").tobytes(),
         scores=page.scores.astype("<f8").tobytes(), query=tuple(sorted(page.query)),
+        beyond=None if page.beyond is None else page.beyond.astype("<f8").tobytes(),
         **{name: getattr(page, name) for name in _AS_THEY_ARE},
     )  # fmt: skip
     store.set_value(_KEY, msgspec.msgpack.encode(record))
@@ -114,6 +119,7 @@ def load_shown(store: Store) -> ShownPage | None:
         return ShownPage(
             features=features.reshape(len(record.doc_ids), record.n_features),
             scores=np.frombuffer(record.scores, "<f8").astype(np.float64), query=frozenset(record.query),
+            beyond=None if record.beyond is None else np.frombuffer(record.beyond, "<f8").astype(np.float64),
             **{name: getattr(record, name) for name in _AS_THEY_ARE},
         )  # fmt: skip
     except (msgspec.MsgspecError, ShapeError, ValueError):
@@ -149,7 +155,7 @@ class Visits:
             outcomes.record(self._store, outcome._replace(source=source))
         return self._learner.learn(
             visit.features, np.arange(len(clicks)), clicks,
-            scores=visit.scores, query=pack(visit.query), marks=visit.marks,
+            scores=visit.scores, query=pack(visit.query), marks=visit.marks, beyond=visit.beyond,
         )  # fmt: skip
 
     def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:

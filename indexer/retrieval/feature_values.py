@@ -56,7 +56,7 @@ def nearness_in_fields(
     """The same for several fields, [n_fields], which are looked at in one pass: each is as a document of its own."""
     ascending, concepts = np.sort(docs), concepts[:MAX_CONCEPTS]
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
-    places = _places(snapshot, concepts, fields, ascending)
+    places = places_of(snapshot, concepts, fields, ascending)
     n_rows = len(fields) * docs.size
     columns = np.array((*_gaps(places, steps, n_rows), _earliness(places, n_rows)))
     rows = ascending.searchsorted(docs)
@@ -104,7 +104,7 @@ def _extra(gaps: Floats, step: int) -> Floats:
     return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
-def _places(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[Ints]:
+def places_of(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[Ints]:
     """Where each concept stands, ascending, `[n_concepts]`: place keys that begin with rows, one for each of the
     ascending `docs` in the first field, then one for each in the next."""
     whole = [(i, f) for i, own in enumerate(concepts) if not own.pieces for f, _ in enumerate(fields)

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (165, 25_613),
+    "app": (166, 25_780),
     "console": (9, 1_025),
-    "indexer": (111, 19_752),
+    "indexer": (112, 19_921),
     "simulation": (89, 14_053),
     "federation_server": (61, 7_655),
     "foltr": (63, 7_072),

@@ -54,6 +54,7 @@ def explanation_text(explanation: Explanation, width: int) -> Text:
     told = [f"place {hit.rank}"]
     told += [f"by its words alone {hit.bm25_rank}"] if hit.bm25_rank else []
     told += [f"{explanation.score:.2f} points"] if explanation.contributions else []
+    told += [f"ranked as {explanation.ranked_as}"] if explanation.ranked_as else []
     text.append(" · ".join(told) + "\n", style="dim")
     text.append("\n" + safe_line(explanation.summary) + "\n\n")
     if explanation.contrast is not None:

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.learning import learner as prior_module
-from app.learning.learner import Prior, load_prior, theta_prior
+from app.learning.learner import PRIOR, Prior, load_prior, theta_prior
 from foltr.errors import ModelError
 from indexer.retrieval.features import NAMES, USAGE_NAMES
 from tests.columns import INDEX
@@ -17,7 +16,7 @@ from tests.columns import INDEX
 
 def test_the_shipped_weights_fit_the_manifest() -> None:
     """One number for each feature; those that are named stand in their place, all others are 0."""
-    weights, theta = load_prior().weights, theta_prior()
+    weights, theta = load_prior(PRIOR).weights, theta_prior()
     assert theta.shape == (len(NAMES),)
     assert all(theta[INDEX[name]] == weight for name, weight in weights.items())
     assert np.count_nonzero(theta) == sum(1 for weight in weights.values() if weight)
@@ -44,19 +43,14 @@ def test_a_pick_for_the_same_query_outweighs_what_is_known_of_the_document() -> 
 
 def test_where_the_weights_come_from_is_recorded() -> None:
     """The file says its version and its provenance."""
-    prior = load_prior()
+    prior = load_prior(PRIOR)
     assert prior.v == 1
     assert prior.provenance
 
 
-def test_a_weight_of_no_feature_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A prior of another manifest is named, not passed over."""
+def test_a_weight_of_no_feature_is_an_error(tmp_path: Path) -> None:
+    """Weights of another manifest are named, not passed over."""
     strange = tmp_path / "prior.json"
     strange.write_bytes(msgspec.json.encode(Prior(1, {"no_such_feature": 1.0}, {})))
-    monkeypatch.setattr(prior_module, "PRIOR", strange)
-    prior_module.load_prior.cache_clear()
-    try:
-        with pytest.raises(ModelError, match="no_such_feature"):
-            load_prior()
-    finally:
-        prior_module.load_prior.cache_clear()
+    with pytest.raises(ModelError, match=r"prior\.json .* no_such_feature"):
+        load_prior(strange)

@@ -66,16 +66,16 @@ def test_a_table_takes_every_column_in_the_same_order() -> None:
     table = CandidateTable(
         rows=[row(i) for i in range(3)], names=["0", "1", "2"], docs=np.arange(3), bm25f=np.arange(3.0),
         features=np.arange(6.0).reshape(3, 2), levels=np.arange(3)[:, None], missing_words=words,
-        written=-np.arange(3.0), named=np.arange(3), chosen_before=np.array([True, False, False]),
+        as_typed=np.array([True, True, False]), named=np.arange(3), chosen_before=np.array([True, False, False]),
         marks=[("a",), ("b",), ("c",)],
     ).take([2, 0])  # fmt: skip
     assert [one.doc_id for one in table.rows] == [102, 100]
     assert (table.names, table.missing_words) == (["2", "0"], [("c",), ("a",)])
     assert table.features.tolist() == [[4, 5], [0, 1]]
     assert table.marks == [("c",), ("a",)]
-    columns = (table.docs, table.bm25f, table.levels[:, 0], -table.written, table.named)
+    columns = (table.docs, table.bm25f, table.levels[:, 0], table.named)
     assert all(column.tolist() == [2, 0] for column in columns)
-    assert table.chosen_before.tolist() == [False, True]
+    assert (table.chosen_before.tolist(), table.as_typed.tolist()) == ([False, True], [False, True])
 
 
 def test_sorting_by_date_and_by_name() -> None:
@@ -105,7 +105,7 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
         table = CandidateTable(
             rows=rows, names=["a.txt", "b.txt", "link"], docs=np.arange(3), bm25f=np.zeros(3),
             features=np.zeros((3, 2)), levels=np.zeros((3, 1), dtype=np.int64), missing_words=missing,
-            written=np.zeros(3), named=np.zeros(3, dtype=np.int64), chosen_before=np.zeros(3, dtype=bool),
+            as_typed=np.ones(3, dtype=bool), named=np.zeros(3, dtype=np.int64), chosen_before=np.zeros(3, dtype=bool),
             marks=[()] * 3,
         )  # fmt: skip
         ranked = Ranked(table, scores, learner, [0, 0, 2])

@@ -1,0 +1,67 @@
+"""Pages of source code have a ranker of their own: the more of what was found is source code, the more it says.
+
+    t_d = (1 - g) theta0 . x_d + g w . z_d        without picks and habits, which stand on top of it
+    g = (share - LEAST) / (MOST - LEAST), within [0, 1]
+    share = of (BM25F / the best BM25F)^2, added up over the candidates, what is source code
+
+w is shipped (app/code.json, made by `python -m benchmarks code`), z are the features of indexer.retrieval.code. A page
+of texts is what it is without all this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from app.learning.learner import shipped_weights
+from foltr.arrays import FloatMatrix, FloatVector
+from indexer.postings import Ints
+from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, SOURCE, code_values
+from indexer.retrieval.features import Feature
+from indexer.storage.snapshot import Snapshot
+
+LEAST, MOST = 0.1, 0.4
+"""shares of source code up to which its ranker says nothing, and from which on it says all"""
+WEIGHTS = Path(__file__).parents[1] / "code.json"
+
+
+class PageKind(Struct, frozen=True, eq=False):
+    """What a page is beside a page of texts, and what its own ranker makes of it."""
+
+    called: str
+    share: float
+    """g, how much the ranker of this kind says, in (0, 1]"""
+    features: Sequence[Feature]
+    values: FloatMatrix
+    """[n_docs, n_own_features]"""
+    points: FloatMatrix
+    """[n_docs, n_own_features] g times weights times values"""
+
+    def beyond(self, text: FloatVector) -> FloatVector:
+        """What it adds to the points that the ranker of texts gives, `text` [n_docs]."""
+        points: FloatVector = self.points.sum(axis=1) - self.share * text
+        return points
+
+
+def page_kind(
+    snapshot: Snapshot, candidates: Candidates, docs: Ints, bm25f: FloatVector, paths: Sequence[str]
+) -> PageKind | None:
+    """The kind of a page of the documents `docs` [n_docs], with their BM25F and paths; None for one of texts."""
+    share = share_of_code(snapshot.documents["type"][docs] == SOURCE, bm25f) if candidates.concepts else 0.0
+    if share <= 0.0:
+        return None
+    values = code_values(snapshot, candidates, docs, bm25f, paths)
+    points = share * shipped_weights(WEIGHTS, CODE_NAMES) * values
+    return PageKind("source code", share, CODE_FEATURES, values, points)
+
+
+def share_of_code(is_source: FloatVector, bm25f: FloatVector) -> float:
+    """g, of the candidates [n_docs] that are source code and the BM25F of all."""
+    if not is_source.any():
+        return 0.0
+    likely = (bm25f / max(float(bm25f.max()), 1e-9)) ** 2
+    share = float(likely[is_source].sum()) / max(float(likely.sum()), 1e-9)
+    return min(max((share - LEAST) / (MOST - LEAST), 0.0), 1.0)

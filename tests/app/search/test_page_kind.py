@@ -1,0 +1,173 @@
+"""Pages of source code and pages of texts: each by its own ranker, and what is said and learned of that."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.commands.results_text import explanation_lines
+from app.following.indexing import update_index
+from app.learning.learner import theta_prior
+from app.search.page_kind import LEAST, MOST, share_of_code
+from app.search.reasons import PARTS
+from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
+from app.settings import IndexSettings, LearningSettings, Paths, Settings
+from app.tui.preview.explain_pane import explanation_text
+from foltr.ranking.interaction import Interaction
+from indexer.retrieval.features import NAMES
+
+QUIET = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
+CODE = {
+    "src/retry_policy.py": "class RetryPolicy:\n    def wait(self): return self.seconds\n" + "value = 1\n" * 40,
+    "tests/test_retry_policy.py": "from retry_policy import RetryPolicy\n" + "# retry policy\n" * 9,
+    "docs/usage.md": "# Retry policy\n\nThe retry policy says when a retry happens. A policy is a retry policy.\n",
+    "src/client.py": "from retry_policy import RetryPolicy\n\ndef send(policy: RetryPolicy): ...\n" + "x = 2\n" * 30,
+}
+TEXTS = {f"notes/heron{i}.md": f"# Herons {i}\n\n" + "A heron waits. " * (9 - i) for i in range(6)}
+
+
+@pytest.fixture
+def search(tmp_path: Path) -> Iterator[Search]:
+    """A home with a checkout and some notes."""
+    for name, text in (CODE | TEXTS).items():
+        path = tmp_path / "home" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    update_index(QUIET, paths, roots=[str(tmp_path / "home")])
+    opened = Search(QUIET, paths)
+    yield opened
+    opened.close()
+
+
+def ask(search: Search, text: str) -> ResultPage:
+    return search.search(SearchRequest(text, explore=False))
+
+
+def names(page: ResultPage) -> list[str]:
+    return [os.path.basename(hit.path) for hit in page.hits]
+
+
+def without_kinds(search: Search, text: str) -> ResultPage:
+    with mock.patch("app.search.search.page_kind", return_value=None):
+        return ask(search, text)
+
+
+def test_the_share_by_hand() -> None:
+    """A quarter of the squared scores is half way from 10 to 40 %; nothing below, everything above."""
+    is_source, bm25f = np.array([False, True]), np.array([np.sqrt(3.0), 1.0])
+    assert share_of_code(is_source, bm25f) == pytest.approx((0.25 - LEAST) / (MOST - LEAST))
+    assert share_of_code(~is_source, bm25f) == 1.0
+    assert share_of_code(is_source & False, bm25f) == 0.0
+    assert share_of_code(np.zeros(0, dtype=bool), np.zeros(0)) == 0.0
+    assert share_of_code(np.array([True, False]), np.zeros(2)) == 0.0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(0.1, 9)), min_size=2, max_size=60))
+def test_one_weak_candidate_more_makes_no_jump(found: list[tuple[bool, float]]) -> None:
+    """What scores a tenth of the best moves the share by a hundredth of one candidate at most."""
+    is_source, bm25f = (np.array(column) for column in zip(*found, strict=True))
+    more = np.append(is_source, True), np.append(bm25f, bm25f.max() / 10)
+    likely = ((bm25f / bm25f.max()) ** 2).sum()
+    change = abs(share_of_code(*more) - share_of_code(is_source, bm25f))
+    assert change <= 0.01 / likely / (MOST - LEAST) + 1e-9
+
+
+def test_a_page_of_texts_is_what_it_was_to_the_bit(search: Search) -> None:
+    """Without source code among the candidates no score differs by a bit, and nothing is said of kinds."""
+    page, before = ask(search, "heron waits"), without_kinds(search, "heron waits")
+    assert [(hit.path, hit.score) for hit in page.hits] == [(hit.path, hit.score) for hit in before.hits]
+    assert page.reasons is not None
+    assert page.reasons.kind is None
+    assert search.explain(page, page.hits[0]).ranked_as == ""
+
+
+def test_the_implementation_comes_before_its_tests_and_what_is_written_about_it(search: Search) -> None:
+    """The words alone prefer the document that says them most; the ranker of code the file that is asked for."""
+    assert names(without_kinds(search, "policy of each retry"))[0] != "retry_policy.py"
+    assert names(ask(search, "policy of each retry"))[0] == "retry_policy.py"
+
+
+def test_what_is_said_of_a_page_of_code(search: Search) -> None:
+    """The kind in words, in the command, the pane and beside the row; the features that counted."""
+    page = ask(search, "policy of each retry")
+    told = search.explain(page, page.hits[0])
+    assert told.ranked_as == "source code"
+    assert "Ranked as source code." in " ".join(" ".join(explanation_lines(told, width=80)).split())
+    assert "ranked as source code" in explanation_text(told, 100).plain
+    assert {"passage", "named_after"} <= {own.feature for own in told.contributions}
+    assert search.why(page, page.hits[0]) in ("named by your words", "defines one of the words")
+
+
+def test_parts_add_up_on_every_share(search: Search) -> None:
+    """Whatever the ranker of code has to say, beside habits and picks, the parts come to the score of the row."""
+    for share in (0.0, 0.3, 0.8, 1.0):
+        with mock.patch("app.search.page_kind.share_of_code", return_value=share):
+            for _ in range(2):
+                page = ask(search, "policy of each retry")
+                reasons = page.reasons
+                assert reasons is not None
+                scores = [hit.score for hit in page.hits]
+                parts = np.delete(reasons.parts, list(PARTS).index("luck"), axis=1)
+                np.testing.assert_allclose(parts.sum(axis=1), scores, atol=1e-9)
+                assert (reasons.kind is None) == (share == 0.0)
+                assert not parts[:, list(PARTS).index("group")].any()
+                search.opened(page, page.hits[-1])
+                search.leave(page)
+
+
+def test_a_page_of_code_teaches_habits_and_is_not_kept_for_a_group(search: Search) -> None:
+    """What is opened votes and is found again; what a group learns from are pages of texts, as before."""
+    page = ask(search, "policy of each retry")
+    search.opened(page, page.hits[2])
+    assert search.leave(page) is not None
+    assert search.store.count_interactions() == 0
+    assert search.learner.habits.votes
+    assert search.picks.marks([(page.hits[2].path, "", "source")])
+    texts = ask(search, "heron waits")
+    search.opened(texts, texts.hits[1])
+    search.leave(texts)
+    assert search.store.count_interactions() == 1
+
+
+def test_a_lesson_is_held_against_the_ranker_of_code(search: Search) -> None:
+    """Opening what stands first by the ranker of code is no surprise: it votes for less than where texts' was asked."""
+    page = ask(search, "policy of each retry")
+    kept = search._shown[page.page_id]
+    assert kept.beyond is not None
+    assert page.reasons is not None
+    np.testing.assert_allclose(
+        kept.features @ theta_prior() + kept.beyond, [hit.score for hit in page.hits], atol=1e-6
+    )  # fmt: skip
+    clicks = np.arange(len(page.hits)) == 0
+    said = []
+    for beyond in (kept.beyond, None):
+        rehearsal = search.learner.rehearsal()
+        taught = rehearsal.learner._taught(
+            Interaction(kept.features, np.arange(clicks.size), clicks), rehearsal.model, b"q", kept.marks, kept.scores,
+            day=date.min, beyond=beyond,
+        )  # fmt: skip
+        said.append(sum(abs(r) for r, _ in taught.votes.votes[0].said.values()))
+    assert said[0] < said[1]
+
+
+def test_a_kept_page_of_code_teaches_the_same(search: Search) -> None:
+    """`open N` learns from the page that the command printed: what the kind added is kept with it."""
+    page = ask(search, "policy of each retry")
+    shown = search._shown[page.page_id]
+    search.keep(page)
+    kept = search._visits.kept()
+    assert kept is not None
+    assert shown.beyond is not None
+    assert kept.beyond is not None
+    assert kept.beyond.tolist() == shown.beyond.tolist()
+    assert kept.features.shape == (len(page.hits), len(NAMES))

@@ -16,6 +16,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from foltr import arithmetic
@@ -82,6 +83,8 @@ def _sum_of(combined: Combined) -> Any:
     """A compiled function of two arrays `[n]` without gaps, float32 or float64; that of both in the wider."""
 
     def typed(_: Any, x: Any, y: Any) -> Any:
+        if x.layout != "C" or y.layout != "C":
+            raise TypingError(f"arrays without gaps are added up, not {x} and {y}")
         kind = x.dtype if x.dtype == y.dtype else types.float64
 
         def code(context: Any, builder: Any, signature: Any, given: Any) -> Any:

@@ -105,7 +105,7 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "istella-s": DatasetInfo(
         "Istella-S LETOR, the smaller one of the owner's two", 220, 4, 1, "one split",
-        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max",
+        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max", n_queries=33_018,
     ),
     "clueweb09": DatasetInfo(
         "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from numba.core.errors import TypingError
 
 from foltr import arithmetic
 from simulation.batched import kernel
@@ -53,6 +54,12 @@ def test_sums_are_those_of_their_definition(kinds: tuple[str, str]) -> None:
         product, square = both_sums(x, y)
         assert product == by_definition(x, y, np.multiply)
         assert square == by_definition(x, y, lambda a, b: (a - b) * (a - b))
+
+
+def test_an_array_with_gaps_is_refused() -> None:
+    """A column of a matrix would be read as if it were a row."""
+    with pytest.raises(TypingError, match="arrays without gaps"):
+        both_sums(np.zeros((3, 3))[:, 0], np.zeros(3))
 
 
 def test_compiled_functions_give_the_bits_of_those_on_arrays() -> None:

@@ -44,7 +44,7 @@ def _made(by_hand: str) -> Iterator[str]:
     """The lines between the marks."""
     studies = [(study, path) for path in shipped_files() for study in [read_shipped(path)[0]]]
     current = {study.preset for study, _ in studies if study.numbers == NUMBERS}
-    yield f"Rows of {len(current)} presets come with the program. Of earlier builds is what this page says of others:"
+    yield f"Presets whose rows come with the program: {len(current)}. Of earlier builds is what is said of these:"
     yield ""
     yield from _wrapped(name for name in _named(by_hand) if name not in current)
     for study, path in studies:

@@ -55,6 +55,7 @@ foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
 foltr-search --simulate mq2008 --set method.learning_rate=0.01,0.1 --rounds 200
 foltr-search --simulate --preset quick/fpdgd --out run
 foltr-search --simulate --preset quick/fpdgd --out run --resume
+foltr-search --simulate --verify reproduction --sample 50
 """
 
 
@@ -97,6 +98,8 @@ class _Study(CommandWithExamples):
 )
 @click.option("--resume", is_flag=True, help="Go on in --out: cells that are finished there are not run again.")
 @click.option("--pictures", metavar="METRIC,...|all", help="Which metrics are drawn; default: those of the paper.")
+@click.option("--verify", metavar="DIR|reproduction", help="Run finished cells again and say whether rows are equal.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="How many cells --verify draws; default: all.")
 @click.option("--list", "listing", is_flag=True, help="Show data sets, methods and presets.")
 def command(dataset: str | None, listing: bool, **options: Any) -> int:
     """Run federated online learning to rank over DATASET, a name that --list shows or a folder, with simulated users.
@@ -112,6 +115,11 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
         click.echo(catalogue(root))
         return 0
+    if options["verify"]:
+        _need_extra()
+        from simulation.verification import verify
+
+        return verify(options["verify"], root=root, sample=options["sample"], say=click.echo)
     from simulation.cells.preset_tables import with_stand_in
 
     preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)

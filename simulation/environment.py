@@ -1,16 +1,21 @@
 """With what a run was made: enough to repeat it, nothing about the person who made it.
 
+Rows are the same on every processor of one architecture, from the same build: the versions of what computes, and the
+code. Rows of different builds are never mixed in one run.
+
 There is no user name, no host name and no path in it: of the command line, whatever may be a path is left out.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 
@@ -21,7 +26,17 @@ from simulation.run_folder import replace_file
 
 ENVIRONMENT = "environment.json"
 
-PACKAGES = ("foltr-search", "numpy", "numba", "scipy", "msgspec")
+DECISIVE = ("numpy", "numba", "llvmlite", "scipy", "lightgbm")
+"""packages that numbers in rows may depend on"""
+PACKAGES = ("foltr-search", *DECISIVE, "msgspec")
+
+NUMBERS = 1
+"""Raised by whoever changes numbers that are in rows: shipped rows of another number are of another build."""
+
+COMMIT = "commit.txt"
+"""beside this file where the program was installed from a package: the commit that the package was made of"""
+
+_TELLING = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
 
 PATH_OPTIONS = ("--data", "--out")
 PLACEHOLDER = "PATH"
@@ -42,9 +57,13 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     packages: dict[str, str]
     """versions of those that are installed"""
     commit: str | None
-    """of the package's own git checkout, with "+" where files were changed; None elsewhere"""
+    """of the package's own git checkout, with "+" where files were changed, or the one it was packaged at; else None"""
+    build: dict[str, str] = {}
+    """what rows depend on, as `build` has it"""
     platform: str
     cpu: str
+    instructions: str = ""
+    """the kind of processor that is compiled for, and which of some sets of instructions it has"""
     cores: int
     """that the process may use"""
     stand_in: str = ""
@@ -59,14 +78,33 @@ def environment(command: Sequence[str], *, stand_in: str = "", data: Mapping[str
         started=_now(),
         command=" ".join(without_paths(command)),
         python=f"{platform.python_implementation()} {platform.python_version()}",
-        packages=_versions(),
+        packages=_versions(PACKAGES),
         commit=_commit(Path(__file__).resolve().parents[1]),
+        build=build(),
         platform=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
+        instructions=_instructions(),
         cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
         stand_in=stand_in,
         data=dict(data or {}),
     )
+
+
+@lru_cache(maxsize=1)
+def build() -> dict[str, str]:
+    """What rows depend on besides preset, data and seed: architecture, versions, and BLAKE2b of the code."""
+    digest, root = hashlib.blake2b(digest_size=8), Path(__file__).resolve().parents[1]
+    for path in sorted(path for house in ("foltr", "simulation") for path in (root / house).rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
+    return {"machine": platform.machine(), **_versions(DECISIVE), "code": digest.hexdigest()}
+
+
+def difference(first: Mapping[str, str], second: Mapping[str, str]) -> str:
+    """The first thing in which two builds differ, `numpy 2.3.1, here 2.4.6`; "" where they are alike."""
+    for key in (*first, *second):
+        if first.get(key) != second.get(key):
+            return f"{key} {first.get(key, 'unknown')}, here {second.get(key, 'none')}"
+    return ""
 
 
 def keep_environment(folder: Path, entry: Environment) -> None:
@@ -92,9 +130,11 @@ def read_environments(folder: Path) -> list[Environment]:
         raise SimulationError(f"{path}: wanted the environments of a run, got {error}") from error
 
 
-def check_same_data(entries: Iterable[Environment], data: Mapping[str, str], folder: Path) -> None:
-    """SimulationError names a file whose bytes are others than at an earlier start: rows of one run are of one data."""
+def check_alike(entries: Iterable[Environment], data: Mapping[str, str], folder: Path) -> None:
+    """SimulationError names what is another than at an earlier start: rows of one run are of one build and one data."""
     for entry in entries:
+        if other := difference(entry.build, build()):
+            raise SimulationError(f"cannot go on in {folder}: it was begun with {other}; begin anew with another --out")
         for name, digest in entry.data.items():
             if data.get(name, digest) != digest:
                 raise SimulationError(
@@ -128,9 +168,9 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def _versions() -> dict[str, str]:
+def _versions(packages: Iterable[str]) -> dict[str, str]:
     versions = {}
-    for name in PACKAGES:
+    for name in packages:
         try:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -139,9 +179,10 @@ def _versions() -> dict[str, str]:
 
 
 def _commit(root: Path) -> str | None:
-    """The commit of a checkout whose top is `root`; a package installed inside of another project has none."""
+    """The commit of a checkout whose top is `root`, else that of the package."""
     if not (root / ".git").exists():
-        return None
+        kept = root / "simulation" / COMMIT
+        return kept.read_text(encoding="ascii").strip() if kept.exists() else None
     head, changes = _git(root, "rev-parse", "HEAD"), _git(root, "status", "--porcelain", "--untracked-files=no")
     return None if not head else head + ("+" if changes else "")
 
@@ -152,6 +193,16 @@ def _git(root: Path, *words: str) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode().strip()
+
+
+def _instructions() -> str:
+    """`znver4: avx avx2 fma`; where NUMBA_CPU_NAME asks for another kind of processor, that one's name."""
+    import numba
+    from llvmlite import binding
+
+    asked = numba.config.CPU_NAME  # type: ignore[attr-defined]
+    has = binding.get_host_cpu_features()
+    return f"{asked or binding.get_host_cpu_name()}: {' '.join(name for name in _TELLING if has.get(name))}"
 
 
 def _cpu() -> str:

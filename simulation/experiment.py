@@ -35,12 +35,12 @@ from simulation.cells.parts import (
     unlearning_of,
 )
 from simulation.cells.preset import Preset, decode_preset, preset_tables
-from simulation.cells.trial import cell_events
-from simulation.data.datasets import fold_digests, line_of_grade_above
+from simulation.cells.trial import Alike, cell_events
+from simulation.data.datasets import fold_digests, impostor, line_of_grade_above
 from simulation.data.places import DATASETS, dataset_place, folds_present
 from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
-from simulation.environment import check_same_data, read_environments
+from simulation.environment import build, check_alike, read_environments
 from simulation.errors import DataFileError, DatasetError, PresetError, SimulationError
 from simulation.labels.label_rankers import label_ranker
 from simulation.merging.two_owners import check_merging
@@ -103,6 +103,8 @@ class Experiment:
     """cells of an earlier run that need not run again"""
     digests: Mapping[str, str]
     """of the data, as simulation.data.datasets has them"""
+    impostor: str
+    """what the data are instead of those of their name; "" where they are these"""
 
     @property
     def waiting(self) -> tuple[Cell, ...]:
@@ -134,12 +136,12 @@ def prepare(
         check_same(folder, preset)
     else:
         check_new(folder)
-    digests = check_data(cells, root, reading=reading)
+    digests, other = check_data(cells, root, reading=reading)
     if not resume:
         begin_run(folder, preset_tables(preset))
-        return Experiment(preset, cells, folder, frozenset(), digests)
-    check_same_data(read_environments(folder), digests, folder)
-    return Experiment(preset, cells, folder, resume_run(folder).finished, digests)
+        return Experiment(preset, cells, folder, frozenset(), digests, other)
+    check_alike(read_environments(folder), digests, folder)
+    return Experiment(preset, cells, folder, resume_run(folder).finished, digests, other)
 
 
 def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> StudyOutcome:
@@ -163,9 +165,9 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
     return StudyOutcome(tuple(finished), tuple(failed), interrupted=False)
 
 
-def work_with(root: Path | None) -> Work:
-    """What an engine does with a cell, for data below `root`."""
-    return partial(cell_events, root=root.absolute() if root else None)
+def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Work:
+    """What an engine does with a cell, for data below `root`, where build and data are as here."""
+    return partial(cell_events, root=root.absolute() if root else None, alike=Alike(build(), dict(digests or {})))
 
 
 def cores() -> int:
@@ -225,20 +227,24 @@ def check_settings(cells: Sequence[Cell]) -> None:
         check_method(cell)
 
 
-def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> dict[str, str]:
+def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> tuple[dict[str, str], str]:
     """Read every fold that is needed and let all clients take their shares of it; the digests of what was read.
 
+    And what some of it is instead of what its name says, as simulation.data.datasets.impostor has it.
     `reading` is called before each fold. FoltrError names the file and line, or the key, that does not fit.
     """
     digests: dict[str, str] = {}
+    other = ""
     for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
         reading()
         fold = fold_of(same[0], root)
         _check_grades(same[0], fold, root)
         for alike in _grouped(same, _who_takes_part):
             _check_shares(alike[0], fold)
-        digests |= fold_digests(same[0].preset.data.dataset, fold, root)
-    return digests
+        of_fold = fold_digests(same[0].preset.data.dataset, fold, root)
+        other = other or impostor(same[0].preset.data.dataset, fold, of_fold)
+        digests |= of_fold
+    return digests, other
 
 
 def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:
@@ -269,8 +275,7 @@ def _check_shares(cell: Cell, fold: Fold) -> None:
 def _check_grades(cell: Cell, fold: Fold, root: Path | None) -> None:
     """DataFileError names the first line with a grade for which no click model has a number."""
     dataset = cell.preset.data.dataset
-    parts = (fold.train, fold.test, *([fold.validation] if fold.validation else []))
-    if dataset in DATASETS or max(int(part.grades.max()) for part in parts) <= TOP_GRADE:
+    if dataset in DATASETS or max(int(part.grades.max()) for part in fold.parts) <= TOP_GRADE:
         return
     path, line, grade = line_of_grade_above(TOP_GRADE, dataset_place(dataset, root), fold.number)
     message = f"a grade from 0 to {TOP_GRADE}, which there are click models for, was expected, {grade} came"

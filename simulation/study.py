@@ -65,7 +65,9 @@ def run_study(
     if isinstance(place, RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume, reading=_Introduction(preset, cold=cold))
-    entry = environment(command, stand_in=stand_in(preset.data), data=experiment.digests)
+    if experiment.impostor:
+        _say(experiment.impostor)
+    entry = environment(command, stand_in=_instead(experiment), data=experiment.digests)
     keep_environment(folder, entry)
     if cold:
         _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
@@ -130,7 +132,7 @@ def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int
             elif isinstance(event, CellFailed):
                 progress.end(event.cell, "failed")
 
-        outcome = experiment.run(engine, work_with(root), tell=tell)
+        outcome = experiment.run(engine, work_with(root, experiment.digests), tell=tell)
     for message in dict.fromkeys(message for _, message in outcome.failed):
         first, *more = (cell.title for cell, why in outcome.failed if why == message)
         _say(f"failed: {first}{f' and {len(more)} more' if more else ''}: {message}")
@@ -173,8 +175,13 @@ def _report(experiment: Experiment, outcome: StudyOutcome, entry: Environment, p
                 k=preset.data.k,
                 x=_over(rows),
                 heading=_heading(preset),
-                stand_in=stand_in(preset.data),
+                stand_in=_instead(experiment),
             )
+
+
+def _instead(experiment: Experiment) -> str:
+    """What the data are in place of those that their name, or the paper, speaks of."""
+    return stand_in(experiment.preset.data) or experiment.impostor
 
 
 def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> None:
@@ -182,13 +189,12 @@ def _show(experiment: Experiment, rows: Sequence[Row], whole: Sequence[Row]) -> 
     preset = experiment.preset
     if whole:
         notes = [*([preset.expect.note] if preset.expect.note else []), *_drawn_by_nothing(experiment.cells)]
-        instead = stand_in(preset.data)
         report = make_report(
             whole,
             expected=preset.expect.values,
             k=preset.data.k,
             notes=notes,
-            stand_in=instead,
+            stand_in=_instead(experiment),
             folds={cell.fold for cell in experiment.cells},
         )
         write_summary(experiment.folder, report)

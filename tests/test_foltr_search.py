@@ -51,6 +51,14 @@ def test_the_wheel_lays_nothing_over_other_projects(installed: Path) -> None:
     assert names == {"foltr-search", "foltr-search.pth", "foltr_search", "foltr_search.py"}
 
 
+def test_the_wheel_knows_the_commit_it_was_made_of(installed: Path) -> None:
+    """A study says it where no checkout is."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    head = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
+    assert (installed / "foltr-search" / "simulation" / "commit.txt").read_text() == head
+
+
 def test_the_program_runs_beside_another_app(installed: Path, tmp_path: Path) -> None:
     """The device with its worker processes, the server and the laboratory load the packages of the wheel."""
     notes = tmp_path / "notes"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from foltr.arithmetic import power
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
@@ -79,7 +80,7 @@ class COLTR:
 
     def begin(self, model: Model, rng: np.random.Generator) -> COLTRLocal:
         """The global ranker, this round's rate, and the seed of its candidates: one integer of `rng`."""
-        rate = self.learning_rate * self.learning_rate_decay**model.round
+        rate = self.learning_rate * float(power(self.learning_rate_decay, model.round))
         return COLTRLocal(model.theta, rate, int(rng.integers(1 << 63)))
 
     def rank(self, local: COLTRLocal, features: FloatMatrix, rng: np.random.Generator, *, k: int) -> IntVector:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from foltr.arithmetic import power
 from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -103,8 +104,8 @@ class Adam(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="o
         m, v, t = recall(moments, theta, pseudo_gradient, n=3)
         m, v = self._averages(m, v, pseudo_gradient)
         t = t + 1.0
-        rate = self.learning_rate / (1.0 - self.beta1**t)
-        spread = np.sqrt(v) / np.sqrt(1.0 - self.beta2**t) + self.tau
+        rate = self.learning_rate / (1.0 - power(self.beta1, t))
+        spread = np.sqrt(v) / np.sqrt(1.0 - power(self.beta2, t)) + self.tau
         return theta + rate * m / spread, (m, v, t)
 
     def _averages(self, m: FloatVector, v: FloatVector, gradient: FloatVector) -> tuple[FloatVector, FloatVector]:

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from foltr import arithmetic
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.joining import Joined, Joining, join_what_is_left
@@ -47,7 +48,7 @@ def calibrate_lengths(fresh: npt.ArrayLike, lengths: npt.ArrayLike) -> FloatMatr
         raise ShapeError(f"one length for each update: {list(norms.shape)} lengths, updates {list(updates.shape)}")
     if not np.isfinite(updates).all() or not np.isfinite(norms).all() or (norms < 0).any():
         raise ValueRangeError("updates and lengths must be finite, and lengths not negative")
-    now = np.linalg.norm(updates, axis=1)
+    now = arithmetic.lengths(updates)
     scale = np.divide(norms, now, out=np.zeros_like(norms), where=now > 0)
     moved: FloatMatrix = updates * scale[:, None]
     return moved

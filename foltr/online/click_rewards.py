@@ -15,6 +15,7 @@ from typing import Literal
 
 import numpy as np
 
+from foltr.arithmetic import dots
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts
@@ -48,7 +49,7 @@ def reward_values(reward: Reward, k: int) -> FloatVector:
         values = np.concatenate([[0.0], 1.0 / np.arange(1, k + 1)])
     else:
         patterns = click_patterns(k)
-        values = patterns @ discounts(k)
+        values = dots(patterns.astype(np.float64), discounts(k))
         if reward == "ndcg":
             best = np.concatenate([[1.0], np.cumsum(discounts(k))])
             values = values / best[patterns.sum(axis=1)]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from foltr.arithmetic import dots, exp
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError
 from foltr.ranking.interaction import Interaction
@@ -41,8 +42,8 @@ def risks(log_ratios: FloatMatrix, delta: FloatVector, *, variance_penalty: floa
     """
     if log_ratios.ndim != 2 or delta.shape != log_ratios.shape[1:]:
         raise ShapeError(f"one delta for each column: {list(delta.shape)}, log ratios {list(log_ratios.shape)}")
-    rho = np.exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
-    mean = rho @ delta / rho.sum(axis=1)
+    rho = exp(log_ratios - log_ratios.max(axis=1, keepdims=True))
+    mean = dots(rho, delta) / rho.sum(axis=1)
     spread = np.sum((rho * (delta - mean[:, None])) ** 2, axis=1) / np.sum(rho**2, axis=1)
     risk: FloatVector = mean + variance_penalty * np.sqrt(spread / len(delta))
     return risk

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import lengths, normals
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.interleaving import SECOND, Interleaved, team_draft, winner
 from foltr.ranking.rankers import Ranker
@@ -20,8 +21,8 @@ from foltr.ranking.rankers import Ranker
 
 def directions(n: int, n_params: int, rng: np.random.Generator) -> FloatMatrix:
     """`n` independent vectors `[n, n_params]`, uniform on the unit sphere."""
-    drawn = rng.standard_normal((n, n_params))
-    unit: FloatMatrix = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
+    drawn = normals(rng, n, n_params)
+    unit: FloatMatrix = drawn / lengths(drawn)[:, None]
     return unit
 
 

@@ -15,8 +15,8 @@ Box and Muller (1958), for i even and y = floor(x / 2^11) the upper 53 bits,
     r = sqrt(-2 ln((y_i + 1) / 2^53)),  a = 2 pi y_{i+1} / 2^53,     v_i = r cos(a),  v_{i+1} = r sin(a)
 
 The published program takes numpy's generator. Its numbers are not promised to be the same in every version of numpy,
-and a device and a server that differ would follow different perturbations. Here logarithm, sine and cosine are all
-that may differ between machines, in the last digit.
+and a device and a server that differ would follow different perturbations. Here they are the same on all
+machines (foltr.arithmetic).
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import log, waves, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -53,11 +54,10 @@ def perturbations(seeds: npt.ArrayLike, n_params: int) -> FloatMatrix:
     even = n_params + n_params % 2
     counters = np.left_shift(given.astype(np.uint64), np.uint64(32))[:, None] + np.arange(even, dtype=np.uint64)
     upper = (_splitmix(counters) >> np.uint64(11)).astype(np.float64)
-    radius = np.sqrt(-2.0 * np.log((upper[:, 0::2] + 1.0) * _TO_UNIT))
-    angle = 2.0 * np.pi * (upper[:, 1::2] * _TO_UNIT)
+    radius = np.sqrt(-2.0 * log((upper[:, 0::2] + 1.0) * _TO_UNIT))
+    across, along = waves(upper[:, 1::2] * _TO_UNIT)
     v = np.empty(counters.shape)
-    v[:, 0::2] = radius * np.cos(angle)
-    v[:, 1::2] = radius * np.sin(angle)
+    v[:, 0::2], v[:, 1::2] = radius * across, radius * along
     return v[:, :n_params]
 
 
@@ -76,7 +76,7 @@ def ascent_gradient(
     rows = max(1, _BLOCK // max(1, n_params))
     for begin in range(0, len(given), rows):
         block = slice(begin, begin + rows)
-        gradient += weights[block] @ perturbations(given[block], n_params)
+        gradient += weighted_sum(weights[block], perturbations(given[block], n_params))
     return gradient
 
 

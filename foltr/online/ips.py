@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import power
 from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.ranking.interaction import Interaction
@@ -26,8 +27,7 @@ def position_propensities(gamma: float, *, k: int) -> FloatVector:
     """p = (1 / rank)^gamma for the ranks 1 to k, `[k]` (Section 4); ValueRangeError for a negative gamma or k."""
     if not (gamma >= 0 and np.isfinite(gamma)) or k < 0:
         raise ValueRangeError(f"gamma and k must be finite and not negative, not {gamma} and {k}")
-    found: FloatVector = np.arange(1.0, k + 1.0) ** -gamma
-    return found
+    return 1.0 / power(np.arange(1.0, k + 1.0), gamma)
 
 
 def clipped_propensities(propensities: npt.ArrayLike, *, smallest: float) -> FloatVector:

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import log_sum, log_sums, sigmoid
 from foltr.arrays import BoolVector, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.ranking.interaction import Interaction
@@ -63,13 +64,13 @@ def reversed_pair_weight(
     lo, hi = np.minimum(first, second), np.maximum(first, second)
     before_hi = np.where(np.arange(k) < np.arange(k)[:, None], ranked, -np.inf)
     # between[hi, r]: log sum over the documents at ranks r .. hi-1
-    between = np.logaddexp.accumulate(before_hi[:, ::-1], axis=1)[:, ::-1]
-    outside = np.logaddexp(ranked[lo], remaining[hi + 1])
-    changed = np.logaddexp(outside[:, None], between[hi])
+    between = log_sums(before_hi[:, ::-1])[:, ::-1]
+    outside = log_sum(np.stack([ranked[lo], remaining[hi + 1]], axis=-1))
+    changed = log_sum(np.stack(np.broadcast_arrays(outside[:, None], between[hi]), axis=-1))
     ranks = np.arange(k)
     inside = (ranks > lo[:, None]) & (ranks <= hi[:, None])
     log_ratio = np.sum(np.where(inside, remaining[:-1] - changed, 0.0), axis=1)
-    return _sigmoid(log_ratio)
+    return sigmoid(log_ratio)
 
 
 def preference_pairs(
@@ -92,7 +93,7 @@ def preference_pairs(
     with np.errstate(over="ignore"):
         tempered = np.clip(s / temperature, -1e300, 1e300)
     rho = reversed_pair_weight(tempered, interaction.ranking, first=clicked, second=passed)
-    p = _sigmoid(-np.abs(tempered[preferred] - tempered[other]))
+    p = sigmoid(-np.abs(tempered[preferred] - tempered[other]))
     return Pairs(preferred, other, rho * p * (1.0 - p) / temperature)
 
 
@@ -108,9 +109,3 @@ def gradient(ranker: Ranker, theta: FloatVector, interaction: Interaction, *, te
     """The PDGD gradient `[n_params]` (thesis Eq. 3.11); zero for a page that expresses no preference."""
     pairs = preference_pairs(ranker.score(theta, interaction.features), interaction, temperature=temperature)
     return ranker.weighted_gradient(theta, interaction.features, document_weights(pairs, interaction.n_docs))
-
-
-def _sigmoid(x: FloatVector) -> FloatVector:
-    """1 / (1 + e^-x) without overflow."""
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1.0 + small)

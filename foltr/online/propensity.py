@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import dots, sigmoid, weighted_sum
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -41,9 +42,7 @@ def attraction(relevance: FloatVector, features: FloatMatrix) -> FloatVector:
     """F(x) of each document `[n_shown]`; `relevance` `[n_features + 1]` is w and then b."""
     if relevance.shape != (features.shape[1] + 1,):
         raise ShapeError(f"relevance must be [{features.shape[1] + 1}], not {list(relevance.shape)}")
-    # tanh does not overflow
-    found: FloatVector = 0.5 + 0.5 * np.tanh(0.5 * (features @ relevance[:-1] + relevance[-1]))
-    return found
+    return sigmoid(dots(features, relevance[:-1]) + relevance[-1])
 
 
 def hidden(clicks: BoolVector, looked: FloatVector, attracted: FloatVector) -> tuple[FloatVector, FloatVector]:
@@ -86,4 +85,4 @@ def relevance_gradient(relevance: FloatVector, impressions: Impressions, propens
     attracted = attraction(relevance, impressions.features)
     _, attractive = hidden(impressions.clicks, propensities[impressions.ranks], attracted)
     residual = (attractive - attracted) / len(attracted)
-    return np.append(residual @ impressions.features, residual.sum())
+    return np.append(weighted_sum(residual, impressions.features), residual.sum())

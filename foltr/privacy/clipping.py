@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from foltr.arithmetic import length
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ValueRangeError
 
@@ -29,7 +30,7 @@ def l2_norm(x: FloatVector) -> float:
     _refuse_not_finite(x)
     largest = float(np.abs(x).max(initial=0.0))
     if 1e-100 < largest < 1e100:
-        return float(np.sqrt(x @ x))
+        return length(x)
     return 0.0 if largest == 0.0 else largest * float(np.sqrt(np.sum((x / largest) ** 2)))
 
 

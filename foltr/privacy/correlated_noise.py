@@ -22,6 +22,7 @@ import math
 import msgspec
 import numpy as np
 
+from foltr.arithmetic import dots
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -54,7 +55,7 @@ class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """The first column of C, `[n_rounds]`."""
         later = np.arange(max(n_rounds - 1, 0), dtype=np.float64)
         powers = np.power.outer(np.array(self.decays), later)
-        return np.concatenate([np.ones(min(n_rounds, 1)), np.array(self.scales) @ powers])
+        return np.concatenate([np.ones(min(n_rounds, 1)), dots(powers.T, np.array(self.scales))])
 
     def participations(self, n_rounds: int) -> int:
         """How many of the rounds one person can be in, k."""
@@ -69,7 +70,7 @@ class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         column, moved = self.column(n_rounds), np.zeros(n_rounds)
         for first in range(0, n_rounds, self.separation):
             moved[first:] += column[: n_rounds - first]
-        return math.sqrt(float(moved @ moved))
+        return math.sqrt(float(dots(moved, moved)))
 
     def excess(self, n_rounds: int) -> float:
         """What the noise must be multiplied by for all rounds to guarantee what independent noise guarantees."""
@@ -88,6 +89,6 @@ class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
         """
         if memory.shape != (len(self.decays), *fresh.shape):
             raise ShapeError(f"memory must be {[len(self.decays), *fresh.shape]}, not {list(memory.shape)}")
-        noise = fresh - np.tensordot(np.array(self.scales), memory, axes=1)
+        noise = fresh - dots(np.moveaxis(memory, 0, -1), np.array(self.scales))
         decays = np.array(self.decays).reshape(-1, *[1] * fresh.ndim)
         return noise, decays * memory + noise

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import exp, log_sum, log_sums
 from foltr.arrays import FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -61,13 +62,13 @@ def draw(scores: npt.ArrayLike, k: int, rng: np.random.Generator) -> IntVector:
     remaining score becomes the new zero. The published programs let numpy draw and reject; the law is the same.
     """
     remaining = shift(scores).copy()
-    weights = np.exp(remaining)
+    weights = exp(remaining)
     ranking = np.empty(min(max(k, 0), len(remaining)), dtype=np.intp)
     for rank in range(len(ranking)):
         running = np.cumsum(weights)
         if running[-1] < _EXHAUSTED:
             remaining -= remaining.max()
-            weights = np.exp(remaining)
+            weights = exp(remaining)
             running = np.cumsum(weights)
         row = int(np.searchsorted(running, rng.random() * running[-1], side="right"))
         ranking[rank], remaining[row], weights[row] = row, -np.inf, 0.0
@@ -84,6 +85,6 @@ def log_denominators(scores: npt.ArrayLike, ranking: npt.ArrayLike) -> tuple[Flo
     order = np.asarray(ranking, dtype=np.intp)
     unranked = np.ones(len(s), dtype=np.bool_)
     unranked[order] = False
-    rest = np.logaddexp.reduce(s[unranked]) if unranked.any() else -np.inf
+    rest = log_sum(s[unranked]) if unranked.any() else -np.inf
     ranked = s[order]
-    return ranked, np.logaddexp.accumulate(np.concatenate([[rest], ranked[::-1]]))[::-1]
+    return ranked, log_sums(np.concatenate([[rest], ranked[::-1]]))[::-1]

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from foltr.arithmetic import dots, length, normals, table, weighted_sum
 from foltr.arrays import FloatArray, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -64,20 +65,19 @@ class Linear:
 
     def initial(self, rng: np.random.Generator) -> FloatVector:
         """A random direction of length 0.01, as in the published FPDGD code."""
-        direction = rng.standard_normal(self.n_features)
-        return 0.01 * direction / max(float(np.linalg.norm(direction)), 1e-12)
+        direction = normals(rng, self.n_features)
+        return 0.01 * direction / max(length(direction), 1e-12)
 
     def from_linear(self, theta0: FloatVector, rng: np.random.Generator) -> FloatVector:
         return np.array(_vector(theta0, self.n_features, "theta0"))
 
     def score(self, theta: FloatVector, features: FloatMatrix) -> FloatVector:
-        scores: FloatVector = _matrix(features, self.n_features) @ _vector(theta, self.n_params, "theta")
+        scores: FloatVector = dots(_matrix(features, self.n_features), _vector(theta, self.n_params, "theta"))
         return scores
 
     def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
         x = _matrix(features, self.n_features)
-        slope: FloatVector = _vector(weights, len(x), "weights") @ x
-        return slope
+        return weighted_sum(_vector(weights, len(x), "weights"), x)
 
     def by_feature(self, values: FloatVector) -> FloatVector:
         return _vector(values, self.n_features, "values")
@@ -109,7 +109,7 @@ class Neural:
     def initial(self, rng: np.random.Generator) -> FloatVector:
         """Both layers drawn with variance 1 / fan-in, no bias: hidden units of the inputs' size."""
         w = self._random_inputs(rng)
-        v = rng.standard_normal(self.n_hidden) / np.sqrt(self.n_hidden)
+        v = normals(rng, self.n_hidden) / np.sqrt(self.n_hidden)
         return np.concatenate([w.ravel(), np.zeros(self.n_hidden), v])
 
     def from_linear(self, theta0: FloatVector, rng: np.random.Generator) -> FloatVector:
@@ -127,15 +127,16 @@ class Neural:
 
     def score(self, theta: FloatVector, features: FloatMatrix) -> FloatVector:
         w, b, v = self.layers(theta)
-        return np.maximum(_matrix(features, self.n_features) @ w.T + b, 0.0) @ v
+        scores: FloatVector = dots(np.maximum(table(_matrix(features, self.n_features), w) + b, 0.0), v)
+        return scores
 
     def weighted_gradient(self, theta: FloatVector, features: FloatMatrix, weights: FloatVector) -> FloatVector:
         x = _matrix(features, self.n_features)
         w, b, v = self.layers(theta)
-        hidden = x @ w.T + b
+        hidden = table(x, w) + b
         by_hidden = _vector(weights, len(x), "weights")[:, None] * (hidden > 0) * v
-        by_v = weights @ np.maximum(hidden, 0.0)
-        return np.concatenate([(by_hidden.T @ x).ravel(), by_hidden.sum(axis=0), by_v])
+        by_v = weighted_sum(weights, np.maximum(hidden, 0.0))
+        return np.concatenate([table(by_hidden.T, x.T).ravel(), by_hidden.sum(axis=0), by_v])
 
     def by_feature(self, values: FloatVector) -> FloatVector:
         spread = np.tile(_vector(values, self.n_features, "values"), self.n_hidden)
@@ -158,7 +159,7 @@ class Neural:
         return w, flat[n_weights : n_weights + self.n_hidden], flat[n_weights + self.n_hidden :]
 
     def _random_inputs(self, rng: np.random.Generator) -> FloatMatrix:
-        drawn: FloatMatrix = rng.standard_normal((self.n_hidden, self.n_features)) / np.sqrt(max(self.n_features, 1))
+        drawn: FloatMatrix = normals(rng, self.n_hidden, self.n_features) / np.sqrt(max(self.n_features, 1))
         return drawn
 
 

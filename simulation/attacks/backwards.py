@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from foltr.arithmetic import normals
 from foltr.arrays import FloatMatrix
 from simulation.attacks import AttackedRound, AttackSettings
 
@@ -45,7 +46,8 @@ class NoisyReversal(AttackSettings, frozen=True, tag="noisy-reversal"):
         updates = scene.own - scene.start
         gamma = scene.rng.uniform(1.0, 2.0, size=(len(updates), 1))
         mean, spread = updates.mean(axis=1, keepdims=True), updates.std(axis=1, keepdims=True)
-        return scene.start - 2.0 * gamma * updates + scene.rng.normal(mean, spread, size=updates.shape)
+        noise: FloatMatrix = mean + spread * normals(scene.rng, *updates.shape)
+        return scene.start - 2.0 * gamma * updates + noise
 
 
 HALVINGS = 8

@@ -38,6 +38,7 @@ from typing import Literal
 
 import numpy as np
 
+from foltr.arithmetic import lengths
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
@@ -105,7 +106,7 @@ def upper_bound(benign: FloatMatrix, start: FloatVector, *, n_copies: int, n_nei
     """lambda_0."""
     near = min(n_neighbours, len(benign) - 1)
     least = float(scores_by_distance(distances(benign, "euclidean"), n_neighbours=near).min())
-    farthest = float(np.linalg.norm(benign - start, axis=1).max())
+    farthest = float(lengths(benign - start).max())
     return (least / max(1, n_neighbours - n_copies + 1) + farthest) / float(np.sqrt(len(start)))
 
 

@@ -1,5 +1,8 @@
 """Compiled rounds: many clients at once, equal to the four verbs on the same random streams.
 
+They give the same digits on every processor. Nothing is compiled that may be reordered, or multiplied and added in one
+step; long sums and elementary functions are written out (simulation.batched.lanes).
+
 Numba notices a change in a function's own file alone. These kernels call one another across files, so what is compiled
 is kept in a folder named after the content of all of them: an edit or an update never runs on old machine code.
 """
@@ -16,10 +19,12 @@ import numba
 import platformdirs
 from numba import njit
 
+from foltr import arithmetic
+
 
 def _cache_folder() -> Path:
     digest = hashlib.blake2b(numba.__version__.encode(), digest_size=8)
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in (*sorted(Path(__file__).parent.glob("*.py")), Path(arithmetic.__file__)):
         digest.update(path.read_bytes())
     return platformdirs.user_cache_path("foltr-search") / "numba" / digest.hexdigest()
 
@@ -28,13 +33,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
-IN_ANY_ORDER = frozenset({"reassoc", "contract", "nsz"})
-"""sums may be taken in any order, so that they are taken as vectors"""
-CONTRACTED = frozenset({"contract"})
-"""a product may go into a sum unrounded"""
-
-
-def kernel(*, fastmath: frozenset[str] = frozenset(), inlined: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def kernel(*, inlined: bool = False) -> Callable[[Callable[..., Any]], Any]:
     """A function on arrays that it is given and does not keep: it makes none, and counts no references to them.
 
     Counting them is an atomic addition for each array that a line names, and was two fifths of all the time of a page.
@@ -42,5 +41,5 @@ def kernel(*, fastmath: frozenset[str] = frozenset(), inlined: bool = False) -> 
     `inlined` becomes part of every caller, which saves handing over seven words for each array.
     """
     return njit(  # type: ignore[call-overload, no-any-return]  # the option is numba's own, and it has no stub
-        cache=True, error_model="numpy", fastmath=set(fastmath), forceinline=inlined, _nrt=False
+        cache=True, error_model="numpy", forceinline=inlined, _nrt=False
     )

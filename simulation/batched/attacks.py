@@ -12,7 +12,8 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from simulation.attacks.fang import LEAST_STRENGTH, REACH
-from simulation.batched import IN_ANY_ORDER, kernel
+from simulation.batched import kernel
+from simulation.batched.lanes import squared_distance
 from simulation.batched.random_numbers import uniform
 
 NONE, OPPOSED, LIE, FANG_KRUM, FANG_TRIMMED = range(5)
@@ -148,10 +149,10 @@ def _send_against_krum(attack, first, start, thetas):  # type: ignore[no-untyped
 @kernel()
 def _strongest(attack, start, thetas, begin, end, n_copies, n_neighbours):  # type: ignore[no-untyped-def]
     """simulation.attacks.fang.strongest among the rows `begin` to `end` - 1."""
-    between, nearest, n = attack.between, attack.nearest, end - begin
+    between, nearest, crafted, n = attack.between, attack.nearest, attack.edges, end - begin
     least, farthest = np.inf, 0.0
     for i in range(n):
-        farthest = max(farthest, _distance(thetas[begin + i], start, attack.side, 0.0))
+        farthest = max(farthest, _apart(thetas[begin + i], start, len(start)))
         for j in range(i):
             between[i, j] = between[j, i] = _apart(thetas[begin + i], thetas[begin + j], len(start))
     for i in range(n):
@@ -162,8 +163,10 @@ def _strongest(attack, start, thetas, begin, end, n_copies, n_neighbours):  # ty
             for j in range(n):
                 between[i, j] *= between[i, j]
     while strength >= LEAST_STRENGTH:
+        for f in range(len(start)):
+            crafted[f] = start[f] + strength * attack.side[f]
         for i in range(n):
-            far = _distance(thetas[begin + i], start, attack.side, strength)
+            far = _apart(thetas[begin + i], crafted, len(start))
             between[n, i] = between[i, n] = far * far if attack.squared else far
         own = _score(between, n, n, n_copies - 1, n_neighbours, nearest)
         chosen = True
@@ -199,20 +202,7 @@ def _score(between, row, n, n_copies, n_neighbours, nearest):  # type: ignore[no
     return total
 
 
-@kernel(fastmath=IN_ANY_ORDER)
+@kernel()
 def _apart(one, other, n_sent):  # type: ignore[no-untyped-def]
     """||one - other||_2 over the first `n_sent` numbers."""
-    square = 0.0
-    for f in range(n_sent):
-        square += (one[f] - other[f]) * (one[f] - other[f])
-    return math.sqrt(square)
-
-
-@kernel(fastmath=IN_ANY_ORDER)
-def _distance(row, start, side, strength):  # type: ignore[no-untyped-def]
-    """||row - (start + strength side)||_2."""
-    square = 0.0
-    for f in range(len(start)):
-        apart = row[f] - (start[f] + strength * side[f])
-        square += apart * apart
-    return math.sqrt(square)
+    return math.sqrt(squared_distance(one[:n_sent], other[:n_sent]))

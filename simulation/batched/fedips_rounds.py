@@ -30,6 +30,8 @@ from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
+from simulation.batched import kernel
+from simulation.batched.lanes import dot
 from simulation.batched.pages import click_through, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import copy_to
 from simulation.data.queries import QuerySet
@@ -248,17 +250,12 @@ def _visit(pages, shared, settings, client, state, visits, sums):  # type: ignor
     return n_clicks, n_visits
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel()
 def _step(features, rows, clicked, rate, theta, scores):  # type: ignore[no-untyped-def]
     """theta -= rate * gradient of the hinge of the row `clicked` against `rows`, as in foltr.online.ips."""
-    target = 0.0
-    for f in range(len(theta)):
-        target += features[clicked, f] * theta[f]
+    target = dot(features[clicked], theta)
     for d in range(len(rows)):
-        score = 0.0
-        for f in range(len(theta)):
-            score += features[rows[d], f] * theta[f]
-        scores[d] = score
+        scores[d] = dot(features[rows[d]], theta)
     n_violated = 0.0
     for d in range(len(rows)):
         if rows[d] != clicked and target - scores[d] < 1.0:

@@ -5,8 +5,7 @@ then. With features of 64 bits pages and messages are those of the four verbs, b
 in the last digit, and the gradient but for the order of additions. A perturbation is made once, for both the device
 and the server.
 
-`perturb` gives the numbers of foltr.online.evolution_strategies.perturbation for the same seed; logarithm, sine and
-cosine may differ from numpy's in the last digit.
+`perturb` gives the numbers of foltr.online.evolution_strategies.perturbation for the same seed.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from foltr.federated.foltr_es import FoltrES
 from foltr.federated.method import Model
 from foltr.online.evolution_strategies import SEEDS
 from foltr.ranking.rankers import Linear, Neural
+from simulation.batched import kernel
+from simulation.batched.lanes import log, waves
 from simulation.batched.pages import (
     best_first,
     click_through,
@@ -43,7 +44,7 @@ _ONE, _LOW_BITS, _SEED_SHIFT = np.uint64(1), np.uint64(11), np.uint64(32)
 _TO_UNIT = 2.0**-53
 
 
-@njit(cache=True)
+@kernel(inlined=True)
 def upper_bits(counter):  # type: ignore[no-untyped-def]
     """The upper 53 bits of number counter + 1 of the SplitMix64 sequence that starts at 0."""
     z = (counter + _ONE) * _STRIDE
@@ -52,17 +53,17 @@ def upper_bits(counter):  # type: ignore[no-untyped-def]
     return np.float64(np.int64((z ^ (z >> _LAST_SHIFT)) >> _LOW_BITS))
 
 
-@njit(cache=True)
+@kernel()
 def perturb(seed, v):  # type: ignore[no-untyped-def]
     """Fill v `[n_params]` with the perturbation of the seed, a uint64 below 2^32."""
     first = seed << _SEED_SHIFT
     for i in range(0, len(v), 2):
         counter = first + np.uint64(i)
-        radius = np.sqrt(-2.0 * np.log((upper_bits(counter) + 1.0) * _TO_UNIT))
-        angle = 2.0 * np.pi * (upper_bits(counter + _ONE) * _TO_UNIT)
-        v[i] = radius * np.cos(angle)
+        radius = np.sqrt(-2.0 * log((upper_bits(counter) + 1.0) * _TO_UNIT))
+        across, along = waves(upper_bits(counter + _ONE) * _TO_UNIT)
+        v[i] = radius * across
         if i + 1 < len(v):
-            v[i + 1] = radius * np.sin(angle)
+            v[i + 1] = radius * along
 
 
 BLOCK = 1 << 20

@@ -130,10 +130,15 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
     clients = neural_clients if isinstance(method.ranker, Neural) else linear_clients
     if not clients(pages, *_desk(method, pages, population), thetas, streams.users, sums):
         raise ValueRangeError(TOO_FAR)
-    thetas = _as_sent(method.ranker, thetas)
     if population.personal is not None:
-        population.personal[:] = thetas
-    if not isinstance(method.privacy, NoPrivacy):
+        population.personal[:] = _as_sent(method.ranker, thetas)
+    noise = noise_of(method.privacy, _places(method))
+    if noise is not None and noise.n_shares:
+        states = states_of(streams.devices)
+        release(noise, thetas, states)
+        keep_states(streams.devices, [*states])
+    thetas = _as_sent(method.ranker, thetas)
+    if noise is None:
         released = zip(thetas, streams.devices, strict=True)
         thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
     return thetas[:, : method.n_sent], to_shown(sums, int(population.local.sum()))

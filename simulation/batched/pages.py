@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched import kernel
+from simulation.batched.lanes import dot
 from simulation.batched.random_numbers import advance, to_unit, uniform
 from simulation.data.queries import QuerySet
 from simulation.rounds.federation import Population, Shown
@@ -149,22 +149,19 @@ def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # typ
     return n_clicks
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel()
 def linear_scores(features, first, last, theta, scores):  # type: ignore[no-untyped-def]
-    """scores[d] = theta . x_d for the rows `first` to `last` - 1, in the precision of `features` and `theta`."""
+    """scores[d] = theta . x_d for the rows `first` to `last` - 1, in the wider precision of `features` and `theta`."""
     for row in range(first, last):
-        product = features.dtype.type(0)
-        for f in range(len(theta)):
-            product += features[row, f] * theta[f]
-        scores[row - first] = product
+        scores[row - first] = dot(features[row], theta)
 
 
-@njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+@kernel()
 def neural_scores(features, first, last, theta, n_hidden, scores, unit):  # type: ignore[no-untyped-def]
     """scores[d] = v . relu(W x_d + b), theta laid out as foltr.ranking.rankers.Neural; `unit` is room as `scores`."""
     n_features = features.shape[1]
     biases, output = n_hidden * n_features, n_hidden * (n_features + 1)
-    zero = features.dtype.type(0)
+    zero = theta.dtype.type(0)
     n_docs = last - first
     scores[:n_docs] = zero
     for h in range(n_hidden):
@@ -174,7 +171,7 @@ def neural_scores(features, first, last, theta, n_hidden, scores, unit):  # type
             scores[d] += theta[output + h] * max(unit[d] + theta[biases + h], zero)
 
 
-@njit(cache=True)
+@kernel()
 def best_first(scores, n_docs, k, ranking, placed):  # type: ignore[no-untyped-def]
     """Fill `ranking` with the k best of the first n_docs, equal ones later first; `placed` `[k]` are their scores.
 

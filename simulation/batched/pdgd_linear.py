@@ -12,14 +12,14 @@ numbers serve as long as none can leave the range of a float; other pages are we
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
-from simulation.batched import CONTRACTED, IN_ANY_ORDER, kernel
+from simulation.batched import kernel
+from simulation.batched.lanes import dot, exp, log1p
 from simulation.batched.pages import Pages, click_through, next_query
 from simulation.batched.random_numbers import LANES, draw, exponentials, uniforms
 
@@ -150,13 +150,13 @@ def _pair_by_logarithms(scores, ranking, den, i, j):  # type: ignore[no-untyped-
 def _log_add(a, b):  # type: ignore[no-untyped-def]
     """log(e^a + e^b); -inf is the logarithm of nothing."""
     high, low = max(a, b), min(a, b)
-    return high if low == -np.inf else high + math.log1p(math.exp(low - high))
+    return high if low == -np.inf else high + log1p(exp(low - high))
 
 
 @kernel()
 def _sigmoid(x):  # type: ignore[no-untyped-def]
     """1 / (1 + e^-x) without overflow."""
-    small = math.exp(-abs(x))
+    small = exp(-abs(x))
     return (1.0 if x >= 0.0 else small) / (1.0 + small)
 
 
@@ -244,7 +244,7 @@ def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-unt
     return seen
 
 
-@kernel(fastmath=IN_ANY_ORDER, inlined=True)
+@kernel(inlined=True)
 def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[no-untyped-def]
     """scores[d] = scale * theta . x_d for the rows `first` to `last` - 1; returns the largest.
 
@@ -252,15 +252,12 @@ def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[
     """
     top = -np.inf
     for row in range(first, last):
-        product = features.dtype.type(0)
-        for f in range(len(theta)):
-            product += features[row, f] * theta[f]
-        scores[row - first] = scale * product
+        scores[row - first] = scale * dot(features[row], theta)
         top = max(top, scores[row - first])
     return top
 
 
-@kernel(fastmath=CONTRACTED, inlined=True)
+@kernel(inlined=True)
 def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type: ignore[no-untyped-def]
     """theta += rate * sum over the seen ranks of wanted[r] * x_r; `slope` is room for it, of the features' type."""
     for f in range(len(theta)):
@@ -273,20 +270,18 @@ def ascend(theta, slope, features, first, ranking, wanted, seen, rate):  # type:
         theta[f] += rate * slope[f]
 
 
-@kernel(fastmath=IN_ANY_ORDER, inlined=True)
+@kernel(inlined=True)
 def hold_within(theta, radius):  # type: ignore[no-untyped-def]
     """theta <- theta * min(1, radius / ||theta||_2); inf bounds nothing."""
     if radius < np.inf:
-        square = 0.0
-        for f in range(len(theta)):
-            square += theta[f] * theta[f]
+        square = dot(theta, theta)
         if square > radius * radius:
             factor = radius / np.sqrt(square)
             for f in range(len(theta)):
                 theta[f] *= factor
 
 
-@kernel(fastmath=CONTRACTED, inlined=True)
+@kernel(inlined=True)
 def draw_back(theta, start, rate):  # type: ignore[no-untyped-def]
     """theta <- theta - rate (theta - start), the step of FedProx's penalty; rate 0 changes nothing."""
     if rate > 0.0:

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
-from simulation.batched import CONTRACTED, IN_ANY_ORDER, kernel
+from simulation.batched import kernel
+from simulation.batched.lanes import dot
 from simulation.batched.pages import Pages, next_query
 from simulation.batched.pdgd_linear import copy_to, draw_back, hold_within, visit
 
@@ -41,7 +42,7 @@ def layers(theta, n_hidden):  # type: ignore[no-untyped-def]
     return w, theta[n_weights : n_weights + n_hidden], theta[n_weights + n_hidden :]
 
 
-@kernel(fastmath=CONTRACTED, inlined=True)
+@kernel(inlined=True)
 def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped-def]
     """hidden[d] = W x_d + b for the rows `first` to `last` - 1, before the rectifier.
 
@@ -68,24 +69,23 @@ def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped
                 sums_y[h] += y[f] * w[f, h]
 
 
-@kernel(fastmath=IN_ANY_ORDER, inlined=True)
+@kernel(inlined=True)
 def output_scores(hidden, n_docs, v, scale, scores):  # type: ignore[no-untyped-def]
-    """scores[d] = scale * v . relu(hidden[d]); returns the largest."""
-    top = -np.inf
+    """scores[d] = scale * v . relu(hidden[d]); returns the largest. `hidden` is rectified, where it is below 0."""
+    top, zero = -np.inf, v.dtype.type(0)
     for d in range(n_docs):
-        product = v.dtype.type(0)
         for h in range(len(v)):
-            product += v[h] * max(hidden[d, h], v.dtype.type(0))
-        scores[d] = scale * product
+            hidden[d, h] = max(hidden[d, h], zero)
+        scores[d] = scale * dot(v, hidden[d])
         top = max(top, scores[d])
     return top
 
 
-@kernel(fastmath=CONTRACTED, inlined=True)
+@kernel(inlined=True)
 def ascend(theta, v, features, first, sheet, seen, rate, room):  # type: ignore[no-untyped-def]
     """theta += rate * sum over the seen ranks of wanted[r] * (gradient of the score of the document there).
 
-    `v` is the output layer that the page was ranked by, `room.hidden` its hidden sums.
+    `v` is the output layer that the page was ranked by, `room.hidden` its hidden sums, rectified.
     """
     n_hidden, hidden, by_hidden, slope = len(v), room.hidden, room.by_hidden, room.slope
     to_w, to_b, to_v = layers(theta, n_hidden)

@@ -19,15 +19,14 @@ of which one draw in 50 needs more than a multiplication.
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numba import types
-from numba.extending import intrinsic
 
+from foltr.arithmetic import SMALLEST
 from foltr.arrays import FloatVector, Int64Vector
-from simulation.batched import CONTRACTED, kernel
+from simulation.batched import kernel
+from simulation.batched.lanes import exp, log, log1p, power_of_e
 
 _STEP, _SHIFT, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
 _ROTATE, _BACK = np.uint64(24), np.uint64(40)
@@ -66,14 +65,6 @@ def uniforms(state, n, numbers):  # type: ignore[no-untyped-def]
 
 LANES = 8
 """Arrays by document are as long as this many times a whole number, so that loops over them are whole vectors."""
-_LOG2_E = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
-"""ln 2 in two parts, the first with so few digits that its product with a power of two is exact"""
-_ROUND = 6755399441055744.0
-"""1.5 * 2^52: adding it rounds a number to an integer, which then stands in the lowest bits"""
-_BIAS = np.int64(1023)
-_FACTORIALS = tuple(1.0 / float(f) for f in np.cumprod(np.arange(1.0, 14.0)))
-_C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = _FACTORIALS
 
 
 @kernel(inlined=True)
@@ -82,40 +73,19 @@ def whole_lanes(n_docs):  # type: ignore[no-untyped-def]
     return (n_docs + LANES - 1) // LANES * LANES
 
 
-def _reinterpreted(source: Any, target: Any) -> Any:
-    """A compiled function that takes the bits of a `source` for those of a `target`."""
-
-    def typed(_: Any, value: Any) -> Any:
-        return target(source), lambda known, builder, __, given: builder.bitcast(given[0], known.get_value_type(target))
-
-    return intrinsic(typed)
-
-
-_bits, _number = _reinterpreted(types.float64, types.int64), _reinterpreted(types.int64, types.float64)
-
-
-@kernel(fastmath=CONTRACTED, inlined=True)
+@kernel(inlined=True)
 def exponentials(scores, zero, n_docs, weights):  # type: ignore[no-untyped-def]
     """weights[d] = e^(scores[d] - zero) for scores up to `zero`, 0 below e^-700; zeros to the end of the last vector.
 
-    e^x = 2^n e^r with n = round(x / ln 2) and |r| <= ln(2) / 2, e^r by its Taylor series to r^13 / 13!, whose
-    remainder is below 1e-17. Written out because a loop around the library's exp is not vectorised. Both arrays have
-    room for whole vectors; what follows the scores is lost.
+    Both arrays have room for whole vectors; what follows the scores is lost.
     """
     n_rows = whole_lanes(n_docs)
     for d in range(n_docs, n_rows):
         scores[d] = -np.inf
     for d in range(n_rows):
         given = scores[d] - zero
-        x = max(given, -700.0)
-        rounded = x * _LOG2_E + _ROUND
-        n = rounded - _ROUND
-        r = (x - n * _LN2_HIGH) - n * _LN2_LOW
-        p = _C10 + r * (_C11 + r * (_C12 + r * _C13))
-        p = _C6 + r * (_C7 + r * (_C8 + r * (_C9 + r * p)))
-        p = _C2 + r * (_C3 + r * (_C4 + r * (_C5 + r * p)))
-        p = 1.0 + r * (_C1 + r * p)
-        weights[d] = p * _number((_bits(rounded) + _BIAS) << 52) if given > -700.0 else 0.0
+        power = power_of_e(max(given, SMALLEST))
+        weights[d] = power if given >= SMALLEST else 0.0
 
 
 _EXHAUSTED = 1e-100
@@ -261,7 +231,7 @@ def standard_gamma(n, state):  # type: ignore[no-untyped-def]
             if x <= v:
                 return x
         else:
-            y = -math.log((1.0 - u) / shape)
+            y = -log((1.0 - u) / shape)
             x = _power(1.0 - shape + shape * y, n)
             if x <= v + y:
                 return x
@@ -289,7 +259,7 @@ def standard_exponential(state):  # type: ignore[no-untyped-def]
         if across < _INSIDE[layer]:
             return x
         if layer == 0:
-            return _FAR - math.log1p(-uniform(state))
+            return _FAR - log1p(-uniform(state))
         above = _HEIGHT[layer - np.uint64(1)]
-        if (above - _HEIGHT[layer]) * uniform(state) + _HEIGHT[layer] < math.exp(-x):
+        if (above - _HEIGHT[layer]) * uniform(state) + _HEIGHT[layer] < exp(-x):
             return x

@@ -13,7 +13,8 @@ import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.federated.aggregation.rows import LARGEST
-from simulation.batched import IN_ANY_ORDER, kernel
+from simulation.batched import kernel
+from simulation.batched.lanes import squared_distance
 
 MEAN, TRIMMED, KRUM = range(3)
 
@@ -96,14 +97,15 @@ def add_mean(rows, order, start, stop, theta):  # type: ignore[no-untyped-def]
         theta[f] += rows[total, f] / (stop - start)
 
 
-@kernel(fastmath=frozenset({"nnan", "nsz"}))
+@kernel()
 def sort_columns(rows, n_sent):  # type: ignore[no-untyped-def]
     """Each parameter's values by size: n^2 / 2 exchanges of neighbours, but each for all parameters at once."""
     for last in range(len(rows) - 1, 0, -1):
         for i in range(last):
             for f in range(n_sent):
                 one, other = rows[i, f], rows[i + 1, f]
-                rows[i, f], rows[i + 1, f] = min(one, other), max(one, other)
+                sorted_already = one < other
+                rows[i, f], rows[i + 1, f] = one if sorted_already else other, other if sorted_already else one
 
 
 @kernel()
@@ -118,16 +120,13 @@ def krum_scores(rows, n_sent, rule):  # type: ignore[no-untyped-def]
         rule.scores[i] = nearest_sum(rule.between, i, len(rows), rule.n_neighbours)
 
 
-@kernel(fastmath=IN_ANY_ORDER)
+@kernel()
 def squared_distances(rows, n_sent, between):  # type: ignore[no-untyped-def]
     """between[i, j] = ||rows_i - rows_j||^2 of the first `n_sent` columns."""
     for i in range(len(rows)):
         between[i, i] = 0.0
         for j in range(i):
-            square = 0.0
-            for f in range(n_sent):
-                square += (rows[i, f] - rows[j, f]) * (rows[i, f] - rows[j, f])
-            between[i, j] = between[j, i] = square
+            between[i, j] = between[j, i] = squared_distance(rows[i, :n_sent], rows[j, :n_sent])
 
 
 @kernel()

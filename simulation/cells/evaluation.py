@@ -16,7 +16,7 @@ is the mean over all queries whatever `no_relevant` says (FOLtR-ES, Table 3: "av
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,8 @@ from numba import njit
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, discounts, gains
-from foltr.ranking.rankers import Ranker
+from foltr.ranking.rankers import Linear, Neural, Ranker
+from simulation.batched.pages import linear_scores, neural_scores
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import Users, expected_max_rr
 
@@ -187,9 +188,21 @@ def scores(ranker: Ranker, theta: FloatVector, queries: QuerySet) -> FloatVector
     found = np.empty(len(queries.grades))
     for start in range(0, len(found), BLOCK):
         rows = slice(start, start + BLOCK)
-        found[rows] = ranker.score(theta, queries.features[rows].astype(np.float64))
+        found[rows] = _scored(ranker, theta, queries.features[rows])
     if not np.isfinite(found).all():
         raise ValueRangeError(f"{int((~np.isfinite(found)).sum())} of {len(found)} scores are not finite")
+    return found
+
+
+def _scored(ranker: Ranker, theta: FloatVector, features: npt.NDArray[np.floating[Any]]) -> FloatVector:
+    """The scores `[n_docs]`, compiled where the ranker is: float64 copies of all features are most of the time else."""
+    found = np.empty(len(features))
+    if isinstance(ranker, Linear):
+        linear_scores(features, 0, len(features), theta, found)
+    elif isinstance(ranker, Neural):
+        neural_scores(features, 0, len(features), theta, ranker.n_hidden, found, np.empty_like(found))
+    else:
+        found = ranker.score(theta, features.astype(np.float64))
     return found
 
 

@@ -18,6 +18,9 @@ from simulation.labels.label_rankers import Scorer
 from simulation.rounds.federation import Population, Shown, Sightings
 from simulation.run_folder import DISCOUNT, Row
 
+WORKED_OUT = ("epsilon", "auc_proven", "mu")
+"""metrics that the C library's functions are in: told to ten digits, which are the same with every library"""
+
 _NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
 
 
@@ -136,7 +139,8 @@ class RowMaker:
     def of(self, **measured: Any) -> Row:
         """A row of the cell with these values, by the names that a row has for them."""
         cell = self.cell
-        return Row(cell=cell.id, settings=cell.settings, fold=cell.fold, seed=cell.seed, **measured)
+        worked_out = {name: float(f"{measured[name]:.10g}") for name in WORKED_OUT if measured.get(name) is not None}
+        return Row(cell=cell.id, settings=cell.settings, fold=cell.fold, seed=cell.seed, **measured | worked_out)
 
     def _on_shares(self, thetas: Iterable[FloatVector]) -> float | None:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ import msgspec
 import numpy as np
 from numba.core.event import TimingListener, install_listener
 
+from foltr.arithmetic import length
 from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.guard.verdict import GuardState, RunningSums
@@ -35,8 +37,11 @@ from simulation.cells.parts import (
     unlearning_of,
 )
 from simulation.cells.row_making import RowMaker, Tally
+from simulation.data.datasets import fold_digests
 from simulation.data.queries import Fold, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
+from simulation.environment import build, difference
+from simulation.errors import SimulationError
 from simulation.labels.label_rankers import label_ranker, learned_scorer
 from simulation.labels.logging_policy import logging_policy
 from simulation.merging.two_owners import two_owners
@@ -50,13 +55,35 @@ from simulation.unlearning.past import Past, UnlearningSettings, learn_together
 _T = TypeVar("_T")
 
 
-def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
-    """Everything that happens to one cell; an error ends it with Failed and nothing is raised."""
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What must be the same wherever cells of one run are: machines of a cluster may differ."""
+
+    build: dict[str, str]
+    """as simulation.environment.build has it"""
+    data: dict[str, str]
+    """digests by file, as simulation.data.datasets.fold_digests has them"""
+
+    def check(self, cell: Cell, fold: Fold, root: Path | None) -> None:
+        """SimulationError names what is another here, where rows would be others."""
+        other = difference(self.build, build())
+        if not other and self.data:
+            here = fold_digests(cell.preset.data.dataset, fold, root)
+            other = difference({name: self.data[name] for name in here if name in self.data}, here)
+        if other:
+            raise SimulationError(f"{platform.node()} is not like the machine of the study: {other}")
+
+
+def cell_events(cell: Cell, *, root: Path | None, alike: Alike | None = None) -> Iterator[Event]:
+    """Everything that happens to one cell; an error ends it with Failed and nothing is raised.
+
+    It is one where build or data are not as in `alike`.
+    """
     yield Started(cell.id)
     started = time.perf_counter()
     try:
         with compile_clock() as compiled:
-            yield from _events(cell, root, compiled)
+            yield from _events(cell, root, compiled, alike)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
@@ -82,9 +109,12 @@ def compile_clock() -> Iterator[Callable[[], float]]:
         yield taken
 
 
-def _events(cell: Cell, root: Path | None, compiled: Callable[[], float]) -> Iterator[Event]:
+def _events(cell: Cell, root: Path | None, compiled: Callable[[], float], alike: Alike | None) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    for event in _reports(cell, fold_of(cell, root), root):
+    fold = fold_of(cell, root)
+    if alike is not None:
+        alike.check(cell, fold, root)
+    for event in _reports(cell, fold, root):
         if (seconds := compiled()) > 0:
             yield Compiled(cell.id, seconds)
         yield event
@@ -207,7 +237,7 @@ class Trial:
                 theta, final = step.model.theta, number == last
                 row = msgspec.structs.replace(
                     self.rows.of_ranker(theta, tally, round_number=number, seconds=seconds, last=final),
-                    unlearning_distance=float(np.linalg.norm(theta - past.now.model.theta)),
+                    unlearning_distance=length(theta - past.now.model.theta),
                     unlearning_ndcg=theirs.evaluate(self.ranker, theta).ndcg if theirs else None,
                     unlearning_stretch=step.stretch,
                 )

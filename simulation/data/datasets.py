@@ -264,6 +264,28 @@ def fold_digests(dataset: str, fold: Fold, root: Path | None) -> dict[str, str]:
     }
 
 
+def fold_digest(digests: Mapping[str, str]) -> str:
+    """One digest of a fold's files, whatever their names: BLAKE2b with 20 bytes of theirs, sorted, a line each."""
+    text = "".join(f"{digest}\n" for digest in sorted(digests.values()))
+    return hashlib.blake2b(text.encode(), digest_size=20).hexdigest()
+
+
+def impostor(dataset: str, fold: Fold, digests: Mapping[str, str]) -> str:
+    """`NOT LETOR 4.0 MQ2007: 1,438 queries in fold 1, it has 1,692`: data that are not those of that name; else "".
+
+    They are known by their bytes, where the set was ever at hand, else by the number of their queries.
+    """
+    info = DATASETS.get(dataset)
+    if info is None or info.layout == "generated":
+        return ""
+    title, n = info.title.partition(",")[0], sum(part.n_queries for part in fold.parts)
+    if info.digests:
+        return "" if fold_digest(digests) in info.digests else f"NOT {title}: other bytes in fold {fold.number}"
+    if info.n_queries and n != info.n_queries:
+        return f"NOT {title}: {n:,} queries in fold {fold.number}, it has {info.n_queries:,}"
+    return ""
+
+
 def _files(place: Path, number: int, info: DatasetInfo | None) -> tuple[Path, ...]:
     """The files that a fold is read from, those of labels beside it too."""
     if log := find_log(place):

@@ -53,6 +53,10 @@ class DatasetInfo:
     """a small part or an imitation: results say nothing about the whole set"""
     stand_ins: tuple[str, ...] = ()
     """the sets that may run in its place where it is not here, the first that is; the last is made up"""
+    n_queries: int = 0
+    """in all parts of a fold, as its owner says; 0 where `digests` say more"""
+    digests: tuple[str, ...] = ()
+    """of its folds, as simulation.data.datasets.fold_digest has them; () for a set that was never at hand here"""
     labels: tuple[str, ...] = ()
     """files of judgements in its folder: the grades, in place of those beside the features, then the label sets"""
 
@@ -67,11 +71,11 @@ _ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial resea
 DATASETS: dict[str, DatasetInfo] = {
     "mslr": DatasetInfo(
         "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"), n_queries=10_000,
     ),
     "mslr30k": DatasetInfo(
         "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"),
+        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"), n_queries=31_531,
     ),
     "mslr-sample": DatasetInfo(
         "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
@@ -79,33 +83,41 @@ DATASETS: dict[str, DatasetInfo] = {
     ),
     "mq2007": DatasetInfo(
         "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
-        stand_ins=("synthetic-mq2007",),
+        stand_ins=("synthetic-mq2007",), n_queries=1_692,
     ),
     "mq2008": DatasetInfo(
         "LETOR 4.0 MQ2008, 784 queries on .gov", 46, 2, 5, "folds", ("MQ2008",), _LETOR_4, _ASK_MICROSOFT, "none",
+        digests=(
+            "45946bdea2352391afef09b94585d49de2976d21", "a57d56a6322b2b5ca882f425c4dc1b611e03d8a4",
+            "920e21125909980a114734d6689813a034408e33", "45c4385140e313460c24d2f595c5cdc678d4ace6",
+            "c3f26926a8c99bc6e7e7d3e30c71102fc67bf9a4",
+        ),
     ),
     "yahoo": DatasetInfo(
         "Yahoo! Learning to Rank Challenge (C14), set 1, 29,921 queries", 700, 4, 1, "one split",
         ("ltrc_yahoo", "yahoo", "Yahoo-LTRC", "set1"), "https://research.yahoo.com/datasets",
         "Yahoo gives it to applicants from universities, for research that is not commercial.", "none", dense=False,
+        n_queries=29_921,
     ),
     "istella": DatasetInfo(
         "Istella LETOR, 33,018 queries", 220, 4, 1, "one split", ("istella", "istella-letor", "full"),
-        _ISTELLA, _ASK_ISTELLA, "log-min-max",
+        _ISTELLA, _ASK_ISTELLA, "log-min-max", n_queries=33_018,
     ),
     "istella-s": DatasetInfo(
         "Istella-S LETOR, the smaller one of the owner's two", 220, 4, 1, "one split",
-        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max",
+        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max", n_queries=33_018,
     ),
     "clueweb09": DatasetInfo(
         "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
         "https://github.com/webis-de/sigir20-sampling-bias-due-to-near-duplicates-in-learning-to-rank",
         "Creative Commons Attribution-ShareAlike 4.0: name the authors, pass changes on alike.", "none",
+        digests=("b1ae93145aa79922ffc9f566219ee679e9d4b84e",),
     ),
     "clueweb09-intents": DatasetInfo(
         "the same with the intents of thesis Section 4.3 as labels", 42, 1, 1, "whole", ("ClueWeb09",),
         "https://github.com/ielab/OLTR/tree/master/intent_change",
         "The labels come without a licence: use them, do not pass them on.", "none",
+        digests=("3681e02b847a637a09bf465f02aebf568b2d9809",),
         labels=tuple(f"intents-published/{intent}.txt" for intent in range(5)),
     ),
     "aol4foltr": DatasetInfo(

@@ -75,6 +75,11 @@ class Fold:
     test: QuerySet
     validation: QuerySet | None = None
 
+    @property
+    def parts(self) -> tuple[QuerySet, ...]:
+        """Those that there are."""
+        return (self.train, self.test, *([self.validation] if self.validation else []))
+
 
 OneDocument = Literal["zero", "raw"]
 

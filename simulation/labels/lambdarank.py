@@ -22,9 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
+from foltr.arithmetic import LARGEST, dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts, gains
+from simulation.batched.lanes import exp
 from simulation.data.queries import QuerySet
 
 
@@ -56,7 +58,7 @@ class LambdaRank:
             rate = self.learning_rate * (1.0 - epoch / self.epochs)
             for query in rng.permutation(len(some)):
                 features, grades = some[query]
-                theta += rate * (lambdas(features @ theta, grades, k=self.k) @ features)
+                theta += rate * (weighted_sum(lambdas(dots(features, theta), grades, k=self.k), features))
         weights: FloatVector = theta * scale
         return weights
 
@@ -78,7 +80,7 @@ def lambdas(scores: FloatVector, grades: npt.NDArray[np.int8], *, k: int) -> Flo
     discount = np.zeros(len(grades))
     cut = min(k, len(grades))
     discount[:cut] = discounts(cut)
-    best = np.sort(worth)[::-1] @ discount
+    best = dots(np.sort(worth)[::-1], discount)
     if best == 0.0:
         return np.zeros(len(grades))
     place = np.empty(len(grades), dtype=np.int64)
@@ -95,7 +97,7 @@ def _pair_means(scores: FloatVector, worth: FloatVector, discount: FloatVector) 
             if worth[i] > worth[j]:
                 change = abs((worth[i] - worth[j]) * (discount[i] - discount[j]))
                 total += change
-                pull = change / (1.0 + np.exp(scores[i] - scores[j]))
+                pull = change / (1.0 + exp(min(scores[i] - scores[j], LARGEST)))
                 rise[i] += pull
                 rise[j] -= pull
     return rise / total if total > 0.0 else rise

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
 from simulation.data.queries import QuerySet
@@ -70,9 +71,8 @@ def without_indifferent(data: QuerySet) -> QuerySet:
 
 def pair_gradient(theta: FloatVector, features: FloatMatrix, grades: npt.NDArray[np.int8]) -> FloatVector:
     """The gradient of the mean hinge over the pairs of one query by theta, `[n_features]`."""
-    scores = features @ theta
+    scores = dots(features, theta)
     better = grades[:, None] > grades
     violated = better & (scores[:, None] - scores < 1.0)
     weights = violated.sum(axis=0) - violated.sum(axis=1)
-    slope: FloatVector = (weights / max(int(better.sum()), 1)) @ features
-    return slope
+    return weighted_sum(weights / max(int(better.sum()), 1), features)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from foltr.arithmetic import dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.data.queries import QuerySet
@@ -87,18 +88,18 @@ class RankingProblem:
 
     def objective(self, theta: FloatVector, h: float = 0.0) -> float:
         """The objective at theta `[n_features]`, smoothed by h; 0 is the hinge itself."""
-        scores = self.features @ theta
+        scores = dots(self.features, theta)
         z = scores[self.better] - scores[self.worse]
         loss = np.maximum(0.0, 1.0 - z)
         if h > 0.0:
             edge = np.abs(1.0 - z) <= h
             loss[edge] = (1.0 + h - z[edge]) ** 2 / (4.0 * h)
-        return float(0.5 * theta @ theta + self.weight * loss.sum())
+        return float(0.5 * dots(theta, theta) + self.weight * loss.sum())
 
     def slope_and_curvature(self, theta: FloatVector, h: float) -> tuple[FloatVector, FloatMatrix]:
         """Gradient `[n_features]` and Hessian `[n_features, n_features]` of the objective smoothed by h > 0."""
-        rise, curvature = _pair_terms(self.features, self.better, self.worse, self.features @ theta, h)
-        slope = theta - self.weight * (rise @ self.features)
+        rise, curvature = _pair_terms(self.features, self.better, self.worse, dots(self.features, theta), h)
+        slope = theta - self.weight * weighted_sum(rise, self.features)
         return slope, np.eye(len(theta)) + self.weight * curvature
 
 

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import normals, power
 from foltr.arrays import BoolVector, FloatArray, FloatMatrix
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -205,7 +206,7 @@ def _side_by_side(alone: Sequence[Users]) -> Users:
 
 def examination(eta: npt.ArrayLike, *, k: int) -> FloatArray:
     """P(the result at rank r = 1..k is looked at) = (1 / r)^eta for each eta `[n_clients]`: `[n_clients, k]`."""
-    looked_at: FloatArray = np.arange(1.0, k + 1.0) ** -np.asarray(eta, dtype=np.float64)[:, None]
+    looked_at: FloatArray = 1.0 / power(np.arange(1.0, k + 1.0), np.asarray(eta, dtype=np.float64)[:, None])
     return looked_at
 
 
@@ -269,8 +270,8 @@ def _position_biases(
         return np.atleast_1d(given)
     if rng is None:
         raise ValueRangeError("a spread of eta needs a random generator")
-    biases = rng.normal(given, spread, n_clients)
+    biases = given + spread * normals(rng, n_clients)
     while (biases < 0).any():
         again = biases < 0
-        biases[again] = rng.normal(np.broadcast_to(given, n_clients)[again], spread)
+        biases[again] = np.broadcast_to(given, n_clients)[again] + spread * normals(rng, int(again.sum()))
     return biases

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from foltr.arithmetic import normals
 from foltr.arrays import FloatArray
 from foltr.federated.fedips import FedIPS
 from foltr.federated.foltr_es import FoltrES
@@ -67,7 +68,7 @@ class CorrelatedRounds:
         updates = np.array([privacy.bounded(start, theta) for theta in thetas])
         if not self.memory.size:
             self.memory = self.correlation.memory(*updates.shape)
-        fresh = np.array([device.normal(size=method.n_sent) for device in streams.devices])
+        fresh = np.array([normals(device, method.n_sent) for device in streams.devices])
         noise, self.memory = self.correlation.next(fresh, self.memory)
         deviation = STEPS * privacy.grid_step * self.correlation.excess(self.n_rounds)
         thetas = attacked_thetas(method, model, start + updates + deviation * noise, population, streams)

@@ -24,6 +24,7 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
+from foltr.arithmetic import length
 from foltr.arrays import FloatVector
 from foltr.federated.fpdgd import FPDGDLocal
 from foltr.federated.method import Model
@@ -60,7 +61,7 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
         reference = past.kept[-1].thetas[: past.n_staying].mean(axis=0)
         fresh = copy.deepcopy(past.fresh)
         random = [past.method.initial(fresh.model).theta for _ in range(N_RANDOM)]
-        radius = self.radius * float(np.mean([np.linalg.norm(reference - theta) for theta in random]))
+        radius = self.radius * float(np.mean([length(reference - theta) for theta in random]))
         leavers, streams = only_last(past.everyone, fresh, past.n_leaving)
         leavers = replace(leavers, n_local=leavers.local * self.ascent)
         method = AscendingFPDGD(**fields_of(past.method), centre=reference, radius=radius)

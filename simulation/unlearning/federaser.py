@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from foltr import arithmetic
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
@@ -63,7 +64,7 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
         updates = then.thetas[:n_staying] - then.model.theta
         if self.lengths == "mean":
             updates = updates.mean(axis=0, keepdims=True)
-        return np.asarray(np.linalg.norm(updates, axis=1))
+        return arithmetic.lengths(updates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class CalibratingServer(FPDGD):
         fresh = thetas - model.theta
         if len(self.lengths) < len(fresh):
             fresh = fresh.mean(axis=0, keepdims=True)
-        now = float(np.linalg.norm(fresh, axis=1).sum())
+        now = float(arithmetic.lengths(fresh).sum())
         self.stretch.append(float(self.lengths.sum()) / now if now else 1.0)
         moved = model.theta + calibrate_lengths(fresh, self.lengths)
         return FPDGD.joined(self, model, np.broadcast_to(moved, thetas.shape), n_interactions)

@@ -17,9 +17,9 @@ ROOMS = {
     "app": (166, 25_780),
     "console": (9, 1_025),
     "indexer": (112, 19_921),
-    "simulation": (89, 14_053),
+    "simulation": (91, 14_537),
     "federation_server": (61, 7_655),
-    "foltr": (63, 7_072),
+    "foltr": (64, 7_249),
 }
 """files and lines, at most"""
 CROWDED = {}

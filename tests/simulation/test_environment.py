@@ -9,7 +9,17 @@ import msgspec
 import numpy as np
 import pytest
 
-from simulation.environment import environment, finished, keep_environment, read_environments, without_paths
+from simulation import environment as kept
+from simulation.environment import (
+    build,
+    check_alike,
+    difference,
+    environment,
+    finished,
+    keep_environment,
+    read_environments,
+    without_paths,
+)
 from simulation.errors import SimulationError
 
 
@@ -58,3 +68,37 @@ def test_a_damaged_file_is_an_error_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "environment.json").write_text('{"name": "conda"}')
     with pytest.raises(SimulationError, match=r"environment\.json: wanted the environments of a run"):
         keep_environment(tmp_path, environment(["a"]))
+
+
+def test_the_processor_s_instructions_are_told() -> None:
+    """The kind that numba compiles for, by name; an architecture and versions, which rows depend on, as a build."""
+    entry = environment(["a"])
+    assert entry.instructions.partition(":")[0]
+    assert entry.build == build()
+    assert {"machine", "numpy", "numba", "code"} <= set(build())
+
+
+def test_a_package_knows_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no checkout is, the file that was packed in; nothing where there is none."""
+    (tmp_path / "simulation").mkdir()
+    assert kept._commit(tmp_path) is None
+    (tmp_path / "simulation" / kept.COMMIT).write_text("0123abc\n")
+    assert kept._commit(tmp_path) == "0123abc"
+
+
+@pytest.mark.parametrize(
+    ("then", "said"),
+    [
+        ({"numpy": "1.0"}, "numpy 1.0, here"),
+        ({"code": "0123"}, "code 0123, here"),
+        ({"machine": "aarch64"}, "machine aarch64, here"),
+    ],
+    ids=str,
+)
+def test_rows_of_another_build_are_not_gone_on_with(then: dict[str, str], said: str, tmp_path: Path) -> None:
+    """Another version, other code, another architecture: one line says which. Another processor is none of these."""
+    alike = environment(["a"])
+    check_alike([alike, msgspec.structs.replace(alike, cpu="another", instructions="pentium: ")], {}, tmp_path)
+    with pytest.raises(SimulationError, match=rf"it was begun with {said}"):
+        check_alike([msgspec.structs.replace(alike, build=alike.build | then)], {}, tmp_path)
+    assert difference(build(), build()) == ""

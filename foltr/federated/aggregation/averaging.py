@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy.typing as npt
 
+from foltr.arithmetic import weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, shares
 
@@ -17,7 +18,7 @@ from foltr.federated.aggregation.rows import RuleSettings, check_rows, shares
 def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
     """The weighted mean `[n_params]` of `rows` `[n_clients, n_params]`."""
     x = check_rows(rows)
-    return shares(weights, len(x)) @ x
+    return weighted_sum(shares(weights, len(x)), x)
 
 
 class Mean(RuleSettings, frozen=True, tag="mean"):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import dots, length, lengths, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, in_order, shares, squared_distances
@@ -37,16 +38,16 @@ def geometric_median(
         raise ValueRangeError("the tolerance and the number of iterations of a geometric median must be positive")
     x = check_rows(rows)
     w = shares(weights, len(x))
-    sums = np.sqrt(squared_distances(x)) @ w
+    sums = dots(np.sqrt(squared_distances(x)), w)
     best: FloatVector = x[in_order(sums, x)[0]]
     v = _leave_row(x, w, best)
     if v is None:
         return best.copy()
     for _ in range(n_iterations):
-        lengths = _distances(x, v)
-        step = _pull(x, w, v) / np.sum(w / lengths)
+        distances = _distances(x, v)
+        step = _pull(x, w, v) / np.sum(w / distances)
         v = v + step
-        if np.sqrt(step @ step) <= tolerance * float(w @ lengths):
+        if length(step) <= tolerance * float(dots(w, distances)):
             break
     return v
 
@@ -57,26 +58,22 @@ def _leave_row(x: FloatMatrix, w: FloatVector, row: FloatVector) -> FloatVector 
     if not apart.any():
         return None
     pull = _pull(x[apart], w[apart], row)
-    strength = float(np.sqrt(pull @ pull))
+    strength = length(pull)
     own = float(w[~apart].sum())
     if strength <= own * (1.0 + 1e-12):
         return None
-    lengths = _distances(x[apart], row)
-    first: FloatVector = row + (1.0 - own / strength) * pull / np.sum(w[apart] / lengths)
+    first: FloatVector = row + (1.0 - own / strength) * pull / np.sum(w[apart] / _distances(x[apart], row))
     return first
 
 
 def _pull(x: FloatMatrix, w: FloatVector, v: FloatVector) -> FloatVector:
     """sum_i w_i (x_i - v) / ||x_i - v||, `[n_params]`: minus the gradient of the sum of distances."""
-    pull: FloatVector = (w / _distances(x, v)) @ (x - v)
-    return pull
+    return weighted_sum(w / _distances(x, v), x - v)
 
 
 def _distances(x: FloatMatrix, v: FloatVector) -> FloatVector:
     """||x_i - v||, `[n_clients]`, never quite 0."""
-    difference = x - v
-    lengths: FloatVector = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    return np.maximum(lengths, 1e-300)
+    return np.maximum(lengths(x - v), 1e-300)
 
 
 class GeometricMedian(RuleSettings, frozen=True, tag="geometric-median"):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import table
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.bulyan import Bulyan
@@ -33,7 +34,7 @@ def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
         nearest = np.argsort(distances, axis=1, kind="stable")[:, : n - n_malicious]
         mixing = np.zeros((len(distances), n))
         np.put_along_axis(mixing, nearest, 1.0 / (n - n_malicious), axis=1)
-        mixed[block] = mixing @ x
+        mixed[block] = table(mixing, x.T)
     return mixed
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import lengths, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, shares
@@ -31,9 +32,9 @@ def norm_clipped_mean(
     x = check_rows(rows)
     middle = np.zeros(x.shape[1]) if centre is None else centre
     difference = x - middle
-    lengths = np.sqrt(np.einsum("ij,ij->i", difference, difference))
-    radius = float(middle_of(lengths)) if bound is None else bound
-    return middle + (shares(weights, len(x)) * clip_factors(lengths, radius)) @ difference
+    far = lengths(difference)
+    radius = float(middle_of(far)) if bound is None else bound
+    return middle + weighted_sum(shares(weights, len(x)) * clip_factors(far, radius), difference)
 
 
 def clip_factors(lengths: FloatVector, radius: float) -> FloatVector:

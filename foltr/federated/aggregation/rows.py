@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import dots, table
 from foltr.arrays import BoolVector, FloatArray, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -93,14 +94,14 @@ def squared_distances(rows: FloatMatrix) -> FloatMatrix:
     digits. Pairs that are much closer to one another than to the median are subtracted number by number instead.
     """
     x = rows - middle_of(rows)
-    lengths = np.einsum("ij,ij->i", x, x)
-    both = lengths[:, None] + lengths
-    distances: FloatMatrix = np.maximum(both - 2.0 * (x @ x.T), 0.0)
+    squares = dots(x, x)
+    both = squares[:, None] + squares
+    distances: FloatMatrix = np.maximum(both - 2.0 * table(x, x), 0.0)
     close = np.triu(distances <= NEARLY_EQUAL * both, k=1)
     for i in np.flatnonzero(close.any(axis=1)):
         others = np.flatnonzero(close[i])
         difference = x[others] - x[i]
-        distances[i, others] = np.einsum("ij,ij->i", difference, difference)
+        distances[i, others] = dots(difference, difference)
         distances[others, i] = distances[i, others]
     np.fill_diagonal(distances, 0.0)
     return distances
@@ -116,18 +117,18 @@ def distance_blocks(rows: FloatMatrix, middle: FloatVector | None = None) -> Ite
     `middle` is the rows' median `[n_params]`, for whoever knows it already.
     """
     x = rows - (middle_of(rows) if middle is None else middle)
-    lengths = np.einsum("ij,ij->i", x, x)
+    squares = dots(x, x)
     for start in range(0, len(x), BLOCK):
         block = slice(start, min(start + BLOCK, len(x)))
-        both = lengths[block, None] + lengths
-        distances: FloatMatrix = np.maximum(both - 2.0 * (x[block] @ x.T), 0.0)
+        both = squares[block, None] + squares
+        distances: FloatMatrix = np.maximum(both - 2.0 * table(x[block], x), 0.0)
         close = distances <= NEARLY_EQUAL * both
-        for table in (distances, close):
-            table.reshape(-1)[start :: len(x) + 1] = 0  # of a row and itself
+        for per_pair in (distances, close):
+            per_pair.reshape(-1)[start :: len(x) + 1] = 0  # of a row and itself
         for row in np.flatnonzero(close.any(axis=1)):
             near = np.flatnonzero(close[row])
             difference = x[near] - x[start + row]
-            distances[row, near] = np.einsum("ij,ij->i", difference, difference)
+            distances[row, near] = dots(difference, difference)
         yield block, distances
 
 

@@ -59,6 +59,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import dots, lengths, log, table
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
@@ -121,10 +122,10 @@ def join_guarded(
 
 def within_reach(updates: FloatMatrix) -> FloatMatrix:
     """The updates, none of them longer than REACH times the median length of those that are not 0."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates))
-    if not lengths.any():
+    far = lengths(updates)
+    if not far.any():
         return updates
-    return updates * clip_factors(lengths, REACH * float(middle_of(lengths[lengths > 0])))[:, None]
+    return updates * clip_factors(far, REACH * float(middle_of(far[far > 0])))[:, None]
 
 
 def join_robustly(rows: FloatMatrix, n_malicious: int) -> FloatVector:
@@ -196,17 +197,17 @@ def _evidence(updates: FloatMatrix, n_malicious: int) -> FloatMatrix:
     middle = middle_of(u)
     dimension, chance = effective_dimension(u, middle), DEVIATIONS / math.sqrt(updates.shape[1])
     seeming = DEVIATIONS / math.sqrt(dimension)
-    lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
+    reached = lengths(u)
     near = scores_in_blocks(u, n_neighbours=1, middle=middle)
-    u = u * clip_factors(lengths, float(middle_of(lengths)))[:, None]
+    u = u * clip_factors(reached, float(middle_of(reached)))[:, None]
     middle = middle_of(u)
     far = scores_in_blocks(u, n_neighbours=len(u) - n_malicious - 2, middle=middle)
-    long, close, lonely = np.log(np.maximum([lengths, near, far], TINY))
+    long, close, lonely = log(np.maximum([reached, near, far], TINY))
     floors = [
-        max(math.log(3), seeming),
+        max(log(3.0), seeming),
         max(0.5, seeming),
-        max(math.log(4), 2 * chance),
-        max(math.log(3), seeming, NEAR_BY_CHANCE / dimension),
+        max(log(4.0), 2 * chance),
+        max(log(3.0), seeming, NEAR_BY_CHANCE / dimension),
         *2 * [max(0.5, chance)],
     ]
     columns = [long, -direction_to_median(u, middle), lonely, -close / 2, *slants(u, middle)]
@@ -222,14 +223,14 @@ def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
     if np.count_nonzero(heard) < least_updates(n_malicious):
         return evidence
     scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted[heard]))
-    distances = np.log(np.maximum(scores, TINY)) / 2
+    distances = log(np.maximum(scores, TINY)) / 2
     evidence[heard] = _excess(distances[:, None], np.array([drift_floor(sums.sent.shape[1])]))[:, 0]
     return np.maximum(evidence, 0.0)
 
 
 def drift_floor(n_params: int) -> float:
     """ln of how many times as far from the majority as the median member one may be."""
-    return max(math.log(REACH), DEVIATIONS / math.sqrt(n_params))
+    return max(float(log(REACH)), DEVIATIONS / math.sqrt(n_params))
 
 
 def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
@@ -241,14 +242,14 @@ def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
     """
     d = updates.shape[1]
     difference = updates - middle
-    lengths = np.sqrt((difference * difference).sum(axis=1))
-    apart = lengths > 0
-    unit = difference[apart] / lengths[apart][:, None]
+    far = lengths(difference)
+    apart = far > 0
+    unit = difference[apart] / far[apart][:, None]
     if len(unit) < 2:
         return float(d)
     if len(unit) > MOST_COMPARED:
         unit = unit[np.linspace(0, len(unit) - 1, MOST_COMPARED).astype(np.intp)]
-    cosines = (unit @ unit.T)[_pairs(len(unit))]
+    cosines = table(unit, unit)[_pairs(len(unit))]
     dimension = CHI_SQUARE_MEDIAN / max(float(middle_of(cosines * cosines)), 1e-12)
     return float(min(max(dimension, min(LEAST_DIMENSION, d)), d))
 
@@ -261,8 +262,8 @@ def _pairs(n: int) -> tuple[IntVector, IntVector]:
 
 def direction_to_median(updates: FloatMatrix, middle: FloatVector) -> FloatVector:
     """Cosine of each update and the coordinate-wise median `middle`, `[n_clients]`; 0 where either is 0."""
-    lengths = np.sqrt(np.einsum("ij,ij->i", updates, updates) * (middle @ middle))
-    cosines: FloatVector = (updates @ middle) / np.where(lengths > 0, lengths, 1.0)
+    both = np.sqrt(dots(updates, updates) * dots(middle, middle))
+    cosines: FloatVector = dots(updates, middle) / np.where(both > 0, both, 1.0)
     return cosines
 
 
@@ -326,8 +327,8 @@ def added(sums: RunningSums, updates: FloatMatrix) -> RunningSums:
     if not moved.any():
         return sums
     u = updates[moved]
-    lengths = np.sqrt(np.einsum("ij,ij->i", u, u))
-    u = u * clip_factors(lengths, float(middle_of(lengths)))[:, None]
+    reached = lengths(u)
+    u = u * clip_factors(reached, float(middle_of(reached)))[:, None]
     sent = sums.sent.copy()
     sent[moved] += u - middle_of(u)
     return RunningSums(sums.n_rounds + moved, sent, sums.counted)

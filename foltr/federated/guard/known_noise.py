@@ -37,6 +37,8 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
+from foltr import arithmetic
+from foltr.arithmetic import exp, log, log1p
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.registry import Aggregation
@@ -48,7 +50,7 @@ RARE = 1e-9
 N_TESTS = 3
 BLOCK = 256
 """members whose inner products with all others are computed at once"""
-_TILTS = 1.0 / (1.0 + np.exp(np.linspace(-10.0, 10.0, 801)))
+_TILTS = 1.0 / (1.0 + exp(np.linspace(-10.0, 10.0, 801)))
 """the exponents lambda in (0, 1) among which Chernoff's is chosen; each gives a bound that holds"""
 
 
@@ -72,7 +74,7 @@ def largest_square(d: int, centre: float, nats: float) -> float:
     ln E e^(s ||x||^2) = -d/2 ln(1 - 2s) + s ||a||^2 / (1 - 2s),    0 < s < 1/2
     """
     s = _TILTS / 2
-    return float(np.min((nats - d / 2 * np.log1p(-_TILTS) + s * centre / (1 - _TILTS)) / s))
+    return float(np.min((nats - d / 2 * log1p(-_TILTS) + s * centre / (1 - _TILTS)) / s))
 
 
 def largest_product(d: int, first: float, second: float, nats: float) -> float:
@@ -83,13 +85,13 @@ def largest_product(d: int, first: float, second: float, nats: float) -> float:
     s = _TILTS
     shift = s * math.sqrt(first * second) + s * s * (first + second) / 2
     rest = (1 - s) * (1 + s)
-    return float(np.min((nats - d / 2 * np.log(rest) + shift / rest) / s))
+    return float(np.min((nats - d / 2 * log(rest) + shift / rest) / s))
 
 
 def nats_of(n_cases: float, n_judged: int) -> float:
     """ln(1/p) of one of `n_cases` cases of one test in the round after `n_judged` rounds."""
     t = n_judged + 1
-    return math.log(N_TESTS * n_cases * t * (t + 1) / RARE)
+    return float(log(N_TESTS * n_cases * t * (t + 1) / RARE))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,7 +143,7 @@ def lengths(noise: KnownNoise, updates: FloatMatrix, n_judged: int) -> FloatVect
     """||u||^2 of each update over what an honest one can reach, `[n_clients]`."""
     n, d = updates.shape
     allowed = noise.deviation**2 * largest_square(d, (noise.clip / noise.deviation) ** 2, nats_of(n, n_judged))
-    found: FloatVector = np.einsum("ij,ij->i", updates, updates) / allowed
+    found: FloatVector = arithmetic.dots(updates, updates) / allowed
     return found
 
 
@@ -150,7 +152,7 @@ def sum_lengths(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVec
     n, d = sums.sent.shape
     reach = math.sqrt(largest_square(d, 0.0, nats_of(n, n_judged)))
     allowed = noise.clip * sums.n_rounds + noise.deviation * np.sqrt(sums.n_rounds) * reach
-    found: FloatVector = np.linalg.norm(sums.sent, axis=1) / allowed
+    found: FloatVector = arithmetic.lengths(sums.sent) / allowed
     return found
 
 
@@ -169,9 +171,9 @@ def products(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVector
     nats = nats_of(n * (n - 1), n_judged)
     allowed = _allowed_products(noise, seen, sums.sent.shape[1], nats)
     far = noise.clip * sums.n_rounds + noise.deviation * np.sqrt(2 * sums.n_rounds * nats)
-    lengths_of_sums = np.linalg.norm(sums.sent, axis=1)
+    lengths_of_sums = arithmetic.lengths(sums.sent)
     for rows in _blocks(n):
-        ratios = sums.sent[rows] @ sums.sent.T
+        ratios = arithmetic.table(sums.sent[rows], sums.sent)
         ratios /= np.maximum(allowed[kind[rows]][:, kind], np.outer(far[rows], lengths_of_sums))
         ratios[np.arange(len(ratios)), np.arange(rows.start, rows.start + len(ratios))] = 0.0
         found[rows] = ratios.max(axis=1)
@@ -195,8 +197,8 @@ def _within(noise: KnownNoise, sums: RunningSums, updates: FloatMatrix, kept: Bo
     """What counts of each update `[n_clients, d]`: as much as keeps the member's counted sum within its ball."""
     d = updates.shape[1]
     reached = sums.counted + updates
-    radii = np.hypot(noise.clip * sums.n_rounds, noise.deviation * np.sqrt(sums.n_rounds * d))
-    factors = np.minimum(1.0, radii / np.maximum(np.linalg.norm(reached, axis=1), radii))
+    radii = np.sqrt((noise.clip * sums.n_rounds) ** 2 + noise.deviation**2 * (sums.n_rounds * d))
+    factors = np.minimum(1.0, radii / np.maximum(arithmetic.lengths(reached), radii))
     counted: FloatMatrix = np.where(kept[:, None], reached * factors[:, None] - sums.counted, 0.0)
     return counted
 

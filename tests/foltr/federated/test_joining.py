@@ -125,9 +125,9 @@ def test_the_brute_force_twin(optimizer: Optimizer, guard: bool, rule: Aggregati
 
 
 def test_fedavg_is_the_mean_of_the_rankers_to_the_last_bit() -> None:
-    """Mean, SGD of rate 1, no guard: (weights / their sum) @ thetas, whatever theta_t was."""
+    """Mean, SGD of rate 1, no guard: (weights / their sum) times thetas, added up, whatever theta_t was."""
     model = Model(np.array([1e3, -7.0, 0.1]))
-    expected = (PAGES / PAGES.sum()) @ THETAS
+    expected = ((PAGES / PAGES.sum())[:, None] * THETAS).sum(axis=0)
     assert join(Joining(), model, THETAS, PAGES).model.theta.tolist() == expected.tolist()
 
 

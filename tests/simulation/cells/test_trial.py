@@ -8,7 +8,9 @@ from dataclasses import replace
 import pytest
 
 from foltr.federated.registry import METHODS
-from simulation.engines import Finished, InProcess
+from simulation.cells.trial import Alike, cell_events
+from simulation.engines import CellFailed, Finished, InProcess
+from simulation.environment import build
 from simulation.experiment import work_with
 from simulation.labels.label_rankers import LABEL_RANKERS
 from tests.simulation.small_study import cells_of, preset, rows_of
@@ -20,6 +22,21 @@ def test_rows_do_not_depend_on_the_other_cells() -> None:
     everything = rows_of(InProcess().run(cells, work))
     last = rows_of(InProcess().run(cells[-1:], work))
     assert last == [row for row in everything if row.cell == cells[-1].id]
+
+
+@pytest.mark.parametrize(
+    ("alike", "said"),
+    [
+        (Alike({**build(), "numpy": "1.0"}, {}), "numpy 1.0, here"),
+        (Alike(build(), {"sample/Fold1_test.txt": "0123"}), "sample/Fold1_test.txt 0123, here"),
+    ],
+    ids=["build", "data"],
+)
+def test_a_machine_that_is_not_like_that_of_the_study_gives_no_rows(alike: Alike, said: str) -> None:
+    """As a node of a cluster with another numpy, or with other data in the same place: the cell fails and says it."""
+    _, failed = cell_events(cells_of(preset())[0], root=None, alike=alike)
+    assert isinstance(failed, CellFailed)
+    assert said in failed.message
 
 
 def test_rows_come_at_the_start_every_so_often_and_at_the_end() -> None:

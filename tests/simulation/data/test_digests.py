@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from simulation.data.cache import load_file, source_hash
-from simulation.data.datasets import fold_digests, load_fold
+from simulation.data.datasets import fold_digests, impostor, load_fold
 from simulation.environment import read_environments
 from simulation.errors import SimulationError
 from simulation.experiment import prepare
@@ -45,6 +45,21 @@ def test_made_up_folds_differ_by_their_numbers() -> None:
     assert one == again
     assert len(one) == 3
     assert not one & (other | scaled)
+
+
+def test_a_name_alone_does_not_make_a_data_set(tmp_path: Path) -> None:
+    """Another file in a folder MQ2008, fewer queries in a folder MQ2007: neither is the set; made-up data are."""
+    said = {}
+    for name in ("mq2008", "mq2007"):
+        write_folds(tmp_path / name, 1)
+        fold = load_fold(name, 1, root=tmp_path)
+        said[name] = impostor(name, fold, fold_digests(name, fold, tmp_path))
+    n = sum(part.n_queries for part in fold.parts)
+    assert said == {
+        "mq2008": "NOT LETOR 4.0 MQ2008: other bytes in fold 1",
+        "mq2007": f"NOT LETOR 4.0 MQ2007: {n} queries in fold 1, it has 1,692",
+    }
+    assert impostor("sample", load_fold("sample", 1), {}) == ""
 
 
 def test_a_hash_is_remembered_until_the_file_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,13 +16,13 @@ from textual.selection import Selection
 from textual.strip import Strip
 from textual.widgets import Static
 
-from app.search.results import Hit, Preview
+from app.search.results import Hit, Preview, title_of
 from app.tui.keys import actions_of
 from app.tui.line_view import LineView
 from app.tui.messages import PageDrawn, PagesInView, PreviewResized, PreviewScrolled
 from app.tui.preview.preview_layout import TAB
 from app.tui.preview.preview_rows import STYLES, PagePictures, Row, Rows
-from app.tui.results_list import mailbox_of, title_of
+from app.tui.result_rows import mailbox_of
 from console.printable import safe_line, safe_text
 from console.wording import columns, count, fit, fit_path, short_path, size
 

@@ -85,6 +85,7 @@ class SidePane(Vertical):
     def lay_out(self, *, explain: bool | None = None) -> None:
         """Beside the results, below them where the screen is narrow, or not at all; None: what it shows stays."""
         screen, explain = self.screen, self.is_explaining if explain is None else explain
+        self.border_title = "Why it stands there" if explain else "Preview"
         self.preview.display = not explain
         self.explanation.display = explain
         self.take_place()

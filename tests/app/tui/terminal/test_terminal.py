@@ -179,3 +179,25 @@ def test_kitty_shows_a_picture_as_it_is(
         place = terminal.output.find(cells, sent.end())
         assert place > 0
         assert colour in terminal.output[place - 60 : place]
+
+
+def test_keys_of_one_read_leave_the_screen_where_it_is(environment: dict[str, str], tmp_path: Path) -> None:
+    """The leader key, then three letters at once: the first is its action, the others are typed."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "heron.txt").write_text("The heron waits for fish.\n")
+    program = [sys.executable, "-m", "app.cli"]
+    subprocess.run(
+        [*program, "index", "-q", str(tmp_path / "notes")], check=True, env={**os.environ, **environment}, timeout=180
+    )
+    terminal = Terminal(program, **environment)
+    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    try:
+        terminal.read_until(b"indexed")
+        for keys in (b"\x07nqu", b"\x07pax"):
+            os.write(terminal.master, keys)
+        terminal.read_until(b"Nothing found for quax")
+        os.write(terminal.master, b"\x11")
+        assert terminal.end() == 0
+    finally:
+        terminal.process.kill()
+    assert terminal.is_restored

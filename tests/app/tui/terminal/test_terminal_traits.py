@@ -163,4 +163,4 @@ async def test_a_light_terminal_gets_the_light_theme_and_what_was_typed_is_asked
     one = stage(terminal=TerminalTraits(is_light=True, typed="wind"))
     async with one.app.run_test(size=(120, 40)) as pilot:
         await one.until(pilot, lambda: one.asked == "wind")
-        assert one.app.theme == "textual-light"
+        assert one.app.theme == "day"

@@ -95,4 +95,4 @@ class Panel(ModalScreen[ScreenResultType]):
     """A screen over the others that gives one answer; another one, as of two clicks, would take the screen below."""
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        return super().dismiss(result) if self.app.screen is self else AwaitComplete.nothing()
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()

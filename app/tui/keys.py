@@ -72,7 +72,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("to-results", "h", "To the results", "Go to the results."),
     Action("search", "ctrl+l,slash", "Search", "Go to the search box; what is typed then replaces the text."),
     Action("palette", "ctrl+t,colon", "Commands", "All commands and themes by name."),
-    Action("forget-screen", "R", "Reset screen", "Theme, panes, order and filters as the settings say."),
+    Action("forget-screen", "R", "Reset screen", "Theme, panes, rows, order and filters as the settings say."),
     Action("leader", "ctrl+g,ctrl+@,ctrl+space,comma", "Keys", "All keys; each letter works after this one.", rank=2),
     Action("help", "f1,question_mark", "Help", "Explain the part of the screen that has the focus.", rank=5),
     Action("back", "escape", "Back", "To the search box; there clear it, take filters away, and then leave."),

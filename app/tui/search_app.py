@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from rich.console import Console
+from rich.console import Console, RenderableType
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
@@ -139,6 +139,14 @@ class FoltrApp(KeyByKey):
             self._driver.write(sequences)
             self._driver.flush()
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """A frame, then the images whose cells it has painted."""
+        super()._display(screen, renderable)
+        if screen is self.search_screen is self.screen and (
+            images := self.search_screen.side.preview.body.take_images()
+        ):
+            self.send(images)
+
     def get_key_display(self, binding: Binding) -> str:
         """Keys as people write them: F1, ^S, Alt+E."""
         shown = super().get_key_display(binding)
@@ -170,9 +178,14 @@ class FoltrApp(KeyByKey):
         self._began_with = self.theme
 
     def get_css_variables(self) -> dict[str, str]:
-        """The theme's, and the colour of the lines between panes."""
+        """The theme's, and the colour of the lines between panes; in the terminal's own colours an accent as ours."""
         variables = super().get_css_variables()
-        return variables | {"rule": "ansi_bright_black" if self.current_theme.ansi else variables["panel"]}
+        if not self.current_theme.ansi:
+            return variables | {"rule": variables["panel"]}
+        return variables | {
+            "rule": "ansi_bright_black",
+            "accent": "ansi_yellow" if self.current_theme.dark else "ansi_red",
+        }
 
     def to_remember(self) -> Remembered:
         """How the screen is now, for the next start."""

@@ -106,7 +106,7 @@ class SearchScreen(Screen[None]):
         self.without = setup.picking.without if setup.picking else frozenset[str]()
         """actions that do nothing here"""
         pictures = setup.settings.screen.pictures
-        self.session = Session(setup.open_engine, self._deliver, pictures=pictures, terminal=setup.terminal.name)
+        self.session = Session(setup.open_engine, self._deliver, pictures=pictures, terminal=setup.terminal)
         learning = setup.settings.learning
         self.results = ResultsList(id="results", now=setup.now)
         self.box = QueryInput(actions=self._keys_in_the_box(), move=self._move, id="query")
@@ -617,8 +617,9 @@ def title_of_page(page: ResultPage | None, cursor: int) -> Content:
     if not page.request.text.strip():
         return Content("Lately")
     place = f"Results {count(cursor + 1)} of {count(len(page.hits))}"
-    order = ORDER_NAMES[page.request.order]
-    return Content.assemble(place, *([" · ", (order, "bold $warning")] if page.request.order != ORDERS[0] else []))
+    if page.request.order == ORDERS[0]:
+        return Content(place)
+    return Content.assemble(f"{place} · ", (ORDER_NAMES[page.request.order], "bold $warning"))
 
 
 def settle_memory() -> None:

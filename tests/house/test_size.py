@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (150, 23_455),
+    "app": (155, 24_270),
     "console": (7, 885),
-    "indexer": (108, 19_040),
+    "indexer": (108, 19_045),
     "simulation": (89, 14_050),
     "federation_server": (60, 7_610),
     "foltr": (63, 7_075),

@@ -161,8 +161,8 @@ class SidePane(Vertical):
         hit = self._results.selected
         if hit is None or hit.type != "pdf" or hit.part:
             self._line.say("only a PDF has pages to be shown as pictures")
-        elif self._settings.pictures == "off":
-            self._line.say("pictures are off: screen.pictures")
+        elif not self._session.shows_pages:
+            self._line.say("this terminal shows no page that could be read: its text")
         else:
             self._turned = not self._turned
             self.read()

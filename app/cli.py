@@ -1,4 +1,4 @@
-"""The command line: `foltr-search [FOLDER]` opens the screen, and each file in app/commands is one command.
+"""The command line: `foltr-search [FOLDER]` opens the screen, each file in app/commands is a command, else it searches.
 
 Exit codes: 0 found or done, 1 nothing found, 2 an error (one line on stderr; FOLTR_DEBUG=1 shows the traceback),
 3 the group's server did not answer, 130 interrupted. stdout carries results only.
@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import NAME, Group, error_line
+from app.commands.command import NAME, Group, error_line, say
 from console.command_line import CommandsByName, run
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-PICK = "--pick"
+ASIDE = {"--pick": "app.commands.pick", "--plain": "app.commands.plain"}
+"""Options that are command lines of their own, and whose they are."""
 
 COMMANDS: Mapping[str, str] = {
     "index": "app.commands.index",
@@ -67,8 +68,12 @@ foltr-search search --help            every command has help with examples
 """
 
 
+LIKE = 0.82
+"""of two words, from which on one may be a slip of the other: serach and search, but not invoice and invite"""
+
+
 class DeviceProgram(CommandsByName, Group):
-    """The top command: its subcommands by name; any other first word is a folder for the screen."""
+    """The top command: its subcommands by name; any other first word is a folder for the screen, or searched for."""
 
     modules = COMMANDS
 
@@ -76,9 +81,9 @@ class DeviceProgram(CommandsByName, Group):
         if args and args[0] == "--simulate":  # what follows is the laboratory's own command line
             ctx.meta["foltr.simulate"] = args[1:]
             args = []
-        elif args and args[0].startswith("-") and PICK in args:  # its options may stand before and after it
-            at = args.index(PICK)
-            ctx.meta["foltr.pick"] = [*args[:at], *args[at + 1 :]]
+        elif args and args[0].startswith("-") and (asked := next((one for one in args if one in ASIDE), "")):
+            at = args.index(asked)  # its options may stand before and after it
+            ctx.meta["foltr.aside"] = asked, [*args[:at], *args[at + 1 :]]
             args = []
         return super().parse_args(ctx, args)
 
@@ -96,9 +101,11 @@ class DeviceProgram(CommandsByName, Group):
             return "screen", command, args
         import difflib
 
-        like = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean `{like[0]}`?" if like else f"to search for it: {NAME} search {name}"
-        raise click.UsageError(f"`{name}` is neither a command nor a folder; {hint}", ctx)
+        from app.commands.search import command as search
+
+        if like := difflib.get_close_matches(name, COMMANDS, n=1, cutoff=LIKE):
+            say(f"searched for `{name}`; the command is `{like[0]}`")
+        return "search", search, args
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         folders = click.Path(file_okay=False).shell_complete(ctx, self.params[0], incomplete)
@@ -120,7 +127,7 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
     cls=DeviceProgram,
     examples=EXAMPLES,
     invoke_without_command=True,
-    subcommand_metavar="[FOLDER] | COMMAND [ARGS]...",
+    subcommand_metavar="[FOLDER | WORDS] | COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
@@ -130,19 +137,22 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
     "--simulate", is_flag=True, expose_value=False, help="Run the laboratory: --simulate DATASET [OPTIONS]..."
 )
 @click.option(
-    PICK, is_flag=True, expose_value=False, help="Choose files on the screen and print their paths: --pick --help."
+    "--pick", is_flag=True, expose_value=False, help="Choose files on the screen and print their paths: --pick --help."
+)
+@click.option(
+    "--plain", is_flag=True, expose_value=False, help="Search in a dialogue of plain lines, without a screen."
 )
 @click.pass_context
 def program(ctx: click.Context) -> int:
     """Search your own files from the terminal, ranked by what you open.
 
     Without a command the screen opens, on FOLDER where one is given (write ./NAME for a folder that is
-    named like a command).
+    named like a command). Any other WORDS are searched for.
     """
     if "foltr.simulate" in ctx.meta:
         return _simulate(ctx.meta["foltr.simulate"])
-    if "foltr.pick" in ctx.meta:
-        return _pick(ctx, ctx.meta["foltr.pick"])
+    if "foltr.aside" in ctx.meta:
+        return _aside(ctx, *ctx.meta["foltr.aside"])
     if ctx.invoked_subcommand is not None:
         return 0
     from app.commands.screen import open_screen
@@ -157,10 +167,9 @@ def _simulate(arguments: Sequence[str]) -> int:
     return code
 
 
-def _pick(ctx: click.Context, arguments: Sequence[str]) -> int:
-    from app.commands.pick import command
-
-    with command.make_context(PICK, list(arguments), parent=ctx) as own:
+def _aside(ctx: click.Context, name: str, arguments: Sequence[str]) -> int:
+    command = importlib.import_module(ASIDE[name]).command
+    with command.make_context(name, list(arguments), parent=ctx) as own:
         code: int = command.invoke(own)
     return code
 

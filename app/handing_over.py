@@ -96,11 +96,13 @@ def prepare(
 def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data_dir: Path, text: str) -> Prepared:
     """The text in the pager, which goes to the same line of it, below a mail's head."""
     from app.search.headings import headed  # which loads numpy, and the screen has no need of it before
+    from app.search.results import title_of
 
     shown = headed(document, text)
     line = place.line + shown.count("\n") - text.count("\n") if place.line else 0
+    name = "".join(_NAMED.findall(title_of(document)))[:40].strip()  # a pager shows it
     with tempfile.NamedTemporaryFile(
-        "w", dir=data_dir, suffix=".txt", delete=False, encoding="utf-8", errors="replace"
+        "w", dir=data_dir, prefix=f"{name} - ", suffix=".txt", delete=False, encoding="utf-8", errors="replace"
     ) as file:
         file.write(shown)
     try:
@@ -110,6 +112,7 @@ def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data
         raise
 
 
+_NAMED = re.compile(r"[\w ,.-]")
 FOLDER = "mail"
 """in the data folder"""
 MAX_COPIES = 20

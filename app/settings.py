@@ -240,11 +240,11 @@ class ScreenSettings(Section, frozen=True):
     ] = "auto"
     preview: Annotated[bool, Meta(description="Show the preview pane beside the results.")] = True
     pictures: Annotated[
-        Literal["auto", "kitty", "blocks", "off"],
-        Meta(description="Pictures, pages of PDFs. auto: by kitty's protocol where the terminal has it, else blocks."),
+        Literal["auto", "kitty", "sixel", "blocks", "off"],
+        Meta(description="Pictures, pages of PDFs. auto: by kitty's protocol or sixels, where there are, else blocks."),
     ] = "auto"
     remember: Annotated[
-        bool, Meta(description="Begin with the theme, panes, order and filters that were there at the end.")
+        bool, Meta(description="Begin with the theme, panes, rows and filters that were there at the end.")
     ] = True
     keys: Annotated[
         dict[str, str],

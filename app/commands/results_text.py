@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from app.commands.command import printed_path
-from app.search.results import Explanation, Hit, Preview, Snippet
+from app.search.results import Explanation, Hit, Preview, Snippet, title_of
 from app.search.snippets import column_of, pieces
 from console.printable import display_path, safe_line
 from console.wording import also_as, columns, fit, fit_left, in_thread, iso_day, wrap
@@ -65,7 +65,7 @@ def terminal_lines(
     indent = " " * len(number)
     room = max(width - len(number), 20)
     right = f"  {hit.type}  {iso_day(hit.modified)}"
-    title = fit(safe_line(hit.title) or display_path(Path(hit.path).name), room - columns(right))
+    title = fit(title_of(hit), room - columns(right))
     gap = " " * (room - columns(title) - columns(right))
     yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
     path = display_path(hit.path)

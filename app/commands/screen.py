@@ -21,7 +21,7 @@ def open_screen(ctx: click.Context, *, folder: str | None) -> int:
     """Run the screen until it is left; without a terminal there is none, so say what there is instead."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         click.echo(ctx.find_root().get_help(), err=True)
-        say("the screen needs a terminal; without one use `foltr-search search QUERY`")
+        say("the screen needs a terminal; without one use `foltr-search search QUERY` or `foltr-search --plain`")
         return FAILED
     context = load()
     from app.tui import run

@@ -132,7 +132,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         if search.trouble:
             say(f"{search.trouble}; `foltr-search index` makes it anew")
             return FAILED
-        _diagnose(page)
+        say_about(page)
         search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
             _count(page, len(hits))
@@ -232,7 +232,7 @@ def _print_terminal(
     return places
 
 
-def _diagnose(page: ResultPage) -> None:
+def say_about(page: ResultPage) -> None:
     """What a person should know about the answer: what was not understood, what may have been meant."""
     for problem in page.problems:
         say(f"{problem.message}\n  {page.request.text}\n  {' ' * problem.position}{'^' * max(problem.length, 1)}")

@@ -334,9 +334,14 @@ MAX_CORRECTED = 20
 
 
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:
-    """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star."""
+    """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star.
+
+    But who wrote it and to whom: a text says that in its signature, which is no passage to show.
+    """
     words: dict[str, None] = {}
     for concept in candidates.concepts:
+        if concept.node.field in ("from", "to"):
+            continue
         if concept.is_beginning:
             words[concept.surface[0] + "*"] = None
         else:

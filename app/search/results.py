@@ -6,14 +6,18 @@ as well as its class.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
+
+from console.printable import display_path, safe_line
 
 if TYPE_CHECKING:  # the screen paints its first frame with these records, and without numpy
     from app.search.reasons import Reasons
     from foltr.arrays import FloatMatrix
     from indexer.query.nodes import Problem
+    from indexer.storage.catalogue import DocumentRow
 
 ORDERS = ("learned", "bm25", "modified", "name")
 """`learned`: the user's own ranker; `bm25`: plain BM25F; `modified`: newest first; `name`: by file name."""
@@ -65,6 +69,12 @@ class Hit(Struct, frozen=True):
     def paths(self) -> tuple[str, ...]:
         """All files that this result stands for, its own first."""
         return (self.path, *self.copies, *self.twins)
+
+
+def title_of(hit: Hit | DocumentRow) -> str:
+    """The title, or the name of the file where a document has none; source is known by the name of its file."""
+    name = display_path(os.path.basename((hit.part or hit.path).rstrip("/")))
+    return safe_line(name if hit.type == "source" else hit.title or name).strip() or "untitled"
 
 
 class FacetCount(Struct, frozen=True):

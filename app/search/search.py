@@ -94,6 +94,10 @@ KEPT_PAGES = 50
 """pages that can still be opened from and left"""
 
 
+PARTS = 5
+"""documents that are looked at for each row of those changed lately"""
+
+
 class Search:
     """Searches one index and learns from what is opened; safe to call from several threads."""
 
@@ -400,12 +404,17 @@ class Search:
         return None
 
     def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
-        """A page for no question: what was opened last, then what was changed last; nothing is kept for it."""
-        page = self.search(SearchRequest("", order="modified", limit=n_changed))
+        """A page for no question: what was opened last, then what was changed last; nothing is kept for it.
+
+        An archive is one of the latter, and not each file in it.
+        """
+        page = self.search(SearchRequest("", order="modified", limit=PARTS * n_changed))
+        whole = {hit.path for hit in page.hits if not hit.part}
+        changed = [hit for hit in page.hits if not (hit.part and hit.path in whole)][:n_changed]
         first = self.picks.lately(self._catalogue.paths(), self._catalogue.parts_of, limit=n_opened)
         rows = self._catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
-        hits = (*opened, *(hit for hit in page.hits if hit.doc_id not in first))
+        hits = (*opened, *(hit for hit in changed if hit.doc_id not in first))
         ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
         return structs.replace(page, hits=ranked, words=(), page_id=0)
 

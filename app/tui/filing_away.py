@@ -11,12 +11,13 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
 from app import filing
 from app.filing import Filed, FilingError, folder_of, taken
 from app.tui.bars.status_line import StatusLine
+from app.tui.key_by_key import Panel
 from app.tui.marks import Marked
 from app.tui.messages import FilesFiled
 from app.tui.results_list import ResultsList
@@ -113,7 +114,7 @@ SEEN = 12
 """paths that are seen at once; more are scrolled through"""
 
 
-class FilingScreen(ModalScreen[str | None]):
+class FilingScreen(Panel[str | None]):
     """Gives the folder, "" where none is wanted, and None when the user does not want it done."""
 
     CSS_PATH = "panels/panels.tcss"

@@ -10,10 +10,11 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Button, Static
 
 from app.tui.bars.status_line import StatusLine
+from app.tui.key_by_key import Panel
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session
 from console.printable import safe_line
@@ -80,7 +81,7 @@ class GroupSyncing:
         return self._group
 
 
-class ConsentScreen(ModalScreen[bool | None]):
+class ConsentScreen(Panel[bool | None]):
     """Gives True or False, and None when the user wants to be asked another time."""
 
     CSS_PATH = "panels/panels.tcss"

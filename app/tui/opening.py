@@ -12,14 +12,14 @@ from textual.screen import Screen
 
 from app.handing_over import Place, Prepared, prepare
 from app.opener import How, OpenError, plan
-from app.search.results import Hit, ResultPage
+from app.search.results import Hit, ResultPage, title_of
 from app.settings import Settings
 from app.tui.bars.query_input import Recall
 from app.tui.bars.status_line import StatusLine
 from app.tui.marks import Marked
 from app.tui.messages import Copied, Failed, HandedOver, NotOpened, TerminalWanted
 from app.tui.preview.preview_pane import PreviewPane
-from app.tui.results_list import ResultsList, title_of
+from app.tui.results_list import ResultsList
 from app.tui.screen_parts import CHOSEN, NOTHING, Picking, Setup
 from app.tui.session import Session
 from console.printable import display_path, safe_line

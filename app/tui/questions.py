@@ -37,7 +37,7 @@ class Questions:
         self._session, self._box, self._results, self._side, self._line = session, box, results, side, line
         self._settings, self._key_of = setup.settings.search, key_of
         before, is_picking = setup.remembered, setup.picking is not None
-        self.order = before.order if before.order in ORDERS and not is_picking else "learned"
+        self.order = ORDERS[0]
         self.filters = {facet: "" if is_picking else before.filters.get(facet, "") for facet in FACETS}
         """what the results are narrowed to, by facet"""
         self.filters["folder"] = setup.folder or self.filters["folder"]

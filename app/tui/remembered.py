@@ -1,4 +1,4 @@
-"""What the screen remembers from one start to the next: theme, panes, order and filters, in one small file.
+"""What the screen remembers from one start to the next: theme, panes, rows and filters, in one small file.
 
 A choice made on the screen goes before the setting over which it was made, and no longer once that setting is another.
 """
@@ -30,7 +30,8 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     """below them, on a narrow screen"""
     share: int = 2
     """place in the list of widths"""
-    order: str = "learned"
+    dense: bool = False
+    """each result in one line"""
     filters: dict[str, str] = {}
 
     def theme_for(self, setting: str) -> str:

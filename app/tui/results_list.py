@@ -1,22 +1,16 @@
-"""The list of results: three lines each (title and marks; snippet; author, path, type and date), drawn in view only.
+"""The list of results, drawn in view only: each a title with its place, a passage and a blank line, or one line alone.
 
 Only visible rows are styled and only visible rows ask for a snippet, so that a page of any length appears at once.
 """
 
 from __future__ import annotations
 
-import os
 import time
 from collections import OrderedDict
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Collection
 from typing import ClassVar
 
-from rich.cells import cell_len
-from rich.segment import Segment
 from rich.style import Style
-from rich.text import Text
 from textual import events, on
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
@@ -28,173 +22,10 @@ from app.tui.keys import BY_ID, actions_of, typed_action
 from app.tui.line_view import LineView
 from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
-from console.printable import safe_line
-from console.wording import also_as, columns, day, fit, fit_path, in_thread, minute_of, short_path, size
+from app.tui.result_rows import HEIGHT, KINDS, RowStyles, row_lines
 
-HEIGHT = 3
-"""lines of one result"""
-LEAST_TITLE = 24
-"""cells that a title keeps before it gives way to why the result stands there"""
-LEAST_PLACE = 20
-"""cells that a path keeps before it gives way to an author; of a mail half of them: who sent it says more"""
-NO_TEXT = "no text inside"
-TOLD = frozenset({"artist", "album", "genre", "year", "duration", "camera", "place", "taken", "subject", "pixels"})
-"""properties that a row without a text of its own shows"""
-KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("mail", "calendar"), "mail"),
-    **dict.fromkeys(("source", "notebook"), "source"),
-    **dict.fromkeys(("spreadsheet", "data"), "table"),
-    **dict.fromkeys(("pdf", "document", "presentation", "ebook"), "paper"),
-    **dict.fromkeys(("image", "audio", "video"), "media"),
-}
-"""the colour of a type's name; what is plain text has none"""
-
-
-@dataclass(frozen=True, slots=True)
-class RowStyles:
-    """The styles of one row, each complete."""
-
-    base: Style
-    bar: Style
-    title: Style
-    snippet: Style
-    match: Style
-    dim: Style
-    mark: Style
-    warning: Style
-    kinds: Mapping[str, Style] = field(default_factory=dict)
-    """by the values of KINDS"""
-
-
-def author_of(hit: Hit) -> str:
-    """Who wrote it, as "Ann Lee" of "Ann Lee <ann@example.org>"; "" where nobody is named."""
-    name, _, address = safe_line(hit.author).partition("<")
-    return name.strip(" \"'") or address.rstrip("> ")
-
-
-def title_of(hit: Hit) -> str:
-    """The title, or the name of the file where a document has none; a part of a file says which."""
-    name = hit.title or short_path(hit.path).rsplit(os.sep, 1)[-1]
-    return safe_line(name).strip() or "untitled"
-
-
-def known_of(hit: Hit) -> str:
-    """What describes a document that has no text, as "Nina Simone · Pastel Blues"; "" where nothing does."""
-    named = [minute_of(value) if name == "taken" else value for name, value in hit.properties if name in TOLD]
-    return safe_line(" · ".join(dict.fromkeys(named)))
-
-
-def marks_of(hit: Hit, why: str) -> str:
-    """What is special about a result: why it stands there, its thread, copies, other formats, a file that is gone."""
-    copies = f"+{len(hit.copies)}" if hit.copies else ""
-    marks = ("file is gone" if hit.missing else "", why, in_thread(hit.n_in_thread), copies, also_as(hit.twins))
-    return "  ".join(mark for mark in marks if mark)
-
-
-def row_lines(
-    hit: Hit, *, snippet: Snippet | None, why: str, words: tuple[str, ...], width: int, styles: RowStyles, now: float,
-    chosen: bool, sized: bool = False, marked: bool = False,
-) -> tuple[Strip, Strip, Strip]:  # fmt: skip
-    """The three lines of one result, each exactly `width` cells wide; `words` are marked wherever they stand.
-
-    `sized`: with the size of the file.
-    """
-    bar = (("▌" if chosen else " ") + ("●" if marked else " "), styles.bar)
-    room = max(0, width - 3)
-    marks = marks_of(hit, why)
-    if room - cell_len(marks) < LEAST_TITLE:
-        marks = marks_of(hit, "")
-    if cell_len(marks) > room // 2:  # a row without its title says nothing
-        marks = "gone" if hit.missing else f"({hit.n_in_thread})" if hit.n_in_thread > 1 else ""
-    title_room = room - (cell_len(marks) + 2 if marks else 0)
-    title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
-    first = [bar, *_marked(fit(title_of(hit), title_room), words, title_style, styles.match)]
-    right = [
-        (size(hit.size) + " · " if sized else "", styles.dim),
-        (hit.type, styles.kinds.get(KINDS.get(hit.type, ""), styles.dim)),
-        (f" · {date}" if (date := day(hit.modified, now)) else "", styles.dim),
-    ]
-    third = [
-        bar,
-        *_place(
-            hit, snippet.heading if snippet else "", words, room - sum(columns(text) for text, _ in right) - 2, styles
-        ),
-    ]
-    return (
-        _line(first, [(marks, styles.warning if hit.missing else styles.mark)], width, styles.base),
-        _second_line(hit, snippet, words, bar=bar, width=width, styles=styles),
-        _line(third, right, width, styles.base),
-    )
-
-
-def _second_line(
-    hit: Hit, snippet: Snippet | None, words: tuple[str, ...], *, bar: tuple[str, Style], width: int, styles: RowStyles
-) -> Strip:
-    """The snippet, or of a document that has no text what is known of it."""
-    room = max(0, width - 3)
-    if snippet is None or snippet.text.strip() or hit.type == "mail":
-        return _snippet_line(bar, snippet, room=room, width=width, styles=styles)
-    known = known_of(hit)
-    told = _marked(fit(known, room), words, styles.snippet, styles.match) if known else [(NO_TEXT, styles.dim)]
-    return _line([bar, *told], [], width, styles.base)
-
-
-def _place(hit: Hit, heading: str, words: tuple[str, ...], room: int, styles: RowStyles) -> Iterator[tuple[str, Style]]:
-    """Who wrote it, where there is room, where it lies, and the heading over the passage."""
-    least = LEAST_PLACE // 2 if hit.type == "mail" else LEAST_PLACE
-    author = fit(author_of(hit), room - least - 3)
-    if author and room >= 2 * least:
-        yield from _marked(author, words, styles.snippet, styles.match)
-        yield " · ", styles.dim
-        room -= columns(author) + 3
-    place = short_path(mailbox_of(hit)) + "".join(f" › {safe_line(one)}" for one in (hit.part, heading) if one)
-    yield from _marked(fit_path(place, max(8, room)), words, styles.dim, styles.match)
-
-
-def mailbox_of(hit: Hit) -> str:
-    """The path, or of a mail the Maildir that it lies in: the name of its file says nothing."""
-    folder = os.path.dirname(hit.path)
-    in_maildir = hit.type == "mail" and not hit.part and os.path.basename(folder) in ("cur", "new")
-    return os.path.dirname(folder) if in_maildir else hit.path
-
-
-def _marked(text: str, words: tuple[str, ...], style: Style, match: Style) -> list[tuple[str, Style]]:
-    """A text in pieces, those that are matches in the style of a match."""
-    from app.search.snippets import pieces  # it needs numpy, which the first frame is painted without
-
-    return [(piece, match if is_match else style) for piece, is_match in pieces(text, words)]
-
-
-def _line(left: Iterable[tuple[str, Style]], right: Iterable[tuple[str, Style]], width: int, base: Style) -> Strip:
-    """`left` from the left edge and `right` up to one cell before the right edge."""
-    lefts = [(text, style) for text, style in left if text]
-    rights = [(text, style) for text, style in right if text]
-    used = sum(cell_len(text) for text, _ in (*lefts, *rights))
-    gap = (" " * max(1, width - 1 - used), base)
-    strip = Strip([Segment(text, style) for text, style in (*lefts, gap, *rights, (" ", base))], used + len(gap[0]) + 1)
-    return strip.adjust_cell_length(width, base)
-
-
-def _snippet_line(
-    bar: tuple[str, Style], snippet: Snippet | None, *, room: int, width: int, styles: RowStyles
-) -> Strip:
-    text = Text(safe_line(snippet.text) if snippet else "", style=styles.snippet)
-    for start, end in snippet.spans if snippet else ():
-        text.stylize(styles.match, start, end)
-    text.truncate(room, overflow="ellipsis")
-    line = Text.assemble(bar, text)
-    return Strip([*_segments(line)]).adjust_cell_length(width, styles.base)
-
-
-def _segments(text: Text) -> Iterable[Segment]:
-    """The segments of a text that was already cut to its room, without a console's own wrapping."""
-    cuts = sorted({0, len(text.plain), *(edge for span in text.spans for edge in (span.start, span.end))})
-    for start, end in pairwise(cuts):
-        over = (span.style for span in text.spans if span.start <= start and end <= span.end)
-        style = Style.combine([Style.null(), *(one for one in over if isinstance(one, Style))])
-        yield Segment(text.plain[start:end], style)
-
-
+BLANK = 1
+"""lines that end a result; the last one in view may do without"""
 KEPT_SNIPPETS = 500
 
 SnippetKey = tuple[int, tuple[str, ...], str]
@@ -213,7 +44,7 @@ class ResultsList(LineView, can_focus=True):
         "results--warning",
         "results--bar",
         "results--chosen",
-        *(f"results--{kind}" for kind in KINDS.values()),
+        *(f"results--{kind}" for kind in KINDS),
         "results--selected",
     }
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -241,11 +72,13 @@ class ResultsList(LineView, can_focus=True):
         self._asked: set[int] = set()
         self._asked_width = 0
         """characters of the snippets that were asked for"""
-        self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip, Strip]] = {}
+        self._lines: dict[tuple[int, bool, bool], tuple[Strip, Strip]] = {}
         self._row_styles: dict[tuple[bool, bool], RowStyles] = {}
         """by whether the row is chosen and the list has the focus"""
         self.sized = False
         """sizes are shown in the rows"""
+        self.row_height = HEIGHT
+        """lines of one result; 1 for its title alone"""
         self.moved = False
         """the user put the cursor where it is"""
         self.marks = Marks()
@@ -273,7 +106,7 @@ class ResultsList(LineView, can_focus=True):
         self._reasons = {}
         self._lines.clear()
         hits = page.hits if page else ()
-        self.set_length(len(hits) * HEIGHT)
+        self.set_length(len(hits) * self.row_height)
         same = [row for row, hit in enumerate(hits) if keep is not None and hit.doc_id == keep.doc_id]
         self.set_reactive(ResultsList.cursor, same[0] if same else 0)
         self._follow_cursor()
@@ -310,7 +143,7 @@ class ResultsList(LineView, can_focus=True):
         if self._asked_width != self.snippet_width:
             self._asked_width = self.snippet_width
             self._asked.clear()
-        first = max(0, int(self.scroll_offset.y) // HEIGHT)
+        first = max(0, int(self.scroll_offset.y) // self.row_height)
         last = min(len(self.page.hits), self.rows_seen)
         rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
@@ -347,7 +180,7 @@ class ResultsList(LineView, can_focus=True):
 
     def on_resize(self) -> None:
         self._lines.clear()
-        self.set_length(len(self.page.hits) * HEIGHT if self.page else 0)
+        self.set_length(len(self.page.hits) * self.row_height if self.page else 0)
         self._follow_cursor()
         self.ask_for_snippets()
 
@@ -357,7 +190,7 @@ class ResultsList(LineView, can_focus=True):
         self._row_styles.clear()
 
     def on_click(self, event: events.Click) -> None:
-        row = (event.y + int(self.scroll_offset.y)) // HEIGHT
+        row = (event.y + int(self.scroll_offset.y)) // self.row_height
         if self.page is None or not 0 <= row < len(self.page.hits):
             return
         self.moved, self.cursor = True, row
@@ -365,10 +198,24 @@ class ResultsList(LineView, can_focus=True):
             self.post_message(HitChosen(self.page.hits[row]))
 
     def make_line(self, row: int) -> Strip:
-        hit, line = divmod(row, HEIGHT)
+        hit, line = divmod(row, self.row_height)
         if self.page is None or hit >= len(self.page.hits):
             return Strip.blank(self.text_width, self.base_style)
-        return self._row(hit)[line]
+        return self._row(hit)[line] if line < len(self._row(hit)) else Strip.blank(self.text_width, self.base_style)
+
+    @property
+    def is_dense(self) -> bool:
+        """Each result takes one line."""
+        return self.row_height == 1
+
+    def show_rows(self, *, dense: bool) -> None:
+        """Show each result in one line, or at length."""
+        self.row_height = 1 if dense else HEIGHT
+        self._lines.clear()
+        self.set_length(len(self.page.hits) * self.row_height if self.page else 0)
+        self._follow_cursor()
+        self.repaint()
+        self.ask_for_snippets()
 
     def turn_sizes(self) -> None:
         """Show the size of each file in its row, or no longer."""
@@ -408,12 +255,12 @@ class ResultsList(LineView, can_focus=True):
     @property
     def rows_in_view(self) -> int:
         """How many whole results fit."""
-        return self.size.height // HEIGHT
+        return (self.size.height + BLANK) // self.row_height
 
     @property
     def rows_seen(self) -> int:
         """The row after the last one of which something is in view."""
-        return -(-(int(self.scroll_offset.y) + self.size.height) // HEIGHT)
+        return -(-(int(self.scroll_offset.y) + self.size.height) // self.row_height)
 
     def _snippet_key(self, page: ResultPage, row: int) -> SnippetKey:
         return (page.hits[row].doc_id, page.words, page.hits[row].part)
@@ -424,10 +271,10 @@ class ResultsList(LineView, can_focus=True):
                 self._lines.pop((row, chosen, focused), None)
 
     def _follow_cursor(self) -> None:
-        region = Region(0, self.cursor * HEIGHT, max(1, self.size.width), HEIGHT)
+        region = Region(0, self.cursor * self.row_height, max(1, self.size.width), max(1, self.row_height - BLANK))
         self.scroll_to_region(region, animate=False, force=True, immediate=True)
 
-    def _row(self, row: int) -> tuple[Strip, Strip, Strip]:
+    def _row(self, row: int) -> tuple[Strip, Strip]:
         assert self.page is not None
         key = (row, row == self.cursor, self.has_focus)
         if key not in self._lines:
@@ -435,7 +282,6 @@ class ResultsList(LineView, can_focus=True):
                 self.page.hits[row],
                 snippet=self.snippet_of(row),
                 why=self._reasons.get(row, ""),
-                words=self.page.words,
                 width=self.text_width,
                 styles=self._styles(chosen=key[1], focused=key[2]),
                 now=time.time() if self._now is None else self._now,
@@ -470,5 +316,5 @@ class ResultsList(LineView, can_focus=True):
             dim=part("dim"),
             mark=part("mark"),
             warning=part("warning"),
-            kinds={kind: part(kind) for kind in set(KINDS.values())},
+            kinds={kind: part(kind) for kind in KINDS},
         )

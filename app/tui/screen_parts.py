@@ -5,13 +5,17 @@ No part knows Textual.
 
 from __future__ import annotations
 
+import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from app.settings import Paths, Settings, anything_to_index, index_roots
+from app.paths import forget_source
+from app.settings import Paths, Settings, anything_to_index, forget_root, index_roots, index_sources
 from app.tui.remembered import Remembered
 from app.tui.terminal.terminal_traits import TerminalTraits
 from console.printable import safe_line
@@ -63,6 +67,23 @@ class Background:
 
         return [FolderChoice(one.choice, one.counted, one.name) for one in suggest_roots()]
 
+    def folders(self) -> Sequence[FolderChoice]:
+        """The folders and sources that are searched, each with what is in it."""
+        from indexer.storage.catalogue import Catalogue
+
+        names = [*index_roots(self._settings, self._paths), *index_sources(self._settings, self._paths)]
+        if not self._paths.catalogue.exists():
+            return [FolderChoice(name, "not read yet") for name in names]
+        with closing(Catalogue.open(self._paths.catalogue)) as catalogue:
+            return [
+                FolderChoice(name, contents_line(catalogue.types_below(name)) if os.path.isabs(name) else "")
+                for name in names
+            ]
+
+    def forget(self, name: str) -> bool:
+        """Search a folder or source no longer; False for one that the settings name, which stays."""
+        return forget_root(self._paths, name) or forget_source(self._paths, name)
+
     def start(
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
     ) -> None:
@@ -85,6 +106,17 @@ class Background:
             indexer.stop()
 
 
+def contents_line(types: Mapping[str, int]) -> str:
+    """How many documents of which types: "412 documents: 300 mail, 112 pdf"; the commonest first, six of them."""
+    named = sorted(types.items(), key=lambda one: (-one[1], one[0]))[:6]
+    more = ", …" if len(types) > len(named) else ""
+    listed = ", ".join(f"{count(n)} {name}" for name, n in named)
+    return count(sum(types.values()), "document") + (f": {listed}{more}" if listed else "")
+
+
+_BY_ANOTHER = re.compile(r".*\(process \d+\) follows")
+
+
 def progress_line(progress: Progress) -> ProgressLine:
     """One report as a line for the status and, while there is work, some more for the empty screen."""
     busy = progress.phase in ("scanning", "indexing", "merging")
@@ -95,7 +127,7 @@ def progress_line(progress: Progress) -> ProgressLine:
         parts.append(_left(progress.eta_seconds))
     if busy and progress.n_failed:
         parts.append(f"{count(progress.n_failed)} failed")
-    parts.append(safe_line(progress.note))
+    parts.append(_BY_ANOTHER.sub("another foltr-search follows", safe_line(progress.note)))
     details = (progress.current, f"last error: {progress.last_error}" if progress.last_error else "")
     return ProgressLine(
         " · ".join(part for part in parts if part),

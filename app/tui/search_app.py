@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from rich.console import Console
-from textual.app import App, SystemCommand
+from rich.console import Console, RenderableType
+from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.screen import Screen
@@ -24,13 +24,14 @@ from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
 from app.settings import Paths, Settings
+from app.tui.key_by_key import KeyByKey
 from app.tui.keys import BY_ID, problems_of, usable
 from app.tui.messages import Copied
 from app.tui.remembered import Remembered, keep_remembered, read_remembered
 from app.tui.screen_parts import LEFT, Background, Setup, StoredHistory
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import outliving, watch_terminal
-from app.tui.themes import problem_of, theme_named
+from app.tui.themes import DAY, NIGHT, problem_of, theme_named
 from console.printable import safe_line
 
 if TYPE_CHECKING:
@@ -42,11 +43,13 @@ if TYPE_CHECKING:
 
 GONE = 129
 """the exit code where the terminal went away, that of SIGHUP"""
+FEW_COLOURS = ("standard", "windows")
+"""Rich's names of terminals with sixteen"""
 NO_COLOR_THEME = "ansi-dark"
 """with NO_COLOR nothing but the terminal's own two colours is used, and this theme asks for no others"""
 
 
-class FoltrApp(App[int]):
+class FoltrApp(KeyByKey):
     """One search screen; it may be covered by help, statistics or the first start."""
 
     TITLE = "foltr-search"
@@ -65,6 +68,8 @@ class FoltrApp(App[int]):
         # NO_COLOR is decided before the theme is known; True makes Textual strip colours instead of turning them grey,
         # which would print black on black wherever a theme leaves a colour to the terminal.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        self.register_theme(NIGHT)
+        self.register_theme(DAY)
         self.setup = setup
         self._copied = ""
         self._began_with = ""
@@ -134,6 +139,14 @@ class FoltrApp(App[int]):
             self._driver.write(sequences)
             self._driver.flush()
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """A frame, then the images whose cells it has painted."""
+        super()._display(screen, renderable)
+        if screen is self.search_screen is self.screen and (
+            images := self.search_screen.side.preview.body.take_images()
+        ):
+            self.send(images)
+
     def get_key_display(self, binding: Binding) -> str:
         """Keys as people write them: F1, ^S, Alt+E."""
         shown = super().get_key_display(binding)
@@ -156,12 +169,23 @@ class FoltrApp(App[int]):
         setting = self.setup.settings.screen.theme
         wanted = self.setup.remembered.theme_for(setting)
         wanted = setting if wanted not in self.available_themes else wanted
-        name = NO_COLOR_THEME if self.no_color else theme_named(wanted, is_light=self.setup.terminal.is_light)
+        is_light, few = self.setup.terminal.is_light, self.console.color_system in FEW_COLOURS
+        name = NO_COLOR_THEME if self.no_color else theme_named(wanted, is_light=is_light, few_colours=few)
         if name in self.available_themes:
             self.theme = name
         else:
             self.notify(problem_of(wanted), severity="warning", timeout=10, markup=False)
         self._began_with = self.theme
+
+    def get_css_variables(self) -> dict[str, str]:
+        """The theme's, and the colour of the lines between panes; in the terminal's own colours an accent as ours."""
+        variables = super().get_css_variables()
+        if not self.current_theme.ansi:
+            return variables | {"rule": variables["panel"]}
+        return variables | {
+            "rule": "ansi_bright_black",
+            "accent": "ansi_yellow" if self.current_theme.dark else "ansi_red",
+        }
 
     def to_remember(self) -> Remembered:
         """How the screen is now, for the next start."""

@@ -9,23 +9,24 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal, Vertical
+from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from app.search.results import Facets, Hit, IndexStatus, ResultPage
+from app.search.results import ORDERS, Facets, Hit, IndexStatus, ResultPage
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.hint_line import HintLine
 from app.tui.bars.key_line import KeyLine
 from app.tui.bars.query_input import QueryInput
-from app.tui.bars.status_line import StatusLine
+from app.tui.bars.status_line import ORDER_NAMES, StatusLine
 from app.tui.bars.welcome import Welcome
 from app.tui.filing_away import FilingAway
 from app.tui.group_syncing import GroupSyncing
@@ -64,9 +65,17 @@ from app.tui.results_list import ResultsList
 from app.tui.screen_parts import LEFT, ProgressLine, Setup
 from app.tui.session import Session
 from app.tui.terminal.terminal_traits import without_late_answers
+from console.wording import count, short_path
+
+if TYPE_CHECKING:
+    from app.tui.panels.folders_screen import FolderWish
 
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
+OF_ROWS = frozenset({"open", "mark", "mark-back", "next", "previous"})
+"""actions that mean a row of the page"""
+FRAMED = 30
+"""lines from which on each pane has a whole frame"""
 TALL = 36
 """lines from which on the examples stand above the recent files"""
 
@@ -83,6 +92,7 @@ class SearchScreen(Screen[None]):
 
     COMMANDS: ClassVar = {SearchCommands}
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 -- declared so by Textual
+    VERTICAL_BREAKPOINTS = [(0, "-short"), (FRAMED, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(a.keys, f"do('{a.id}')", a.title, show=False, id=a.id, tooltip=a.description)
         for a in actions_of("search")
@@ -96,16 +106,17 @@ class SearchScreen(Screen[None]):
         self.without = setup.picking.without if setup.picking else frozenset[str]()
         """actions that do nothing here"""
         pictures = setup.settings.screen.pictures
-        self.session = Session(setup.open_engine, self._deliver, pictures=pictures, terminal=setup.terminal.name)
+        self.session = Session(setup.open_engine, self._deliver, pictures=pictures, terminal=setup.terminal)
         learning = setup.settings.learning
         self.results = ResultsList(id="results", now=setup.now)
-        self.box = QueryInput(actions=self._keys_in_the_box(), move=self.results.move, id="query")
+        self.box = QueryInput(actions=self._keys_in_the_box(), move=self._move, id="query")
         self.hint = HintLine(take=self.box.set_text, id="hint")
         self.line = StatusLine(id="status", exploring=learning.exploration > 0, learning=learning.enabled)
         self.side = SidePane(setup, self.session, self.results, self.box, self.line, id="side")
         self.questions = Questions(setup, self.session, self.box, self.results, self.side, self.line, self.key_of)
         self.facets = FacetBar(self.questions.filters, id="facets")
         self.welcome = Welcome(id="welcome")
+        self.found = Vertical(id="found")
         self.opening = Opening(self, setup, self.session, self.box.recall, self.results, self.side.preview, self.line)
         self.filing = FilingAway(self, self.session, self.results, self.line)
         self.syncing = GroupSyncing(self, self.session, self.line, setup.group)
@@ -120,6 +131,8 @@ class SearchScreen(Screen[None]):
         """what was opened and changed lately"""
         self._leaving = False
         """Escape was pressed where there was nothing to go back from"""
+        self._held: list[Callable[[], object]] = []
+        """what keys of a picker mean that came before its rows"""
 
     def _make_deeds(self) -> dict[str, Callable[[], object]]:
         """What each action of the table does, but for those of a part that has the focus."""
@@ -146,8 +159,10 @@ class SearchScreen(Screen[None]):
             "facets": self._turn_facets,
             "refresh": questions.of_newest,
             "sizes": results.turn_sizes,
+            "rows": lambda: results.show_rows(dense=not results.is_dense),
             "thread": questions.turn_thread,
             "stats": self._show_stats,
+            "folders": self._show_folders,
             "failures": self._show_failures,
             "review": lambda: self._show_review(self.box.value),
             "suggestion": questions.take_suggestion,
@@ -172,8 +187,22 @@ class SearchScreen(Screen[None]):
 
     def action_do(self, action: str) -> None:
         """Do what the table calls so, unless it does nothing here."""
-        if action not in self.without:
+        if action not in self.without and not self._is_held(partial(self.action_do, action), action):
             self._deeds[action]()
+
+    def _is_held(self, deed: Callable[[], object], action: str) -> bool:
+        """A picker's key that means a row is kept until the rows for what is typed are there."""
+        page, text = self.session.page, self.box.value
+        is_there = not text.strip() or (page is not None and page.request.text.split() == text.split())
+        if self.setup.picking is None or is_there or action not in OF_ROWS:
+            return False
+        self._held.append(deed)
+        return True
+
+    def _move(self, rows: int) -> None:
+        """Go so many results on, from the box."""
+        if not self._is_held(partial(self._move, rows), "next"):
+            self.results.move(rows)
 
     def _deliver(self, message: Message) -> None:
         """Called in workers: what was made for one part goes to it, the rest to the screen."""
@@ -186,7 +215,7 @@ class SearchScreen(Screen[None]):
         yield self.hint
         yield self.facets
         with Container(id="body"):
-            with Vertical(id="found"):
+            with self.found:
                 yield self.welcome
                 yield self.results
             yield self.side
@@ -198,6 +227,8 @@ class SearchScreen(Screen[None]):
             self.query_one(KeyLine).rename("open", "Choose")
         self.welcome.show_start(None, self.progress)
         self.line.show_index(None)
+        self.results.show_rows(dense=self.setup.remembered.dense)
+        self.query_one("#top").border_title = "Search"
         self.side.lay_out(explain=False)
         self.box.focus()
         self.app.app_resume_signal.subscribe(self, lambda _: self.side.terminal_was_lent())
@@ -219,14 +250,12 @@ class SearchScreen(Screen[None]):
         elif self.setup.indexing.has_index() or self.setup.folder:
             self.start_indexing((self.setup.folder,) if self.setup.folder else ())
         else:
-            from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
-
-            self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
+            self._ask_for_folders()
         self.set_interval(LOOK_SECONDS, self.session.look_again)
         self.syncing.begin()
 
     def to_remember(self) -> Remembered:
-        """Panes, order and filters as they are; a folder that was named at the start is not one of them."""
+        """Panes, rows and filters as they are; a folder that was named at the start is not one of them."""
         setting = self.settings.screen.preview
         shown = self.side.wanted["wide"]
         filters = {facet: value for facet, value in self.questions.filters.items() if value}
@@ -237,16 +266,17 @@ class SearchScreen(Screen[None]):
             preview_over=setting if shown != setting else True,
             preview_below=self.side.wanted["narrow"],
             share=self.side.share,
-            order=self.questions.order,
+            dense=self.results.is_dense,
             filters=filters,
         )
 
     def _forget_screen(self) -> None:
-        """Theme, panes, order and filters as the settings say, now and at the next start."""
+        """Theme, panes, rows, order and filters as the settings say, now and at the next start."""
         self.questions.filters.update(dict.fromkeys(FACETS, ""), folder=self.setup.folder)
         if isinstance(self.app, ChoosesTheme):
             self.app.forget_choices()
         self.side.forget()
+        self.results.show_rows(dense=False)
         self.questions.order_by("learned")
         self.line.say("theme, panes, order and filters are those of the settings")
 
@@ -258,6 +288,11 @@ class SearchScreen(Screen[None]):
     def _report_progress(self, line: ProgressLine) -> None:
         """Called in a worker."""
         self.session.tell(Progressed(line))
+
+    def _ask_for_folders(self) -> None:
+        from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
+
+        self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
 
     def _folders_chosen(self, folders: tuple[str, ...] | None) -> None:
         if folders:
@@ -287,6 +322,8 @@ class SearchScreen(Screen[None]):
         """Enter opens what is shown for what is typed; when that is not there yet, it asks at once."""
         page = self.session.page
         text = self.box.value
+        if self._is_held(self._entered, "open"):
+            return
         if page is not None and page.request.text.split() == text.split():
             if text.strip() or self.results.moved:  # Enter in an empty box opens nothing by mistake
                 self.open()
@@ -330,6 +367,7 @@ class SearchScreen(Screen[None]):
             searches=self.box.recall.newest[:5],
             recent=recent,
             brief=self.size.height < TALL,
+            key=self.key_of("folders"),
         )
 
     def show_start(self) -> None:
@@ -348,7 +386,7 @@ class SearchScreen(Screen[None]):
     def _show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
         """Show a page, and what stands over its preview in the same frame."""
         self.results.show_page(page, keep=keep, rows=rows)
-        self.side.expect(self.results.selected)
+        self._selected()
 
     @on(RecentRead)
     def _recent_read(self, message: RecentRead) -> None:
@@ -399,8 +437,11 @@ class SearchScreen(Screen[None]):
         self.hint.show_page(page, key=self.key_of("suggestion"), width=width)
         self.facets.show_facets(page.facets)
         if not page.hits:
-            self.welcome.show_nothing(page, narrowed=narrowed, indexing=self.progress.busy)
+            self.welcome.show_nothing(page, narrowed=narrowed, indexing=self.progress.busy, key=self.key_of("folders"))
         self.show_found(bool(page.hits))
+        held, self._held = self._held, []
+        for deed in held:
+            deed()
 
     @on(RowsShown)
     def _rows_shown(self, message: RowsShown) -> None:
@@ -409,6 +450,7 @@ class SearchScreen(Screen[None]):
     @on(HitSelected)
     def _selected(self) -> None:
         """Another page may have come while this was on its way."""
+        self.found.border_title = title_of_page(self.results.page, self.results.cursor)
         self.side.expect(self.results.selected)
 
     @on(Failed)
@@ -519,6 +561,24 @@ class SearchScreen(Screen[None]):
         read = self.setup.read_stats
         self.app.push_screen(StatsScreen(lambda: (*read(), *self.session.pending_outcomes())))
 
+    def _show_folders(self) -> None:
+        from app.tui.panels.folders_screen import FoldersScreen
+
+        self.app.push_screen(FoldersScreen(self.setup.indexing.folders), self._after_folders)
+
+    def _after_folders(self, wish: FolderWish | None) -> None:
+        if wish is None:
+            return
+        if wish.what == "add":
+            self._ask_for_folders()
+        elif wish.what == "narrow":
+            self.post_message(FacetChosen("folder", wish.path))
+        elif self.setup.indexing.forget(wish.path):
+            self.line.say(f"no longer searched: {short_path(wish.path)}")
+            self.start_indexing(())
+        else:
+            self.line.say(f"{short_path(wish.path)} stands in the settings: index.roots")
+
     def _show_failures(self) -> None:
         from app.tui.panels.failures_screen import FailuresScreen
 
@@ -560,6 +620,18 @@ class SearchScreen(Screen[None]):
     @on(Synced)
     def _heard_of_group(self, message: ConsentWanted | Synced) -> None:
         self.syncing.take(message)
+
+
+def title_of_page(page: ResultPage | None, cursor: int) -> Content:
+    """Which of how many results is selected, and an order that is not the usual one."""
+    if page is None or not page.hits:
+        return Content("")
+    if not page.request.text.strip():
+        return Content("Lately")
+    place = f"Results {count(cursor + 1)} of {count(len(page.hits))}"
+    if page.request.order == ORDERS[0]:
+        return Content(place)
+    return Content.assemble(f"{place} · ", (ORDER_NAMES[page.request.order], "bold $warning"))
 
 
 def settle_memory() -> None:

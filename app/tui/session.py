@@ -31,6 +31,7 @@ from app.tui.messages import (
     RecentRead,
     SnippetsMade,
 )
+from app.tui.terminal.terminal_traits import TerminalTraits
 from console.printable import safe_line
 
 Job = Callable[[], None]
@@ -112,11 +113,11 @@ class Session:
         post: Callable[[Message], object],
         *,
         pictures: str = "off",
-        terminal: str = "",
+        terminal: TerminalTraits | None = None,
     ) -> None:
-        """`pictures` is a value of `screen.pictures`, `terminal` the name that the terminal gives itself."""
+        """`pictures` is a value of `screen.pictures`, `terminal` what is known of the terminal."""
         self._open_engine = open_engine
-        self._pictures_wanted, self._terminal = pictures, terminal
+        self._pictures_wanted, self._terminal = pictures, terminal or TerminalTraits()
         self._pictures: Pictures | None = None
         self._overtaken = threading.Event()
         """set when the preview that is being made is no longer wanted"""
@@ -183,6 +184,11 @@ class Session:
     def want_page(self, hit: Hit, page: int, pages: PagePictures) -> None:
         """The picture of a page, counted from 0, of a document whose other pages are shown."""
         self._lanes["preview"].put(partial(self._draw_page, hit, page, pages, self._overtaken))
+
+    @property
+    def shows_pages(self) -> bool:
+        """Pages can be read in their pictures; known once something was shown."""
+        return self._pictures is None or self._pictures.is_legible
 
     def terminal_was_lent(self) -> None:
         """Another program had the terminal, which holds no pictures any more."""
@@ -286,6 +292,7 @@ class Session:
             pictures = self._shown_pictures()
             preview = self._engine.preview(page, hit, snippet_width)
             show = partial(pictures.show, hit.path, width, stop)
+            turned = turned and pictures.is_legible  # pages of blocks cannot be read
             rows = render(hit, preview, width, as_written=as_written, turned=turned, show=show)
             self.tell(PreviewMade(hit, preview, rows, pictures.take_unsent()))
 
@@ -300,7 +307,8 @@ class Session:
         if self._pictures is None:
             from app.tui.preview.pictures import Pictures, way_of
 
-            self._pictures = Pictures(way_of(self._pictures_wanted, self._terminal, os.environ))
+            way = way_of(self._pictures_wanted, self._terminal, os.environ)
+            self._pictures = Pictures(way, cell=self._terminal.cell)
         return self._pictures
 
     def _forget_pictures(self) -> None:

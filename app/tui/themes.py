@@ -1,16 +1,32 @@
-"""The themes that `screen.theme` may name."""
+"""The themes that `screen.theme` may name: night and day of our own, the terminal's colours, and those of Textual.
+
+Night is ink with one amber; day is paper, with ink and one red: no night turned inside out. A terminal of sixteen
+colours would turn amber into its red, so that there the terminal's own colours are used.
+"""
 
 from __future__ import annotations
 
 import difflib
 
-THEMES = {"dark": "textual-dark", "light": "textual-light", "ansi": "ansi-dark"}
+from textual.theme import Theme
+
+NIGHT = Theme(
+    "night", primary="#7aa2d6", secondary="#5f87b8", accent="#f0b45c", warning="#e6c07b", error="#e5747e",
+    success="#8fc08a", foreground="#dfe3ea", background="#14171c", surface="#1c2128", panel="#323a46", dark=True,
+)  # fmt: skip
+DAY = Theme(
+    "day", primary="#22577a", secondary="#38718f", accent="#a83a15", warning="#855a00", error="#a3203a",
+    success="#2f6b3a", foreground="#22262b", background="#fbf8f1", surface="#f1ebdf", panel="#d5ccba", dark=False,
+)  # fmt: skip
+THEMES = {"dark": "night", "light": "day", "ansi": "ansi-dark"}
 """short names for `screen.theme`; every other name is Textual's own"""
 
 
-def theme_named(wanted: str, *, is_light: bool) -> str:
-    """Textual's name of a theme; `auto` is light where the terminal is."""
+def theme_named(wanted: str, *, is_light: bool, few_colours: bool = False) -> str:
+    """The full name of a theme; `auto` is light where the terminal is, and its own colours where these are few."""
     wanted = ("light" if is_light else "dark") if wanted == "auto" else wanted
+    if few_colours and wanted in ("dark", "light"):
+        return f"ansi-{wanted}"
     return THEMES.get(wanted, wanted)
 
 

@@ -1,6 +1,6 @@
-"""Draws the pictures of the README: the real screen over a handful of made-up documents.
+"""Draws the pictures of the README, still and moving: the real screen over a handful of made-up documents.
 
-    python docs/images/draw.py
+    python docs/images/draw.py [FOLDER]
 
 Nothing of the user's is read: the documents, the index and the home folder are made in a temporary folder.
 """
@@ -9,16 +9,25 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from textual.pilot import Pilot
+
+    from app.tui.search_app import FoltrApp
 
 HERE = Path(__file__).parent
 NOW = 1_750_000_000.0
 """15 June 2025"""
 DAY = 86_400.0
+MILLISECONDS = re.compile(r"\d+&#160;ms")
 DOCUMENTS: dict[str, tuple[float, str]] = {
     "energy/wind-farm-site-visit.md": (
         2,
@@ -84,7 +93,7 @@ def write_documents(home: Path) -> None:
         os.utime(path, (NOW - days_old * DAY, NOW - days_old * DAY))
 
 
-async def draw(home: Path) -> None:
+async def draw(home: Path, out: Path) -> None:
     """All pictures, in the order in which one would meet the screens."""
     from app.following.indexing import update_index
     from app.learning.outcomes import Outcome
@@ -110,15 +119,19 @@ async def draw(home: Path) -> None:
         def suggest(self) -> Sequence[FolderChoice]:
             return self._folders
 
+        def folders(self) -> Sequence[FolderChoice]:
+            return [FolderChoice(str(home / "energy"), "4 documents"), FolderChoice(str(home / "mail"), "2 documents")]
+
         def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
             return None
 
         def stop(self) -> None:
             return None
 
-    async def picture(
-        name: str, keys: Sequence[str], *, size: tuple[int, int], theme: str = "dark", indexing: Still | None = None
-    ) -> None:
+    async def frames(
+        steps: Sequence[Sequence[str]], *, size: tuple[int, int], theme: str = "dark", indexing: Still | None = None
+    ) -> list[str]:
+        """The screen after each step, which is some keys pressed one after another."""
         place = fresh if indexing else paths
         settings = Settings(screen=ScreenSettings(theme=theme), learning=LearningSettings(exploration=0.0))
         setup = Setup(
@@ -126,16 +139,21 @@ async def draw(home: Path) -> None:
             StoredHistory(settings, place), now=NOW,
             read_stats=lambda: example_outcomes(Outcome),
         )  # fmt: skip
-        app = FoltrApp(setup)
+        app, drawn = FoltrApp(setup), []
         async with app.run_test(size=size) as pilot:
             app.search_screen.query_one(QueryInput).cursor_blink = False
-            await pilot.pause(1.0)
-            for key in keys:
-                await pilot.press(key)
-            await pilot.pause(1.5)
-            picture = app.export_screenshot(title="foltr-search")
-            (HERE / f"{name}.svg").write_text(picture.replace(str(home), "/home/anna"), encoding="utf-8")
+            await settled(app, pilot)
+            for keys in steps:
+                await pilot.press(*keys)
+                await settled(app, pilot)
+                text = app.export_screenshot(title="foltr-search").replace(str(home), "/home/anna")
+                drawn.append(MILLISECONDS.sub("4&#160;ms", text))
         app.search_screen.session.close()
+        return drawn
+
+    async def picture(name: str, keys: Sequence[str], **options: Any) -> None:
+        (drawn,) = await frames([keys], **options)
+        (out / f"{name}.svg").write_text(drawn, encoding="utf-8")
 
     query = [*"wind", "space", *"turbine"]
     folders = Still(
@@ -149,6 +167,57 @@ async def draw(home: Path) -> None:
     await picture("filters", [*query, "f4", "right"], size=(124, 34), theme="light")
     await picture("narrow", [*query, "down"], size=(80, 24))
     await picture("statistics", ["f6"], size=(96, 34))
+    await picture("dense", [*query, "ctrl+g", "d"], size=(100, 30))
+    steps = [keys for keys, _ in DEMO]
+    moving = in_turn(await frames(steps, size=(100, 30)), [seconds for _, seconds in DEMO])
+    (out / "demo.svg").write_text(moving, encoding="utf-8")
+
+
+async def settled(app: FoltrApp, pilot: Pilot[int]) -> None:
+    """Wait until nothing is asked, read or timed any more; an answer may ask for something else, a few times round."""
+    screen = app.search_screen
+    for _ in range(4):
+        for owner, name in ((screen.questions, "_typing"), (screen.side, "_resting")):
+            while (timer := getattr(owner, name)) is not None and timer._task is not None and not timer._task.done():
+                await pilot.pause(0.02)
+        for lane in screen.session._lanes.values():
+            for wait_for in (lane.put, lane.put):
+                wait_for((reached := threading.Event()).set)
+                while not reached.is_set() or lane._latest is not None:
+                    await pilot.pause(0.02)
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+
+
+DEMO: tuple[tuple[Sequence[str], float], ...] = (
+    ((), 1.5),
+    ((*"wi",), 0.5),
+    ((*"nd",), 0.9),
+    (("space", *"turbine"), 1.8),
+    (("down",), 1.0),
+    (("down",), 1.6),
+    (("f3",), 2.4),
+    (("f3", "ctrl+g"), 2.2),
+    (("d",), 1.8),
+    (("ctrl+g", "d", "ctrl+l", *"from:jonas"), 2.4),
+)
+"""Keys, and for how many seconds what they show is seen."""
+
+
+def in_turn(frames: Sequence[str], seconds: Sequence[float]) -> str:
+    """One picture that shows some of a size one after another, again and again."""
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', frames[0])
+    assert size is not None
+    total, begin, parts, rules = sum(seconds), 0.0, [], []
+    for number, (frame, own) in enumerate(zip(frames, seconds, strict=True)):
+        start, end = 100 * begin / total, 100 * (begin + own) / total
+        shown = f"{start:.3f}%{{visibility:visible}}{end:.3f}%{{visibility:hidden}}"
+        rules.append(f"@keyframes f{number}{{0%{{visibility:hidden}}{shown}100%{{visibility:hidden}}}}")
+        style = f"animation:f{number} {total}s step-end infinite"
+        parts.append(f'<g visibility="hidden" style="{style}">{frame}</g>')
+        begin += own
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}">'
+    return f"{head}<style>{''.join(rules)}</style>{''.join(parts)}</svg>\n"
 
 
 async def pick(paths: object, text: str, name: str, *, times: int) -> None:
@@ -181,10 +250,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "anna"
         home.mkdir()
-        os.environ.update(HOME=str(home), TZ="UTC", FOLTR_DATA_DIR=str(home / ".data"))
+        os.environ.update(HOME=str(home), TZ="UTC", FOLTR_DATA_DIR=str(home / ".data"), COLORTERM="truecolor")
         time.tzset()
         write_documents(home)
-        asyncio.run(draw(home))
+        asyncio.run(draw(home, Path(sys.argv[1]) if len(sys.argv) > 1 else HERE))
 
 
 if __name__ == "__main__":

@@ -521,6 +521,11 @@ class Catalogue:
         query = f"SELECT doc_id FROM files JOIN documents USING (file_id) WHERE {_BELOW}"
         return [row[0] for row in self._rows(query, *_below(folder))]
 
+    def types_below(self, folder: str) -> dict[str, int]:
+        """How many documents of each type lie in `folder`."""
+        query = f"SELECT type, count(*) FROM files JOIN documents USING (file_id) WHERE {_BELOW} GROUP BY type"
+        return dict(self._rows(query, *_below(folder)))
+
     def known_of(self, paths: Iterable[str]) -> dict[str, KnownFile]:
         """Those of the files `paths` that are known."""
         with plain_errors(self.path):

@@ -75,12 +75,14 @@ def test_without_a_terminal_there_is_no_screen(device: Device) -> None:
         assert "needs a terminal" in done.stderr
 
 
-def test_a_first_word_is_a_command_or_a_folder(device: Device) -> None:
-    """A misspelt command names the nearest one, any other word says how to search for it."""
-    misspelt, word = device.run("serch"), device.run("heron")
-    assert (misspelt.returncode, word.returncode) == (2, 2)
-    assert "did you mean `search`?" in misspelt.stderr
-    assert "foltr-search search heron" in word.stderr
+def test_a_first_word_that_is_no_command_is_searched(indexed: Device) -> None:
+    """As `search` would; a slip of a command is named, and a path that is no folder is an error."""
+    word, slip = indexed.run("heron", "--paths0"), indexed.run("serch")
+    assert word.stdout == indexed.run("search", "heron", "--paths0").stdout != ""
+    assert word.returncode == 0
+    assert "the command is" not in indexed.run("invoice").stderr
+    assert "searched for `serch`; the command is `search`" in slip.stderr
+    assert "there is no folder notes/absent" in indexed.run("notes/absent").stderr
 
 
 def test_a_folder_named_like_a_command_needs_a_path(device: Device) -> None:

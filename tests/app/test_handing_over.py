@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from app.handing_over import FOLDER, MAX_COPIES, loose_mail
+from app.handing_over import FOLDER, MAX_COPIES, Place, loose_mail, prepare
 from app.opener import NoDisplayError, OpenError, plan
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
@@ -57,6 +57,20 @@ def test_files_with_one_mail(tmp_path: Path) -> None:
     apple = loose_mail(hit(tmp_path / "1.emlx", f"{len(MAIL)}\n{MAIL}<plist></plist>"), tmp_path)
     assert apple is not None
     assert Path(apple.path).read_text() == MAIL
+
+
+@pytest.mark.parametrize(
+    ("title", "begins"),
+    [("Re: roof / tiles\x1b[2J", "Re roof  tiles2J - "), ("", "a - "), ("ä" * 90, "ä" * 40 + " - ")],
+)
+def test_a_pager_says_the_subject(tmp_path: Path, title: str, begins: str) -> None:
+    """In the name of the file that it shows, of which nothing but words remain; it goes when the pager has ended."""
+    mail = replace(hit(tmp_path / "a", MAIL), title=title)
+    settings = Settings(open=OpenSettings(pager="true {path}"))
+    ready = prepare(mail, "pager", place=Place(), settings=settings, data_dir=tmp_path, text_of=lambda: "tiles")
+    assert Path(ready.temporary).name.startswith(begins)
+    assert ready.run() == 0
+    assert not Path(ready.temporary).exists()
 
 
 def test_what_is_no_mail_of_its_own(tmp_path: Path) -> None:

@@ -41,11 +41,6 @@ class QueryInput(Input):
         return not key.startswith("alt+") and super().check_consume_key(key, character)
 
     async def on_key(self, event: events.Key) -> None:
-        if self.app.screen is not self.screen:  # opened by the key before, when this one was on its way
-            event.stop()
-            event.prevent_default()
-            self.app.post_message(events.Key(event.key, event.character))
-            return
         self.pressed_again, self._last_key = event.key == self._last_key, event.key
         if event.key.startswith("alt+"):  # most terminals send the letter along, which Input would type
             event.character = None
@@ -79,19 +74,11 @@ class QueryInput(Input):
             self.browsing_history = bool(text)
 
     async def _act_at_once(self, event: events.Key) -> None:
-        """Do what a key that types nothing means, the box's own editing included, before the next key is looked at.
-
-        Textual looks for a binding once the event has gone up to the application; letters that follow quickly are
-        typed meanwhile, and Ctrl+U or Backspace then takes them away.
-        """
+        """Do what a key means that types nothing, before the box takes it for one of its own."""
         if event.key in self._actions:
             event.stop()
             event.prevent_default()
             await self.screen.run_action(self._actions[event.key])
-        elif own := self._bindings.key_to_bindings.get(event.key):
-            event.stop()
-            event.prevent_default()
-            await self.app.run_action(own[0].action, self)
 
 
 class Recall:

@@ -29,11 +29,11 @@ class Welcome(Static):
 
     def show_start(
         self, status: IndexStatus | None, progress: ProgressLine, *, searches: Sequence[str] = (), recent: bool = False,
-        brief: bool = False,
+        brief: bool = False, key: str = "",
     ) -> None:  # fmt: skip
         """Before a question: what is there, what can be typed, and the last searches.
 
-        `recent`: recent files follow; `brief`: there is little room.
+        `recent`: recent files follow; `brief`: there is little room; `key` shows the folders.
         """
         text = Text()
         if status is None:
@@ -41,8 +41,8 @@ class Welcome(Static):
         elif status.n_documents:
             text.append(f"{count(status.n_documents, 'document')} ready to be searched\n", style="bold")
         else:
-            text.append("Nothing is indexed yet\n", style="bold")
-            text.append("Results appear here as files are read.\n", style="dim")
+            text.append("0 documents indexed\n", style="bold")
+            text.append("Results appear here as files are read.\n" if progress.busy else f"Add a folder: {key}\n")
         if progress.busy:
             text.append(progress.text + "\n")
             text.append("".join(f"  {line}\n" for line in progress.details), style="dim")
@@ -58,16 +58,21 @@ class Welcome(Static):
             text.append("\nOpened and changed lately, with Down:", style="dim")
         self.update(text)
 
-    def show_nothing(self, page: ResultPage, *, narrowed: str, indexing: bool) -> None:
-        """After a question that nothing answers: what can be done about it."""
+    def show_nothing(self, page: ResultPage, *, narrowed: str, indexing: bool, key: str = "") -> None:
+        """After a question that nothing answers: what can be done about it; `key` shows the folders."""
         text = Text()
         text.append(f"Nothing found for {safe_line(page.request.text.strip())}\n", style="bold")
         if narrowed:
             text.append(f"\nOnly {narrowed} was searched; Esc in the empty search box takes filters away.\n")
         if indexing:
             text.append("\nIndexing is still going on; what is found later appears by itself.\n")
-        text.append("\nFewer words, or another spelling, find more.\n", style="dim")
-        text.append("`foltr-search why FILE` says why a file is not in the index.\n", style="dim")
+        if not page.n_documents:
+            text.append(
+                "\n0 documents are indexed" + ("." if indexing else f": add a folder{f' ({key})' * bool(key)}.\n")
+            )
+        else:
+            text.append("\nFewer words, or another spelling, find more.\n", style="dim")
+            text.append("`foltr-search why FILE` says why a file is not in the index.\n", style="dim")
         self.update(text)
 
     def show_trouble(self, error: str) -> None:

@@ -15,11 +15,11 @@ from textual.binding import Binding, BindingType
 from textual.command import DiscoveryHit, Hits, Provider
 from textual.command import Hit as CommandHit
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.search.results import ORDERS
 from app.tui.bars.status_line import ORDER_NAMES
+from app.tui.key_by_key import Panel
 from app.tui.keys import ACTIONS, BY_ID, Action, actions_of, after_leader, keys_of, letter_of, typed_action
 
 QUERIES = (
@@ -44,7 +44,7 @@ LEARNING = (
 )
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Panel[None]):
     """A panel over the screen; any of the keys that opened it closes it."""
 
     CSS_PATH = "panels.tcss"
@@ -92,7 +92,7 @@ COLUMN = 23
 """cells of one column"""
 
 
-class LeaderPanel(ModalScreen[str]):
+class LeaderPanel(Panel[str]):
     """Gives the id of the action whose key was pressed; "" for none."""
 
     CSS_PATH = "panels.tcss"

@@ -10,10 +10,10 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.tui.key_by_key import Panel
 from console.printable import safe_line
 from console.wording import count, short_path
 
@@ -22,7 +22,7 @@ Unread = tuple[str, str]
 RETRY = "*"
 
 
-class FailuresScreen(ModalScreen[str | None]):
+class FailuresScreen(Panel[str | None]):
     """Gives a path whose folder is to be opened, RETRY, or None."""
 
     CSS_PATH = "panels.tcss"

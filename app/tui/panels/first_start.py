@@ -12,10 +12,10 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.geometry import Region
-from textual.screen import ModalScreen
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.tui.key_by_key import Panel
 from app.tui.messages import FoldersSuggested
 from app.tui.screen_parts import FolderChoice
 from console.printable import safe_line
@@ -28,8 +28,8 @@ PATH_WIDTH = 52
 class FolderList(OptionList):
     """Space or Enter ticks a folder, or takes the tick away."""
 
-    HELP = "The folders to index. Space chooses, Tab goes on to the box for another folder."
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Choose")]
+    HELP = "The folders to index. Space chooses, a all of them, Tab goes on to the box for another folder."
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Choose"), Binding("a", "all", "All")]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True)
@@ -58,6 +58,12 @@ class FolderList(OptionList):
         self._chosen ^= {self._folders[event.option_index].path}
         self._draw()
 
+    def action_all(self) -> None:
+        """Tick all of them, or none where all are ticked."""
+        every = {folder.path for folder in self._folders}
+        self._chosen = set() if self._chosen == every else every
+        self._draw()
+
     def _draw(self) -> None:
         for index, folder in enumerate(self._folders):
             self.replace_option_prompt_at_index(index, self._label(folder))
@@ -70,7 +76,7 @@ class FolderList(OptionList):
         return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}", name)
 
 
-class FirstStart(ModalScreen[tuple[str, ...]]):
+class FirstStart(Panel[tuple[str, ...]]):
     """Gives the chosen folders; none when the user wants to look around first."""
 
     CSS_PATH = "panels.tcss"
@@ -119,7 +125,9 @@ class FirstStart(ModalScreen[tuple[str, ...]]):
         if message.advice:
             self.query_one("#first-meaning", Static).update(message.advice)
             self.query_one("#first-meaning").display = True
-        self._note("Space chooses, Tab goes on, Ctrl+S starts." if message.folders else "Name a folder below.")
+        self._note(
+            "Space chooses, a all of them, Tab goes on, Ctrl+S starts." if message.folders else "Name a folder below."
+        )
         if self._folders.option_count:
             self._folders.focus()
             self._folders.highlighted = 0

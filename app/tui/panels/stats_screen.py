@@ -13,16 +13,16 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from app.learning.outcomes import Outcome, caution, overall, verdict
+from app.tui.key_by_key import Panel
 
 WIDTH = 72
 """cells inside the panel, at most"""
 
 
-class StatsScreen(ModalScreen[None]):
+class StatsScreen(Panel[None]):
     """A panel over the screen; the numbers are read in a worker."""
 
     CSS_PATH = "panels.tcss"

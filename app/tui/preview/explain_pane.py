@@ -9,8 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.search.results import Contrast, Contribution, Explanation, Hit
-from app.tui.results_list import title_of
+from app.search.results import Contrast, Contribution, Explanation, Hit, title_of
 from console.printable import safe_line
 from console.wording import fit
 

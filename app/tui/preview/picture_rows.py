@@ -1,4 +1,4 @@
-"""A picture as rows of text: by kitty's graphics protocol, or as half blocks, two points above each other in a cell.
+"""A picture as rows of text: by kitty's graphics protocol, or as blocks, four quarters of a cell in two colours.
 
 By the protocol a picture is sent once, under a number, and placed by characters that stand for its cells. Each is
 U+10EEEE with two diacritics that say which row and column of the picture it shows, in a foreground colour that is the
@@ -13,12 +13,17 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import groupby, zip_longest
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from app.tui.preview.picture_drawing import Drawing
 from app.tui.preview.preview_rows import Piece, Row
 
-KITTY_POINTS = (10, 20)
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+CELL = (10, 20)
 """of one cell, across and down: what is sent of a picture; the terminal fits it to its own cells"""
 MOST_COLUMNS = 120
 PLACEHOLDER = "\U0010eeee"
@@ -74,19 +79,37 @@ def _diacritics() -> tuple[str, ...]:
     )
 
 
-BLOCK_POINTS = (1, 2)
-"""of one cell, across and down"""
+BLOCK_POINTS = (4, 8)
+"""of one cell, across and down: each quarter of it is the mean of 2 by 4"""
+QUARTERS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"
+"""the sign for each set of quarters; 1 is the left upper one, 2 the right upper one, 4 and 8 those below"""
 
 
-def half_block_rows(drawing: Drawing) -> tuple[Row, ...]:
-    """As many cells wide as the drawing has points, and half as many rows; below an odd last line is what is behind."""
-    stride = 3 * drawing.width
-    lines = [drawing.points[start : start + stride] for start in range(0, len(drawing.points), stride)]
-    return tuple(_row(upper, lower) for upper, lower in zip_longest(lines[::2], lines[1::2], fillvalue=b""))
+def block_rows(drawing: Drawing) -> tuple[Row, ...]:
+    """A picture in quarters of cells: of each cell two colours, and the sign that parts it where they differ most."""
+    import numpy as np
+
+    across, down = BLOCK_POINTS
+    points = np.frombuffer(drawing.points, np.uint8).reshape(drawing.height, drawing.width, 3)
+    beyond = (-drawing.height % down, -drawing.width % across)
+    points = np.pad(points, ((0, beyond[0]), (0, beyond[1]), (0, 0)), "edge").astype(np.float64)
+    n_rows, n_columns = points.shape[0] // down, points.shape[1] // across
+    quarters = points.reshape(n_rows, 2, down // 2, n_columns, 2, across // 2, 3).mean(axis=(2, 5))
+    quarters = quarters.transpose(0, 2, 1, 3, 4).reshape(n_rows, n_columns, 4, 3)
+    sets = np.arange(8)[:, None] >> np.arange(4) & 1  # the others are these, front and back exchanged
+    front = np.einsum("kq,rcqp->rckp", sets, quarters)
+    behind = quarters.sum(axis=2)[:, :, None] - front
+    n_front = np.maximum(sets.sum(axis=1), 1)[:, None]
+    n_behind = (4 - sets.sum(axis=1))[:, None]
+    told = (front**2 / n_front + behind**2 / n_behind).sum(axis=3)  # the sum of squares that the two means explain
+    best = told.round(6).argmax(axis=2)
+    place = (*np.indices(best.shape), best)
+    colours = [np.rint(part[place]).astype(np.uint8) for part in (front / n_front, behind / n_behind)]
+    return tuple(_row(best[row], colours[0][row], colours[1][row]) for row in range(n_rows))
 
 
-def _row(upper: bytes, lower: bytes) -> Row:
-    """Two lines of points as one row: the upper one is the colour of the sign, the lower one that behind it."""
-    pairs = ((upper[at : at + 3].hex(), lower[at : at + 3].hex()) for at in range(0, len(upper), 3))
-    styles = (f"#{above} #{below}" if below else f"#{above}" for above, below in pairs)
-    return tuple(Piece("▀" * len(list(same)), style) for style, same in groupby(styles))
+def _row(signs: NDArray[np.int64], front: NDArray[np.uint8], behind: NDArray[np.uint8]) -> Row:
+    """A row of cells, those of one sign and one pair of colours in one piece."""
+    cells = zip(signs.tolist(), front, behind, strict=True)
+    styled = ((QUARTERS[sign], f"#{above.tobytes().hex()} #{below.tobytes().hex()}") for sign, above, below in cells)
+    return tuple(Piece("".join(sign for sign, _ in same), style) for style, same in groupby(styled, lambda one: one[1]))

@@ -18,16 +18,17 @@ from typing import TYPE_CHECKING, Literal
 from app.tui.preview.picture_drawing import NO_PILLOW, Drawing, address_of, draw, files_of
 from app.tui.preview.picture_rows import (
     BLOCK_POINTS,
-    KITTY_POINTS,
+    CELL,
     MOST_COLUMNS,
+    block_rows,
     deletion,
-    half_block_rows,
     placeholder_rows,
     through_tmux,
     transmission,
 )
 from app.tui.preview.preview_rows import Piece, Row
-from app.tui.terminal.terminal_traits import places_pictures
+from app.tui.preview.sixel_rows import sixel_rows
+from app.tui.terminal.terminal_traits import TerminalTraits, places_pictures
 from console.extras import how_to_add
 from console.printable import safe_line
 from indexer.documents import FileEntry
@@ -36,8 +37,8 @@ from indexer.errors import ExtractionError
 if TYPE_CHECKING:
     from indexer.extract.workers.pool import WorkerPool
 
-Way = Literal["kitty", "tmux", "blocks", "off"]
-"""by kitty's protocol, by the same through tmux, as half blocks, or not at all"""
+Way = Literal["kitty", "tmux", "sixel", "blocks", "off"]
+"""by kitty's protocol, by the same through tmux, in sixels, as blocks, or not at all"""
 HIGHEST = 48
 """rows that a picture takes at most"""
 SECONDS = 1.5
@@ -58,18 +59,21 @@ class Picture:
     """of the document; 0 where it cannot be shown, and the rows say why"""
 
 
-def way_of(setting: str, terminal: str, env: Mapping[str, str]) -> Way:
-    """How pictures are shown with a value of `screen.pictures` on the terminal of this name."""
+def way_of(setting: str, terminal: TerminalTraits, env: Mapping[str, str]) -> Way:
+    """How pictures are shown with a value of `screen.pictures` on this terminal."""
     if setting == "off" or "NO_COLOR" in env:
         return "off"
     all_colours = env.get("COLORTERM") in ("truecolor", "24bit")  # a picture's number is a colour
+    if setting == "sixel" or (setting == "auto" and terminal.has_sixels and all(terminal.cell)):
+        places = places_pictures(terminal.name) and all_colours
+        return "kitty" if setting == "auto" and places else "sixel"
     if setting == "blocks" or not all_colours:
         return "blocks"
     if setting == "kitty":
         return "tmux" if "TMUX" in env else "kitty"
-    if places_pictures(terminal):
+    if places_pictures(terminal.name):
         return "kitty"
-    return "tmux" if terminal.startswith("tmux") and _tmux_hands_on() else "blocks"
+    return "tmux" if terminal.name.startswith("tmux") and _tmux_hands_on() else "blocks"
 
 
 def _tmux_hands_on() -> bool:
@@ -89,8 +93,10 @@ def _tmux_hands_on() -> bool:
 class Pictures:
     """Draws, and remembers what the terminal holds already."""
 
-    def __init__(self, way: Way) -> None:
+    def __init__(self, way: Way, *, cell: tuple[int, int] = (0, 0)) -> None:
+        """`cell` is the size of one in points, across and down, where the terminal has told it."""
         self.way = way
+        self._cell = cell if all(cell) and way == "sixel" else BLOCK_POINTS if way == "blocks" else CELL
         self._pool: WorkerPool[Drawing] | None = None
         self._held: OrderedDict[tuple[object, ...], tuple[int, Picture]] = OrderedDict()
         """(path, its time, page, width, height) -> the number of the picture and its rows, the newest last"""
@@ -104,26 +110,43 @@ class Pictures:
         """
         if self.way == "off":
             return Picture(())
-        by_kitty = self.way != "blocks"
-        width = max(1, min(width, MOST_COLUMNS) if by_kitty else width)
+        width = max(1, min(width, MOST_COLUMNS))
         key = (path, _changed(path), page, width, height)
         if key in self._held:
             self._held.move_to_end(key)
             return self._held[key][1]
-        across, down = KITTY_POINTS if by_kitty else BLOCK_POINTS
+        across, down = self._cell
         drawing = self._draw(address_of(path, page, (width * across, height * down)), stop)
         if drawing is None:
             return Picture(())
         if isinstance(drawing, ExtractionError):
             advice = f"{NO_PILLOW}: {how_to_add('pictures')}"  # the process that draws cannot look what is installed
             return Picture(_line(advice if str(drawing) == NO_PILLOW else f"not shown: {drawing}"))
-        if not by_kitty:
-            return Picture(half_block_rows(drawing), drawing.n_pages)
         columns, rows = -(-drawing.width // across), -(-drawing.height // down)
-        number = self._send(drawing, columns, rows)
-        picture = Picture(placeholder_rows(number, columns, rows), drawing.n_pages)
+        number = self._send(drawing, columns, rows) if self.by_number else 0
+        picture = Picture(self._rows(drawing, number, columns, rows), drawing.n_pages)
         self._held[key] = (number, picture)
+        while len(self._held) > MOST_KEPT:
+            _, (oldest, _) = self._held.popitem(last=False)
+            self._unsent += [deletion(oldest)] if oldest else []
         return picture
+
+    @property
+    def by_number(self) -> bool:
+        """The terminal holds the pictures itself."""
+        return self.way in ("kitty", "tmux")
+
+    @property
+    def is_legible(self) -> bool:
+        """A page can be read in its picture."""
+        return self.way not in ("blocks", "off")
+
+    def _rows(self, drawing: Drawing, number: int, columns: int, rows: int) -> tuple[Row, ...]:
+        if self.by_number:
+            return placeholder_rows(number, columns, rows)
+        if self.way == "blocks":
+            return block_rows(drawing)
+        return tuple((Piece(" " * columns, image),) for image in sixel_rows(drawing, self._cell[1]))
 
     def take_unsent(self) -> str:
         """What the terminal must be given before the rows that were made are painted."""
@@ -148,10 +171,7 @@ class Pictures:
         return next((made for _, made in self._pool.run([FileEntry(address, 0, 0, 0, 0)], stop)), None)
 
     def _send(self, drawing: Drawing, columns: int, rows: int) -> int:
-        """Give the picture a number that no other program is likely to use, and let go of the oldest."""
-        while len(self._held) >= MOST_KEPT:
-            oldest = next(iter(self._held))
-            self._unsent.append(deletion(self._held.pop(oldest)[0]))
+        """Give the picture a number that no other program is likely to use."""
         self._n_sent = self._n_sent % 255 + 1
         number = (os.getpid() & 0xFFFF) << 8 | self._n_sent
         self._unsent += transmission(number, drawing, columns, rows)

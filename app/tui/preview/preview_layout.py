@@ -56,15 +56,18 @@ class Layout:
         return len(self.starts)
 
 
-def lay_out(text: str, width: int, *, pages: Sequence[int] = ()) -> Layout:
-    """Wrap `text` at `width` cells, at spaces where there are some, with a row before each page after the first."""
+def lay_out(text: str, width: int, *, pages: Sequence[int] = (), is_letter: bool = False) -> Layout:
+    """Wrap `text` at `width` cells, at spaces where there are some, with a row before each page after the first.
+
+    In a letter (`is_letter`) lines that were broken by hand are joined where the paragraph plainly goes on.
+    """
     width = max(1, width)
     starts: list[int] = []
     ends: list[int] = []
     page_rows: dict[int, int] = {}
     waiting = [(offset, number) for number, offset in enumerate(pages, start=1) if number > 1]
     waiting.reverse()
-    for start, end in _lines(text, [offset for offset, _ in reversed(waiting)]):
+    for start, end in _lines(text, [offset for offset, _ in reversed(waiting)], is_letter=is_letter):
         while waiting and waiting[-1][0] <= start:
             page_rows[len(starts)] = waiting.pop()[1]
             starts.append(start)
@@ -75,12 +78,25 @@ def lay_out(text: str, width: int, *, pages: Sequence[int] = ()) -> Layout:
     return Layout(width=width, starts=tuple(starts), ends=tuple(ends), pages=page_rows)
 
 
-def _lines(text: str, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
+BROKEN_AT = range(55, 82)
+"""characters of a line that was broken by hand or by a mail program"""
+
+
+def _end_of_line(text: str, start: int, *, is_letter: bool) -> int:
+    """Where the line that begins at `start` ends, with those that it was broken into."""
+    end = text.find("\n", start)
+    while (
+        is_letter and end > 0 and end - start in BROKEN_AT and text[start] != ">" and text[end + 1 : end + 2].isalnum()
+    ):
+        start, end = end + 1, text.find("\n", end + 1)
+    return len(text) if end < 0 else end
+
+
+def _lines(text: str, cuts: Sequence[int], *, is_letter: bool) -> Iterator[tuple[int, int]]:
     """[start, end) of each line without its line end; a page that begins inside a line begins a new one."""
     start, next_cut = 0, 0
     while start < len(text):
-        end = text.find("\n", start)
-        end = len(text) if end < 0 else end
+        end = _end_of_line(text, start, is_letter=is_letter)
         while next_cut < len(cuts) and cuts[next_cut] <= start:
             next_cut += 1
         if next_cut < len(cuts) and start < cuts[next_cut] <= end:
@@ -93,7 +109,7 @@ def _lines(text: str, cuts: Sequence[int]) -> Iterator[tuple[int, int]]:
 
 def wrapped(text: str, start: int, end: int, width: int) -> Iterator[tuple[int, int]]:
     """[start, end) of each row of one line; an empty line is one empty row. A blank at the end may not fit."""
-    line = text[start:end]
+    line = text[start:end].replace("\n", " ")
     plain = line.isascii() and "\t" not in line
     if plain and len(line) <= width:
         yield start, end

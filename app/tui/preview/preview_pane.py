@@ -12,17 +12,18 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.geometry import Region
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widgets import Static
 
-from app.search.results import Hit, Preview
+from app.search.results import Hit, Preview, title_of
 from app.tui.keys import actions_of
 from app.tui.line_view import LineView
 from app.tui.messages import PageDrawn, PagesInView, PreviewResized, PreviewScrolled
 from app.tui.preview.preview_layout import TAB
-from app.tui.preview.preview_rows import STYLES, PagePictures, Row, Rows
-from app.tui.results_list import mailbox_of, title_of
+from app.tui.preview.preview_rows import SIXELS, STYLES, PagePictures, Row, Rows
+from app.tui.result_rows import mailbox_of
 from console.printable import safe_line, safe_text
 from console.wording import columns, count, fit, fit_path, short_path, size
 
@@ -55,6 +56,7 @@ class PreviewBody(LineView, can_focus=True):
         self._styles_by_name: dict[str, Style] = {}
         self._in_view: tuple[range, tuple[int, ...]] = (range(0), ())
         """the pages in view, and those of them that are not drawn yet"""
+        self._lines_painted: set[int] = set()
 
     def show_text(self, preview: Preview | None, rows: Rows | None, *, same: bool = False) -> None:
         """Show a text at the passage of its snippet; with `same`, it is the text shown before, wrapped anew."""
@@ -151,6 +153,25 @@ class PreviewBody(LineView, can_focus=True):
         row = y + int(self.scroll_offset.y)
         return self.make_line(row).apply_offsets(self.left, row)
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._lines_painted.update(crop.line_range)
+        return super().render_lines(crop)
+
+    def take_images(self) -> str:
+        """What shows the images of those rows that were painted since this was asked for, at their places; "" for none.
+
+        Painting the blanks of a row has taken its image away.
+        """
+        lines, self._lines_painted = self._lines_painted, set()
+        if self._rows is None or self.preview is None:
+            return ""
+        sent, top = "", int(self.scroll_offset.y)
+        for y in sorted(line for line in lines if 0 <= line < self.size.height and top + line < len(self._rows)):
+            for _, image, _ in self._rows.pieces(top + y, self.preview.text)[:1]:
+                if image.startswith(SIXELS):
+                    sent += f"\x1b[{self.region.y + y + 1};{self.region.x + 1}H{image}"
+        return f"\x1b7{sent}\x1b8" if sent else ""
+
     @property
     def left(self) -> int:
         """Cells of a wide table that are left of the pane."""
@@ -235,6 +256,8 @@ class PreviewBody(LineView, can_focus=True):
 
     def _style_of(self, name: str, base: Style) -> Style:
         """The style of a name, or of two colours."""
+        if name.startswith(SIXELS):  # blanks of another picture are other blanks, and are painted
+            return base + Style(meta={"image": hash(name)})
         if is_picture(name):
             color, _, behind = name.partition(" ")
             return base + Style(color=color, bgcolor=behind or None)
@@ -270,7 +293,7 @@ class PreviewBody(LineView, can_focus=True):
 
 def is_picture(style: str) -> bool:
     """Whether a piece of this style is part of a picture."""
-    return style.startswith("#")
+    return style.startswith(("#", SIXELS))
 
 
 def shown(text: str) -> str:

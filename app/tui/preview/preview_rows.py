@@ -21,12 +21,15 @@ class Piece(NamedTuple):
 
     text: str
     style: str = ""
-    """"" for plain, a name of STYLES, or the colours of a part of a picture: "#aabbcc #112233", "#aabbcc" """
+    """"" for plain, a name of STYLES, the colours of a part of a picture ("#aabbcc #112233", "#aabbcc"), or of blanks
+    that stand for a row of one its image in sixels"""
     start: int = -1
     """where its first character stands in the document's text; -1 for what does not stand there"""
 
 
 Row = tuple[Piece, ...]
+SIXELS = "\x1bP"
+"""how an image in sixels begins"""
 STYLES = (
     "heading", "code", "strong", "emphasis", "quiet", "link", "keyword", "name", "string", "comment", "number", "label",
 )  # fmt: skip

@@ -75,7 +75,7 @@ def _text(hit: Hit, preview: Preview, width: int) -> Form:
     table = delimited_rows(text, width, separators=separators) if _is_table(hit, preview) else None
     if table is not None:
         return table
-    layout = lay_out(text, width, pages=preview.pages)
+    layout = lay_out(text, width, pages=preview.pages, is_letter=hit.type == "mail")
     if hit.type in ("source", "markdown"):
         place = preview.spans[preview.best][0] if preview.spans else 0
         spans = source_colours(name, text, place)

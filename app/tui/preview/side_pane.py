@@ -85,6 +85,7 @@ class SidePane(Vertical):
     def lay_out(self, *, explain: bool | None = None) -> None:
         """Beside the results, below them where the screen is narrow, or not at all; None: what it shows stays."""
         screen, explain = self.screen, self.is_explaining if explain is None else explain
+        self.border_title = "Why it stands there" if explain else "Preview"
         self.preview.display = not explain
         self.explanation.display = explain
         self.take_place()
@@ -160,8 +161,8 @@ class SidePane(Vertical):
         hit = self._results.selected
         if hit is None or hit.type != "pdf" or hit.part:
             self._line.say("only a PDF has pages to be shown as pictures")
-        elif self._settings.pictures == "off":
-            self._line.say("pictures are off: screen.pictures")
+        elif not self._session.shows_pages:
+            self._line.say("this terminal shows no page that could be read: its text")
         else:
             self._turned = not self._turned
             self.read()

@@ -1,4 +1,5 @@
-"""What the terminal is: whether its background is light (OSC 11, else COLORFGBG) and its name (XTVERSION).
+"""What the terminal is: whether its background is light (OSC 11, else COLORFGBG), its name (XTVERSION), and whether it
+shows sixels (4 among its attributes), for which the size of a cell must be known (XTWINOPS 16).
 
 It is asked once, before the screen starts, and answers while that is loaded. After these questions comes one that every
 terminal answers (its attributes, DA1), so that one which does not know them is not waited for. Keys that were pressed
@@ -19,15 +20,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[c"
+QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[16t\x1b[c"
 SECONDS = 0.5
 """to wait for an answer; one over a slow line comes in a few tenths"""
 SILENT = ("", "dumb", "linux", "vt100", "vt220", "cons25")
 """terminals that are not asked: they have neither such a colour nor a name, or no answers"""
 _COLOUR = re.compile(rb"\x1b\]11;rgba?:([0-9a-fA-F]+)/([0-9a-fA-F]+)/([0-9a-fA-F]+)[^\x07\x1b]*(?:\x07|\x1b\\)")
 _NAME = re.compile(rb"\x1bP>\|([^\x07\x1b]*)(?:\x07|\x1b\\)")
-_ATTRIBUTES = re.compile(rb"\x1b\[\?[0-9;]*c")
-_LATE = re.compile(r"\^?\]11;rgba?:[0-9a-fA-F/]*\^?\\?|P?>\|[\w .()+-]*\\?|\[\?[0-9;]+c")
+_ATTRIBUTES = re.compile(rb"\x1b\[\?([0-9;]*)c")
+_CELL = re.compile(rb"\x1b\[6;(\d{1,4});(\d{1,4})t")
+_LATE = re.compile(r"\^?\]11;rgba?:[0-9a-fA-F/]*\^?\\?|P?>\|[\w .()+-]*\\?|\[\?[0-9;]+c|\[6;\d+;\d+t")
 _KITTY = re.compile(r"kitty\((\d+)\.(\d+)")
 _KITTY_PLACES_SINCE = (0, 28)
 
@@ -43,6 +45,9 @@ class TerminalTraits:
     """what was typed while it was asked"""
     name: str = ""
     """as it names itself, with its version: "kitty(0.35.2)", "tmux 3.4"; "" where it does not"""
+    has_sixels: bool = False
+    cell: tuple[int, int] = (0, 0)
+    """points of a cell, across and down; 0 where it does not say"""
 
 
 @contextmanager
@@ -83,11 +88,20 @@ def asked_terminal(
 def understood(answer: bytes, told: bool) -> TerminalTraits:
     """What an answer says; `told` where it tells no colour."""
     colour, attributes = _COLOUR.search(answer), _ATTRIBUTES.search(answer)
-    name = _NAME.search(answer)
-    rest = _ATTRIBUTES.sub(b"", _NAME.sub(b"", _COLOUR.sub(b"", answer))).decode("utf-8", "ignore")
+    name, cell = _NAME.search(answer), _CELL.search(answer)
+    for known in (_COLOUR, _NAME, _CELL, _ATTRIBUTES):
+        answer = known.sub(b"", answer)
+    rest = answer.decode("utf-8", "ignore")
     typed = "".join(character for character in rest if character.isprintable()) if "\x1b" not in rest else ""
     is_light = is_light_colour(*(part.decode("ascii") for part in colour.groups())) if colour else told
-    return TerminalTraits(is_light, attributes is None, typed, name[1].decode("ascii", "ignore") if name else "")
+    return TerminalTraits(
+        is_light,
+        attributes is None,
+        typed,
+        name[1].decode("ascii", "ignore") if name else "",
+        has_sixels=attributes is not None and b"4" in attributes[1].split(b";")[1:],
+        cell=(int(cell[2]), int(cell[1])) if cell else (0, 0),
+    )
 
 
 def places_pictures(name: str) -> bool:

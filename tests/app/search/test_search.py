@@ -6,7 +6,9 @@ import os
 import shutil
 import threading
 import time
+import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +287,39 @@ def test_the_preview_begins_where_the_snippet_is(tmp_path: Path) -> None:
     assert "pangolin" in [preview.text[a:b] for a, b in preview.spans]
     assert list(preview.spans) == sorted(preview.spans)
     search.close()
+
+
+def test_who_wrote_it_is_no_passage(tmp_path: Path) -> None:
+    """Asked for by its sender a mail shows its text and not the signature; with a word beside it, that word."""
+    folder, paths = tmp_path / "mail", Paths(tmp_path / "config", tmp_path / "data")
+    folder.mkdir()
+    head = "From: Anna Berg <anna@example.org>\nSubject: Roof\nDate: Mon, 02 Nov 2026 10:00:00 +0000\n\n"
+    (folder / "a.eml").write_text(f"{head}The tiles come on Friday.\n\n{'Nothing else is new. ' * 40}\n\nAnna Berg\n")
+    update_index(INDEXING, paths, roots=[str(folder)])
+    with closing(Search(INDEXING, paths)) as search:
+        for text, begins, marked in (
+            ("from:anna", "The tiles come", []),
+            ("from:anna friday", "The tiles", ["Friday"]),
+        ):
+            page = ask(search, text)
+            found = search.snippet(page, page.hits[0])
+            assert found.text.startswith(begins)
+            assert [found.text[start:end] for start, end in found.spans] == marked
+            assert search.preview(page, page.hits[0]).best == 0
+
+
+def test_an_archive_is_one_row_of_what_changed_lately(tmp_path: Path) -> None:
+    """And not one for each file in it; these are found by their own names."""
+    folder, paths = tmp_path / "files", Paths(tmp_path / "config", tmp_path / "data")
+    folder.mkdir()
+    with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
+        for name in ("one.txt", "two.txt", "three.txt"):
+            archive.writestr(name, f"a heron in {name}")
+    (folder / "plain.txt").write_text("a heron")
+    update_index(INDEXING, paths, roots=[str(folder)])
+    with closing(Search(INDEXING, paths)) as search:
+        assert sorted(names(search.recent())) == ["notes.zip", "plain.txt"]
+        assert len(ask(search, "heron").hits) == 4
 
 
 def test_the_explanation_adds_up_to_the_score(open_search: Open) -> None:

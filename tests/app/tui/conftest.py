@@ -215,7 +215,8 @@ class FakeIndexing:
     """Indexing that reports only what a test tells it to."""
 
     def __init__(self, *, indexed: bool = True, folders: Sequence[FolderChoice] = ()) -> None:
-        self.indexed, self.folders = indexed, folders
+        self.indexed, self.suggested = indexed, folders
+        self.forgotten: list[str] = []
         self.started: list[tuple[str, ...]] = []
         self.report: Callable[[ProgressLine], None] = lambda line: None
         self.stopped = False
@@ -225,7 +226,14 @@ class FakeIndexing:
         return self.indexed
 
     def suggest(self) -> Sequence[FolderChoice]:
-        return self.folders
+        return self.suggested
+
+    def folders(self) -> Sequence[FolderChoice]:
+        return [FolderChoice("/home/anna/energy", "2 documents: 1 markdown, 1 pdf"), FolderChoice("/home/anna/notes")]
+
+    def forget(self, name: str) -> bool:
+        self.forgotten.append(name)
+        return name != "/home/anna/notes"
 
     def start(
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
@@ -317,6 +325,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
         monkeypatch.delenv(name, raising=False)  # no test reaches the clipboard of who runs it
     monkeypatch.setenv("HOME", "/home/anna")
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setattr("app.tui.session.CLOSING_SECONDS", 120.0)
     time.tzset()
     made: list[Stage] = []

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 from rich.color import Color as RichColor
+from rich.color import ColorSystem
 from rich.style import Style
 from textual.color import Color
 
 from app.settings import ScreenSettings
+from app.tui.terminal.terminal_traits import TerminalTraits
 from app.tui.themes import problem_of
 
 Stages = Callable[..., Any]
 TEXT_CONTRAST = 4.5
 """WCAG's least contrast of text: what matches is read first"""
-BARS = "─│▌▁▂▃▄▅▆▇█▔ "
+BARS = "─│╭╮╰╯▌▁▂▃▄▅▆▇█▔ "
 CONTRAST = 3.0
 """WCAG's least contrast of large text and of what is less important"""
 
@@ -100,6 +102,17 @@ async def test_ansi_themes_send_only_the_terminals_palette(stage: Stages, theme:
                 assert color is None or color.triplet is None, (text, color)
             if style.color is not None and not style.color.is_default:
                 assert style.color != style.bgcolor, text
+
+
+@pytest.mark.parametrize(("is_light", "theme"), [(False, "ansi-dark"), (True, "ansi-light")])
+async def test_a_terminal_of_sixteen_colours_gets_its_own(stage: Stages, is_light: bool, theme: str) -> None:
+    """Ours would be turned into the nearest of them, amber into red; one that was asked for by name is given."""
+    one = stage(terminal=TerminalTraits(is_light=is_light))
+    two = stage(screen=ScreenSettings(theme="nord"))
+    for made, wanted in ((one, theme), (two, "nord")):
+        made.app.console._color_system = ColorSystem.STANDARD
+        async with made.app.run_test(size=(120, 30)):
+            assert made.app.theme == wanted
 
 
 async def test_an_unknown_theme_is_one_line(stage: Stages) -> None:

@@ -7,6 +7,7 @@ import pty
 import select
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -50,6 +51,27 @@ async def test_marks_of_two_questions_come_in_the_order_of_marking(stage: Stages
     assert picking.paths == ("/home/anna/energy/report.pdf", "/home/anna/notes/solar.txt")
     assert one.engine.opened_paths == list(picking.paths)
     assert len(one.engine.left) == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "paths"),
+    [(("enter",), ("energy/turbine.md",)), (("down", "enter"), ("energy/report.pdf",)),
+     (("tab", "tab", "enter"), ("energy/turbine.md", "energy/report.pdf"))],
+)  # fmt: skip
+async def test_keys_wait_for_the_rows_that_they_mean(
+    stage: Stages, keys: tuple[str, ...], paths: tuple[str, ...]
+) -> None:
+    """Typed while the index is still asked, they are done once the page is there."""
+    picking = Picking(multi=True)
+    one = stage(picking=picking)
+    one.engine.gate["wind"] = threading.Event()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await pilot.press(*"wind", *keys)
+        assert one.app.return_value is None
+        one.engine.gate["wind"].set()
+        await one.until(pilot, lambda: one.app.return_value is not None)
+    one.app.search_screen.session.close()
+    assert (one.app.return_value, picking.paths) == (0, tuple(f"/home/anna/{path}" for path in paths))
 
 
 @pytest.mark.parametrize(

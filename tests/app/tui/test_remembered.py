@@ -17,17 +17,20 @@ Stages = Callable[..., Any]
 WIDE = (120, 40)
 
 
-async def test_panes_order_filters_and_theme_are_as_they_were(stage: Stages, tmp_path: Path) -> None:
-    """Changed by keys in one start, there in the next; a picker has the panes and the theme, and asks for all."""
+async def test_panes_rows_filters_and_theme_are_as_they_were(stage: Stages, tmp_path: Path) -> None:
+    """Changed by keys in one start, there in the next; a picker has the panes and the theme, and asks for all.
+
+    The order is that of a question and begins anew.
+    """
     one = stage()
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
-        await pilot.press("f2", "ctrl+s", "ctrl+g", "<", "f4", "right", "enter")
+        await pilot.press("f2", "ctrl+s", "ctrl+g", "<", "ctrl+g", "d", "f4", "right", "enter")
         await one.until(pilot, lambda: one.engine.requests[-1].type == "mail")
         one.app.theme = "nord"
         await pilot.pause()
     kept = one.app.to_remember()
-    assert (kept.preview, kept.order, kept.filters, kept.share) == (False, "bm25", {"type": "mail"}, 3)
+    assert (kept.preview, kept.dense, kept.filters, kept.share) == (False, True, {"type": "mail"}, 3)
     keep_remembered(tmp_path, kept)
 
     two = stage(remembered=read_remembered(tmp_path))
@@ -35,7 +38,8 @@ async def test_panes_order_filters_and_theme_are_as_they_were(stage: Stages, tmp
         await two.search(pilot, "wind")
         assert two.app.theme == "nord"
         assert not two.app.search_screen.query_one("#side").display
-        assert (two.engine.requests[-1].order, two.engine.requests[-1].type) == ("bm25", "mail")
+        assert two.app.search_screen.results.is_dense
+        assert (two.engine.requests[-1].order, two.engine.requests[-1].type) == ("learned", "mail")
     assert two.app.to_remember() == kept
 
     three = stage(remembered=kept, picking=Picking(query="wind"))
@@ -47,15 +51,15 @@ async def test_panes_order_filters_and_theme_are_as_they_were(stage: Stages, tmp
 
 async def test_resetting_brings_the_settings_back(stage: Stages, tmp_path: Path) -> None:
     """One key, and nothing is kept any more."""
-    kept = Remembered(theme="nord", theme_over="auto", preview=False, order="name", filters={"type": "mail"}, share=4)
+    kept = Remembered(theme="nord", theme_over="auto", preview=False, dense=True, filters={"type": "mail"}, share=4)
     keep_remembered(tmp_path, kept)
     one = stage(remembered=kept)
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
         await pilot.press("ctrl+g", "R")
-        await one.until(pilot, lambda: one.engine.requests[-1].order == "learned")
+        await one.until(pilot, lambda: not one.app.search_screen.results.is_dense)
         await one.until(pilot, lambda: one.app.search_screen.query_one("#side").display)
-        assert one.app.theme == "textual-dark"
+        assert one.app.theme == "night"
     assert one.app.to_remember() == Remembered()
     keep_remembered(tmp_path, one.app.to_remember())
     assert not (tmp_path / FILE).exists()

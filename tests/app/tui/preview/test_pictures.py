@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from app.settings import ScreenSettings
 from app.tui.preview.pictures import MOST_KEPT, Pictures, way_of
 from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.preview_rows import cells
@@ -27,8 +28,8 @@ def make() -> Iterator[Callable[..., Pictures]]:
     """Makes what shows pictures; its process ends with the test."""
     made: list[Pictures] = []
 
-    def pictures(way: Any) -> Pictures:
-        made.append(Pictures(way))
+    def pictures(way: Any, **options: Any) -> Pictures:
+        made.append(Pictures(way, **options))
         return made[-1]
 
     yield pictures
@@ -67,7 +68,35 @@ def pdf_that_takes_minutes(path: Path) -> None:
 )
 def test_the_way_of_each_terminal(setting: str, terminal: str, env: dict[str, str], way: str) -> None:
     """By name where it is known to place pictures, as half blocks on all others and where colours are few."""
-    assert way_of(setting, terminal, env) == way
+    assert way_of(setting, TerminalTraits(name=terminal), env) == way
+
+
+@pytest.mark.parametrize(
+    ("setting", "name", "cell", "way"),
+    [
+        ("auto", "foot(1.20)", (10, 20), "sixel"),
+        ("auto", "", (10, 20), "sixel"),
+        ("auto", "", (0, 0), "blocks"),
+        ("auto", KITTY, (10, 20), "kitty"),
+        ("sixel", "", (0, 0), "sixel"),
+        ("blocks", "foot(1.20)", (10, 20), "blocks"),
+    ],
+)
+def test_sixels_where_the_terminal_says_so(setting: str, name: str, cell: tuple[int, int], way: str) -> None:
+    """Among its attributes, with the size of a cell; what places pictures by characters does that."""
+    assert way_of(setting, TerminalTraits(name=name, has_sixels=True, cell=cell), FULL) == way
+
+
+def test_a_row_of_cells_is_an_image(make: Callable[..., Pictures], tmp_path: Path) -> None:
+    """Blanks that carry one each, as high as a cell; nothing is held by the terminal."""
+    Image.new("RGB", (300, 200), (255, 0, 0)).save(tmp_path / "a.png")
+    pictures = make("sixel", cell=(8, 16))
+    rows = pictures.show(str(tmp_path / "a.png"), 20, threading.Event()).rows
+    assert [row[0].text for row in rows] == [" " * 20] * 7
+    assert [re.search(r'"1;1;(\d+);(\d+)', row[0].style).groups() for row in rows] == [("160", "16")] * 6 + [
+        ("160", "11")
+    ]
+    assert pictures.take_unsent() == ""
 
 
 @pytest.mark.parametrize(
@@ -88,7 +117,7 @@ def test_tmux_is_asked_what_it_hands_on(answer: str, way: str, tmp_path: Path, m
     tmux.write_text(f"#!/bin/sh\nprintf '{answer}'\n")
     tmux.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert way_of("auto", "tmux 3.4", FULL) == way
+    assert way_of("auto", TerminalTraits(name="tmux 3.4"), FULL) == way
 
 
 def test_a_picture_is_sent_once(make: Callable[..., Pictures], tmp_path: Path) -> None:
@@ -171,7 +200,7 @@ async def test_a_slow_page_holds_up_no_other_preview(
 
 
 async def test_pages_are_turned_as_text_is_scrolled(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
-    """A scan shows its pages, each drawn when it comes into view; the heading says which; `i` shows the text, too."""
+    """A scan shows its pages, each drawn when it comes into view; the heading says which; of a text none is shown."""
     colours = [(255, 0, 0), (0, 255, 0), (0, 0, 255)]
     images = [Image.new("RGB", (600, 300), colour) for colour in colours]
     images[0].save(tmp_path / "a.pdf", save_all=True, append_images=images[1:], quality=100)
@@ -187,7 +216,7 @@ async def test_pages_are_turned_as_text_is_scrolled(stage: Stages, conftest_type
 
         def colour_of(y: int) -> tuple[int, int, int] | None:
             style = next(iter(body.make_line(y))).style
-            return tuple(style.color.triplet) if style and style.color and style.color.triplet else None
+            return tuple(style.bgcolor.triplet) if style and style.bgcolor and style.bgcolor.triplet else None
 
         def close(one: tuple[int, int, int] | None, other: tuple[int, int, int]) -> bool:
             return one is not None and all(abs(a - b) < 8 for a, b in zip(one, other, strict=True))
@@ -205,7 +234,23 @@ async def test_pages_are_turned_as_text_is_scrolled(stage: Stages, conftest_type
         await pilot.press("j")
         await one.until(pilot, lambda: body.pages is None and "no w" in body.make_line(0).text)
         await pilot.press("i")
+        await one.until(pilot, lambda: "no page that could be read" in one.text)
+        assert body.pages is None
+
+
+async def test_a_page_that_can_be_read_stands_for_its_text(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """In sixels `i` shows the page of the match, and the text again."""
+    images = [Image.new("RGB", (600, 300), colour) for colour in ((255, 0, 0), (0, 255, 0), (0, 0, 255))]
+    images[0].save(tmp_path / "a.pdf", save_all=True, append_images=images[1:], quality=100)
+    document = conftest_types.Document(str(tmp_path / "a.pdf"), "wind", "pdf", "no w\fmy wind\f", pages=(0, 5, 13))
+    one = stage(engine=conftest_types.FakeSearch([document]), screen=ScreenSettings(pictures="sixel"))
+    async with one.app.run_test(size=(120, 20)) as pilot:
+        await one.search(pilot, "wind")
+        body = one.app.search_screen.query_one(PreviewBody)
+        await pilot.press("ctrl+g", "i")
         await one.until(pilot, lambda: body.pages is not None and int(body.scroll_offset.y) == body.pages.page_height)
         await one.until(pilot, lambda: "match 1 of 1 · page 2 of 3" in one.text)
-        await pilot.press("i")
+        body.refresh()
+        await one.until(pilot, lambda: '\x1bP0;1q"1;1;' in body.take_images())
+        await pilot.press("ctrl+g", "i")
         await one.until(pilot, lambda: body.pages is None)

@@ -48,3 +48,27 @@ def test_pages_after_the_first_are_announced() -> None:
 def test_an_empty_text_has_no_rows() -> None:
     """Nothing is nothing."""
     assert len(lay_out("", 10)) == 0
+
+
+LETTER = """Dear Ole,
+
+the council has agreed to one turbine, which will be complete in the summer of
+next year, and to its
+management by us.
+> a line that was quoted from the letter before, as long as one of its own lines
+> and the next
+Anna
+"""
+
+
+def test_a_letter_is_not_wrapped_into_rags() -> None:
+    """What was broken near the 72nd column goes on in one row; short lines and quotations stay as they are."""
+    layout = lay_out(LETTER, 50, is_letter=True)
+    rows = ["".join(text for text, _, _ in layout.pieces(row, LETTER)).replace("\n", " ") for row in range(len(layout))]
+    assert rows == [
+        "Dear Ole,", "",
+        "the council has agreed to one turbine, which will ", "be complete in the summer of next year, and to its",
+        "management by us.",
+        "> a line that was quoted from the letter before, ", "as long as one of its own lines", "> and the next",
+        "Anna",
+    ]  # fmt: skip

@@ -179,3 +179,60 @@ def test_kitty_shows_a_picture_as_it_is(
         place = terminal.output.find(cells, sent.end())
         assert place > 0
         assert colour in terminal.output[place - 60 : place]
+
+
+def test_sixels_are_sent_behind_the_frame_at_their_place(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A terminal that names them among its attributes gets an image for each row of cells, below the preview's head."""
+    for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
+        monkeypatch.delenv(name, raising=False)
+    image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (252, 4, 4))
+    (tmp_path / "photos").mkdir()
+    image.save(tmp_path / "photos" / "lisbon.png")
+    program = [sys.executable, "-m", "app.cli"]
+    subprocess.run(
+        [*program, "index", "-q", str(tmp_path / "photos")], check=True, env={**os.environ, **environment}, timeout=180
+    )
+    terminal = Terminal(program, **environment)
+    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    try:
+        terminal.read_until(QUESTION)
+        os.write(terminal.master, b"\x1b[6;20;10t\x1b[?62;4;22c")
+        terminal.read_until(b"indexed")
+        os.write(terminal.master, b"lisbon")
+        terminal.read_until(b'"1;1;40;20')
+        terminal.read_until(b"\x1b\\\x1b8")
+        os.write(terminal.master, b"\x11")
+        assert terminal.end() == 0
+    finally:
+        terminal.process.kill()
+    assert terminal.is_restored
+    sent = re.findall(
+        rb"\x1b\[(\d+);(\d+)H\x1bP0;1q\"1;1;40;20#0;2;99;2;2#0!40~-#0!40~-#0!40~-#0!40B\x1b", terminal.output
+    )
+    rows = [(int(y), int(x)) for y, x in sent]
+    assert rows[1] == (rows[0][0] + 1, rows[0][1])
+    assert rows[0][1] > 60
+
+
+def test_keys_of_one_read_leave_the_screen_where_it_is(environment: dict[str, str], tmp_path: Path) -> None:
+    """The leader key, then three letters at once: the first is its action, the others are typed."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "heron.txt").write_text("The heron waits for fish.\n")
+    program = [sys.executable, "-m", "app.cli"]
+    subprocess.run(
+        [*program, "index", "-q", str(tmp_path / "notes")], check=True, env={**os.environ, **environment}, timeout=180
+    )
+    terminal = Terminal(program, **environment)
+    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    try:
+        terminal.read_until(b"indexed")
+        for keys in (b"\x07nqu", b"\x07pax"):
+            os.write(terminal.master, keys)
+        terminal.read_until(b"Nothing found for quax")
+        os.write(terminal.master, b"\x11")
+        assert terminal.end() == 0
+    finally:
+        terminal.process.kill()
+    assert terminal.is_restored

@@ -158,9 +158,26 @@ async def test_a_late_answer_is_taken_out_of_the_box(stage: Stages) -> None:
         assert one.app.search_screen.query_one(QueryInput).value == "wind"
 
 
+@pytest.mark.parametrize(
+    ("answer", "has_sixels", "cell"),
+    [
+        (b"\x1b[6;20;10t\x1b[?62;4;22c", True, (10, 20)),
+        (b"\x1b[?62;4c\x1b[6;20;10t", True, (10, 20)),
+        (b"\x1b[?62;14;22c", False, (0, 0)),
+        (b"\x1b[?4c", False, (0, 0)),
+        (b"", False, (0, 0)),
+    ],
+)
+def test_sixels_are_told_by_the_attributes(answer: bytes, has_sixels: bool, cell: tuple[int, int]) -> None:
+    """4 among those behind the first, which is the terminal's class; the size of a cell as height, then width."""
+    traits = understood(answer, False)
+    assert (traits.has_sixels, traits.cell, traits.typed) == (has_sixels, cell, "")
+    assert without_late_answers("[6;20;10twind") == "wind"
+
+
 async def test_a_light_terminal_gets_the_light_theme_and_what_was_typed_is_asked(stage: Stages) -> None:
     """screen.theme is auto as shipped."""
     one = stage(terminal=TerminalTraits(is_light=True, typed="wind"))
     async with one.app.run_test(size=(120, 40)) as pilot:
         await one.until(pilot, lambda: one.asked == "wind")
-        assert one.app.theme == "textual-light"
+        assert one.app.theme == "day"

@@ -1,0 +1,188 @@
+"""`foltr-search --plain [QUERY]`: the search as a dialogue in plain lines, for screen readers and slow lines."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, load_numpy, say
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from app.search.results import Hit, ResultPage
+    from app.search.search import Search
+
+EXAMPLES = """
+foltr-search --plain
+foltr-search --plain tax return 2024
+"""
+HELP = (
+    "Words are searched. A number opens that result; n says the next ones, p those before; w and a number says why "
+    "it stands there; t and a number says its text; q leaves. A slash searches what follows it: /n, /2024."
+)
+
+
+@click.command("--plain", cls=Command, hidden=True, examples=EXAMPLES)
+@click.argument("query", nargs=-1)
+def command(query: tuple[str, ...]) -> int:
+    """Search in a dialogue of plain lines: nothing is drawn, nothing moves.
+
+    Type words, then the number of a result to open it, n for the next ones, q to leave. What is opened is learned from.
+    """
+    load_numpy()
+    from app.search.search import Search
+
+    with suppress(ImportError):
+        import readline  # noqa: F401 -- input() then knows the lines typed before
+
+    context = load()
+    search = Search(context.settings, context.paths)
+    if search.trouble:
+        say(f"{search.trouble}; `foltr-search index` makes it anew")
+        search.close()
+        return FAILED
+    talk = Dialogue(context, search)
+    try:
+        talk.begin(" ".join(query))
+        while talk.answer(input("> ")):
+            pass
+    except EOFError:
+        print()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    finally:
+        talk.leave()
+        search.close()
+    return 0
+
+
+class Dialogue:
+    """What was asked last, how far its results were said, and whether one of them was opened."""
+
+    def __init__(self, context: Context, search: Search) -> None:
+        self._context, self._search = context, search
+        self._page: ResultPage | None = None
+        self._first = 0
+        """index of the first result that was said last"""
+        self._was_opened = False
+
+    def begin(self, query: str) -> None:
+        """Say what there is, or answer the query of the command line."""
+        if query:
+            self._ask(query)
+        else:
+            print(f"{self._search.status().n_documents:,} documents. {HELP}")
+
+    def answer(self, line: str) -> bool:
+        """Do what a line says; False to leave."""
+        words = line.strip()
+        letter, _, number = words.partition(" ")
+        if words == "q":
+            return False
+        if words.startswith("/"):
+            self._ask(words[1:])
+        elif words == "?":
+            print(HELP)
+        elif words in ("n", "p"):
+            self._turn(1 if words == "n" else -1)
+        elif words.isascii() and words.isdigit():
+            self._with(words, self._open)
+        elif letter in ("w", "t") and number.isascii() and number.isdigit():
+            self._with(number, self._say_why if letter == "w" else self._say_text)
+        elif words:
+            self._ask(words)
+        return True
+
+    def leave(self) -> None:
+        """Learn from the page on which something was opened."""
+        if self._page is not None and self._was_opened and (learned := self._search.leave(self._page)):
+            print(learned)
+        self._was_opened = False
+
+    def _ask(self, text: str) -> None:
+        from app.commands.search import matches_of, say_about
+        from app.search.results import SearchRequest
+        from app.store import SearchHistory
+
+        if not text.strip():
+            return
+        self.leave()
+        settings, search = self._context.settings, self._search
+        search.refresh()
+        limit = max(settings.search.page_size, settings.search.limit)  # as the screen asks: both give the same order
+        self._page, self._first = search.search(SearchRequest(text, limit=limit)), 0
+        search.keep(self._page)
+        if not search.unkept:
+            SearchHistory(search.store, settings.history).add(text, now=time.time())
+        say_about(self._page)
+        if self._page.hits:
+            print(f"{matches_of(self._page)}.")
+            self._say()
+
+    def _turn(self, step: int) -> None:
+        """Go on by a page of results, or back."""
+        first = self._first + step * self._context.settings.search.page_size
+        if self._page is None or not 0 <= first < len(self._page.hits):
+            print("There are no more." if self._page is not None and step > 0 else "There are none before.")
+        else:
+            self._first = first
+            self._say()
+
+    def _say(self) -> None:
+        from app.search.results import title_of
+        from console.printable import safe_line
+        from console.wording import day, short_path
+
+        assert self._page is not None
+        last = self._first + self._context.settings.search.page_size
+        for hit in self._page.hits[self._first : last]:
+            told = ("the file is gone" if hit.missing else "", hit.type, safe_line(hit.author), day(hit.modified))
+            about = ", ".join(one for one in (*told, short_path(hit.path), self._search.why(self._page, hit)) if one)
+            print(f"{hit.rank}. {title_of(hit)}: {about}")
+            if passage := self._search.snippet(self._page, hit).text.strip():
+                print(f"   {safe_line(passage)}")
+        if last < len(self._page.hits):
+            print(f"{len(self._page.hits) - last} more: n")
+
+    def _with(self, number: str, what: Callable[[Hit], None]) -> None:
+        """Do something with the result of a number."""
+        hits = self._page.hits if self._page is not None else ()
+        if not 1 <= int(number) <= len(hits):
+            print(f"There are results 1 to {len(hits)}; /{number} searches the number." if hits else HELP)
+        else:
+            what(hits[int(number) - 1])
+
+    def _open(self, hit: Hit) -> None:
+        from app.commands.open import run_planned
+        from app.handing_over import Place, prepare
+        from app.opener import OpenError
+
+        assert self._page is not None
+        page, context = self._page, self._context
+        passage = self._search.snippet(page, hit)
+        try:
+            ready = prepare(
+                hit, context.settings.open.enter, place=Place(passage.line, passage.page), settings=context.settings,
+                data_dir=context.paths.data_dir, text_of=lambda: self._search.preview(page, hit).text,
+            )  # fmt: skip
+            self._search.opened(page, hit)
+            self._was_opened = True
+            run_planned(ready.command)
+            ready.discard()
+        except OpenError as error:
+            print(error)
+
+    def _say_why(self, hit: Hit) -> None:
+        assert self._page is not None
+        print(self._search.explain(self._page, hit).summary)
+
+    def _say_text(self, hit: Hit) -> None:
+        from app.search.headings import headed
+        from console.printable import safe_text
+
+        assert self._page is not None
+        print(safe_text(headed(hit, self._search.preview(self._page, hit).text)))

@@ -1,0 +1,98 @@
+"""Keys one after another, however fast they come: each finds the screen and the focus that the one before it has made.
+
+Textual hands a key to whoever has the focus when it arrives, and looks for a binding once it has gone up to the
+application. Of two keys that arrive together the second so reaches a panel that the first has closed, or misses the
+one that it has opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from textual import events
+from textual.app import App
+from textual.await_complete import AwaitComplete
+from textual.message_pump import MessagePump
+from textual.screen import ModalScreen, ScreenResultType
+from textual.widgets import Input
+
+LONGEST = 1.0
+"""seconds after which a part of the screen that is still busy with a key is not waited for"""
+
+
+class KeyByKey(App[int]):
+    """An application that hands out a key, or what was pasted, once all that the one before it did is done."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._waiting: deque[events.Key | events.Paste] = deque()
+        self._handing_out: asyncio.Task[None] | None = None
+        self._was_typed = False
+        """the one handed out last was a letter for a box"""
+
+    async def on_event(self, event: events.Event) -> None:
+        if not isinstance(event, (events.Key, events.Paste)) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        is_busy = self._handing_out is not None and not self._handing_out.done()
+        if is_busy and (self._waiting or not (self._was_typed and self._is_typed(event))):
+            self._waiting.append(event)
+            return
+        target, self._was_typed = self.focused or self.screen, self._is_typed(event)
+        await super().on_event(event)
+        if not is_busy:
+            self._handing_out = asyncio.create_task(self._hand_out(target))
+
+    async def _hand_out(self, target: MessagePump) -> None:
+        """Those that came meanwhile, each when the one before it is done with; letters for one box together."""
+        await self._settled(target)
+        while self._waiting and self.is_running:
+            event = self._waiting.popleft()
+            target, self._was_typed = self.focused or self.screen, self._is_typed(event)
+            self.call_later(super().on_event, event)
+            if not (self._was_typed and self._waiting and self._is_typed(self._waiting[0])):
+                await self._settled(target)
+
+    def _is_typed(self, event: events.Event) -> bool:
+        """A box takes it for a letter, which opens and closes nothing."""
+        box = self.focused
+        return (
+            isinstance(event, events.Key)
+            and isinstance(box, Input)
+            and box.check_consume_key(event.key, event.character)
+        )
+
+    async def _settled(self, target: MessagePump) -> None:
+        """The key went up from `target`, what it closed or opened is on the screen, and the focus is where it goes."""
+        await _passed(self)
+        for pump in _upwards(target):
+            await _passed(pump)
+        for pump in (self, self.screen, self):
+            await _passed(pump)
+
+
+def _upwards(pump: MessagePump | None) -> list[MessagePump]:
+    pumps = []
+    while pump is not None:
+        pumps.append(pump)
+        pump = pump._parent
+    return pumps
+
+
+async def _passed(pump: MessagePump) -> None:
+    """All that waited there is done; at once where it takes no messages any more."""
+    passed = asyncio.Event()
+    if pump.call_later(passed.set):
+        try:
+            await asyncio.wait_for(passed.wait(), LONGEST)
+        except TimeoutError:
+            return
+
+
+class Panel(ModalScreen[ScreenResultType]):
+    """A screen over the others that gives one answer; another one, as of two clicks, would take the screen below."""
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        return super().dismiss(result) if self.app.screen is self else AwaitComplete()

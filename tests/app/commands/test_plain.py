@@ -1,0 +1,69 @@
+"""The dialogue in plain lines, as somebody types it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from tests.app.commands.picking import names
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
+
+
+def say(device: Device, *lines: str, query: str = "", **variables: str) -> list[str]:
+    """What is printed for these lines, without the prompts."""
+    done = subprocess.run(
+        [sys.executable, "-m", "app", "--plain", *query.split()], input="".join(f"{line}\n" for line in lines),
+        env=device.environment(**variables), cwd=device.home, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout
+    return [line.removeprefix("> ") for line in done.stdout.replace("> ", "\n").splitlines() if line.strip("> ")]
+
+
+def numbered(lines: list[str]) -> list[str]:
+    """The names of the results that were said, in order."""
+    return [line.partition(". ")[2].partition(":")[0] for line in lines if line.partition(". ")[0].isdigit()]
+
+
+def test_it_says_the_page_that_the_command_prints(indexed: Device) -> None:
+    """The same documents in the same order, each with a number, and never a line drawn over another."""
+    found = say(indexed, "fish", "q")
+    shown = [line for line in found if line.partition(". ")[0].isdigit()]
+    assert len(shown) == len(names(indexed, "fish")) > 1
+    assert all(name in line for name, line in zip(names(indexed, "fish"), shown, strict=True))
+    assert numbered(say(indexed, query="fish")) == numbered(found)
+
+
+def test_the_pages_turn(indexed: Device) -> None:
+    """`n` goes on where the last page ended, and `p` goes back; past either end it says so."""
+    small = {"FOLTR_SEARCH__PAGE_SIZE": "1"}
+    lines = say(indexed, "fish", "n", "p", "p", **small)
+    first, second, again = numbered(lines)
+    assert first == again != second
+    assert lines[-1] == "There are none before."
+
+
+def test_a_number_opens_and_is_learned_from(device: Device) -> None:
+    """The program of the settings gets the file, and the next page knows it."""
+    device.index()
+    log = device.home / "opened"
+    opener = device.home / "opener.sh"
+    opener.write_text(f'#!/bin/sh\necho "$1" >> {log}\n')
+    opener.chmod(0o755)
+    editor = {"FOLTR_OPEN__ENTER": "editor", "FOLTR_OPEN__EDITOR": f"{opener} {{path}}"}
+    rank = names(device, "fish").index("kingfisher.md") + 1
+    lines = say(device, "fish", str(rank), "99", "q", **editor)
+    assert log.read_text().splitlines() == [str(device.notes / "birds" / "kingfisher.md")]
+    assert any(line.startswith("There are results 1 to ") for line in lines)
+    assert '"n_picks"' in device.run("model", "--json").stdout or "1 pick" in device.run("model").stdout
+
+
+def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None:
+    """`w 1` and `t 1` read aloud; behind a slash letters and numbers are searched."""
+    lines = say(indexed, "heron", "t 1", "w 1", "/2024", "?", "q")
+    assert any("heron" in line for line in lines)
+    assert any("return 2024" in line for line in lines)
+    assert lines[-1].startswith("Words are searched.")

@@ -1,0 +1,115 @@
+"""The folders that are searched, on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from app.following.indexing import update_index
+from app.paths import Paths, remember_root, remembered_roots
+from app.settings import IndexSettings, Settings
+from app.tui.panels.first_start import FirstStart
+from app.tui.panels.folders_screen import FoldersScreen
+from app.tui.screen_parts import Background, contents_line
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+async def opened(one: Any, pilot: Any) -> FoldersScreen:
+    await pilot.press("f7")
+    await one.until(pilot, lambda: isinstance(one.app.screen, FoldersScreen) and "2 places searched" in one.text)
+    return one.app.screen
+
+
+async def test_folders_are_seen_with_what_is_in_them(stage: Stages) -> None:
+    """Each with its documents by type; Enter narrows the search to one."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await opened(one, pilot)
+        assert "~/energy" in one.text
+        assert "2 documents: 1 markdown, 1 pdf" in one.text
+        await pilot.press("enter")
+        await one.until(pilot, lambda: one.engine.requests[-1].folder == "/home/anna/energy")
+
+
+async def test_a_folder_is_taken_out_by_two_keys(stage: Stages) -> None:
+    """The first says what it means; one that stands in the settings stays, which is said."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await opened(one, pilot)
+        await pilot.press("d")
+        sure = "d again takes ~/energy out of the search; its files stay as they are."
+        await one.until(pilot, lambda: sure in one.text)
+        assert one.indexing.forgotten == []
+        await pilot.press("d")
+        await one.until(pilot, lambda: "no longer searched: ~/energy" in one.app.search_screen.line.text)
+        await one.until(pilot, lambda: one.indexing.started[-1] == () and len(one.indexing.started) == 2)
+        await opened(one, pilot)
+        await pilot.press("down", "d", "d")
+        await one.until(pilot, lambda: "stands in the settings" in one.app.search_screen.line.text)
+    assert one.indexing.forgotten == ["/home/anna/energy", "/home/anna/notes"]
+
+
+async def test_a_folder_is_added_as_at_the_first_start(stage: Stages, conftest_types: SimpleNamespace) -> None:
+    """The same dialogue, whose `a` chooses all that it suggests."""
+    folders = [conftest_types.Folder(f"/home/anna/{name}", "12 files") for name in ("Mail", "Music", "Notes")]
+    one = stage(indexing=conftest_types.FakeIndexing(folders=folders))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await opened(one, pilot)
+        await pilot.press("a")
+        await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart) and "[x]" in one.text)
+        await pilot.press("a", "ctrl+s")
+        await one.until(pilot, lambda: one.indexing.started[-1] == tuple(folder.path for folder in folders))
+
+
+async def test_without_documents_the_screen_says_how_to_add_a_folder(stage: Stages, conftest_types: Any) -> None:
+    """And not that another spelling finds more."""
+    one = stage(engine=conftest_types.FakeSearch([]))
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "0 documents indexed" in one.text)
+        assert "Add a folder: F7" in one.text
+        await one.search(pilot, "hello")
+        assert "0 documents are indexed: add a folder (F7)." in one.text
+        assert "another spelling" not in one.text
+
+
+async def test_the_first_start_fits_a_small_window(stage: Stages, conftest_types: SimpleNamespace) -> None:
+    """At 80x24 a dozen folders leave the buttons, the box for another one, and how to choose all in view."""
+    folders = [conftest_types.Folder(f"/home/anna/{n}", "12 files") for n in range(12)]
+    one = stage(indexing=conftest_types.FakeIndexing(indexed=False, folders=folders))
+    async with one.app.run_test(size=(80, 24)) as pilot:
+        await one.until(pilot, lambda: "[x]" in one.text)
+        for wanted in ("Which folders", "a all of them", "Another folder", "Start indexing", "Not now"):
+            assert wanted in one.text, one.text
+
+
+def test_what_is_in_a_folder_is_counted(tmp_path: Path) -> None:
+    """By a real index; one that is not read yet says so, and one that is remembered can be forgotten."""
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    for name in ("a/one.txt", "a/two.md", "b/three.txt"):
+        (tmp_path / "files" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "files" / name).write_text("wind")
+    settings = Settings(index=IndexSettings(workers=1, roots=[str(tmp_path / "files" / "b")]))
+    background = Background(settings, paths)
+    assert [one.counted for one in background.folders()] == ["not read yet"]
+    remember_root(paths, tmp_path / "files" / "a")
+    update_index(settings, paths, roots=[str(tmp_path / "files" / "a"), str(tmp_path / "files" / "b")])
+    assert [(Path(one.path).name, one.counted) for one in background.folders()] == [
+        ("b", "1 document: 1 text"), ("a", "2 documents: 1 markdown, 1 text"),
+    ]  # fmt: skip
+    assert background.forget(str(tmp_path / "files" / "a"))
+    assert not background.forget(str(tmp_path / "files" / "b"))
+    assert remembered_roots(paths) == ()
+
+
+def test_many_types_are_cut_short() -> None:
+    """The six commonest, the first of the alphabet among equals."""
+    types = dict.fromkeys("gfedcba", 1) | {"mail": 300}
+    assert contents_line(types) == "307 documents: 300 mail, 1 a, 1 b, 1 c, 1 d, 1 e, …"
+    assert contents_line({}) == "0 documents"

@@ -9,11 +9,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from app.paths import Paths, remember_root, remember_source
-from console.wording import count
+from console.wording import count, size
 from indexer.documents import FileEntry
 from indexer.extract.sources.known import SOURCES, is_mail_folder, places, source_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
@@ -171,12 +172,14 @@ def _mail_folders(stores: Sequence[Path]) -> Iterator[tuple[Path, int]]:
 
 def _mailboxes(folders: Sequence[Path]) -> str:
     """Of Thunderbird, whose files without an ending are mailboxes; "" where there is none."""
-    boxes = [
-        path for folder in folders for path in folder.rglob("*")
-        if path.suffix in ("", ".mbox") and path.is_file() and path.stat().st_size
-    ]  # fmt: skip
-    n_bytes = sum(path.stat().st_size for path in boxes)
-    return f"{len(boxes):,} {'mailbox' if len(boxes) == 1 else 'mailboxes'}, {n_bytes / 1e6:,.1f} MB" if boxes else ""
+    sizes: list[int] = []
+    for folder, _, names in (found for store in folders for found in os.walk(store)):
+        for name in names:
+            if "." not in name or name.endswith(".mbox"):
+                with suppress(OSError):
+                    sizes.append(os.path.getsize(os.path.join(folder, name)))
+    n_boxes = sum(map(bool, sizes))
+    return f"{n_boxes:,} {'mailbox' if n_boxes == 1 else 'mailboxes'}, {size(sum(sizes))}" if n_boxes else ""
 
 
 def _xdg_folders(home: Path) -> list[Path]:

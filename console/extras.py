@@ -30,7 +30,8 @@ def how_to_add(extra: str) -> str:
         installed = distribution(NAME)
     except PackageNotFoundError:
         return _by_pip("-e", f"{CHECKOUT}[{extra}]")
-    if not str(installed.locate_file("")).startswith(os.path.join(sys.prefix, "")):
+    place = str(installed.locate_file("")).rstrip(os.sep)
+    if os.path.basename(place) not in ("site-packages", "dist-packages"):
         return f"a copy that comes with [{extra}]: nothing can be added to this one"
     record = json.loads(installed.read_text("direct_url.json") or "{}")
     parts = _parts(installed)
@@ -38,8 +39,10 @@ def how_to_add(extra: str) -> str:
     wanted = {extra, *filter(lambda name: _is_here(parts[name]), parts)} if tool else {extra}  # a tool begins anew
     editable = ["-e"] if record.get("dir_info", {}).get("editable") else []
     if not (source := _source(record, ",".join(sorted(wanted)))):
-        return _by_pip(*parts.get(extra, ()), tool=tool)
-    return _quoted(*tool.split(), "install", "--force", *editable, source) if tool else _by_pip(*editable, source)
+        return _by_pip(*parts.get(extra, ()), tool=tool, place=place)
+    if tool:
+        return _quoted(*tool.split(), "install", "--force", *editable, source)
+    return _by_pip(*editable, source, place=place)
 
 
 def _quoted(*words: str) -> str:
@@ -48,14 +51,14 @@ def _quoted(*words: str) -> str:
     return shlex.join(words)
 
 
-def _by_pip(*what: str, tool: str = "") -> str:
-    """Beside what is there; pipx has a word of its own for it, and environments of uv have no pip."""
+def _by_pip(*what: str, tool: str = "", place: str = sys.prefix) -> str:
+    """Beside what is in `place`; pipx has a word of its own for it, and environments of uv have no pip."""
     if tool == "pipx":
         return _quoted("pipx", "inject", NAME, *what)
     command = [sys.executable, "-m", "pip", "install"]
     if find_spec("pip") is None:
         command = ["uv", "pip", "install", "--python", sys.executable]
-    return _quoted(*([] if os.access(sys.prefix, os.W_OK) else ["sudo"]), *command, *what)
+    return _quoted(*([] if os.access(place, os.W_OK) else ["sudo"]), *command, *what)
 
 
 def _source(record: dict[str, Any], extras: str) -> str:

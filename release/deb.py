@@ -42,7 +42,8 @@ def build(requirements: Path, version: str, out: Path, *, moment: str) -> Path:
         install = ("install", "--quiet", "--no-compile", "--require-hashes", "-r", requirements.name)
         run(home / "bin" / "python", "-m", "pip", *install, cwd=requirements.parent)
         _forget_the_stage(home, stage)
-        run(PYTHON, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", "-s", stage, "-p", "/", home)
+        compiled = ("-q", "-x", "olefile2", "--invalidation-mode", "unchecked-hash")  # which is for Python 2
+        run(PYTHON, "-m", "compileall", *compiled, "-s", stage, "-p", "/", home)
         _link(stage)
         _write_control(stage, version)
         name = out / f"foltr-search_{version}_{_architecture()}.deb"

@@ -5,7 +5,10 @@ A *kind* names an extractor ("docx"), a *type* is what a user filters by ("docum
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -102,7 +105,9 @@ def take_readers() -> None:
 
     Nothing of a package is loaded here: that is for the process that reads a file, which has no rights.
     """
-    from importlib.metadata import entry_points
+    if not any(map(_adds_readers, sys.path)):
+        return
+    from importlib.metadata import entry_points  # takes a tenth of a scan to load, and few have any
 
     for point in entry_points(group=READERS):
         end = point.name.lower()
@@ -110,6 +115,20 @@ def take_readers() -> None:
             ADDED[end] = kind = f"{point.value} for .{end}"
             KINDS[kind] = FileKind("document", point.value, end, is_added=True)
             TYPE_OF_KIND[kind], KIND_OF_EXTENSION[end] = "document", kind
+
+
+def _adds_readers(folder: str) -> bool:
+    """Whether a package that is installed in a folder says so."""
+    try:
+        with os.scandir(folder) as listing:
+            installed = [entry.path for entry in listing if entry.name.endswith(".dist-info")]
+    except OSError:
+        return False
+    for path in installed:
+        with suppress(OSError), open(os.path.join(path, "entry_points.txt"), "rb") as file:
+            if READERS.encode() in file.read():
+                return True
+    return False
 
 
 _SOURCE_NAMES = """

@@ -33,7 +33,7 @@ class Why:
     findable: bool = False
 
 
-COUNT_SECONDS = 1.0
+COUNT_SECONDS = 0.5
 """for all folders that are left out"""
 _REMEDIES = {
     "hidden": "the setting index.hidden, or `!NAME` in index.exclude, takes it in",

@@ -66,7 +66,7 @@ def test_what_a_person_has_is_offered_by_its_name(tmp_path: Path, make: Make, mo
     found = {one.choice.removeprefix(f"{tmp_path}/"): (one.counted, one.name) for one in suggest_roots(tmp_path)}
     assert [path for path in opened if Path(path).is_file()] == []
     assert found["maildir"][0] == "5 messages in 2 folders"
-    assert found["thunderbird"] == ("1 mailbox, 0.0 MB", "mail that Thunderbird keeps here")
+    assert found["thunderbird"] == ("1 mailbox, 1 byte", "mail that Thunderbird keeps here")
     assert (found["firefox"][0], found["chromium"][0], found["whatsapp"][0]) == ("1 profile", "1 profile", "1 export")
     assert found["work/vault"] == ("1 file", "Obsidian notes")
     assert found["Nextcloud"] == ("1 file", "Nextcloud")

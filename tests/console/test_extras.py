@@ -24,6 +24,7 @@ class Environment:
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch) -> None:
         self.folder = folder
+        self.packages = "site-packages"
         self.python = str(folder / "bin" / "python")
         patch.setattr(sys, "prefix", str(folder))
         patch.setattr(sys, "executable", self.python)
@@ -35,7 +36,7 @@ class Environment:
 
     @property
     def own(self) -> Path:
-        return self.folder / "lib" / "foltr_search-0.2.0.dist-info"
+        return self.folder / "lib" / self.packages / "foltr_search-0.2.0.dist-info"
 
     def install(self, record: dict[str, object] | None, receipt: str = "") -> None:
         self.own.mkdir(parents=True)
@@ -98,6 +99,20 @@ def test_an_environment_without_pip_is_served_by_uv(
     environment.install({"url": checkout.as_uri(), "dir_info": {}})
     monkeypatch.setattr("console.extras.find_spec", lambda name: None)
     assert how_to_add("birds") == f"uv pip install --python {environment.python} '{checkout}[birds]'"
+
+
+def test_where_only_root_may_write_it_says_sudo(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As below /opt, where the package of a distribution has put it."""
+    environment.install(None)
+    monkeypatch.setattr("os.access", lambda path, mode: False)
+    assert how_to_add("birds") == f"sudo {environment.python} -m pip install 'gull>=1.2' 'tern[sea]==2'"
+
+
+def test_one_file_that_runs_cannot_be_added_to(environment: Environment) -> None:
+    """What it unpacked belongs to it alone."""
+    environment.packages = "unpacked"
+    environment.install(None)
+    assert how_to_add("birds") == "a copy that comes with [birds]: nothing can be added to this one"
 
 
 def test_here_it_names_this_checkout() -> None:

@@ -24,7 +24,7 @@ from indexer.postings import Floats, Mask
 SURE = 0.975
 """how probable it is, where the rates are of that form, that no more are left than `Estimate.most_left`"""
 FALLS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""values of k"""
+"""values of k, each twice the one before"""
 N_SCALES = 24
 """values of s, from 1 to the number of documents"""
 FARTHEST = 60
@@ -70,12 +70,12 @@ def _curves(matters: Mask, n_documents: int) -> tuple[Floats, Floats]:
     places = np.arange(1.0, n_documents + 1)
     likely, odds = [], []
     for scale in np.geomspace(1, n_documents, N_SCALES):
-        depth = np.log1p(places / scale)
-        own = float(depth[: matters.size][matters].sum())
+        depth = float(np.log1p(places[: matters.size][matters] / scale).sum())
+        rates = (1 + places / scale) ** -FALLS[0]
         for fall in FALLS:
-            rates = np.exp(-fall * depth)
-            whole, read = float(rates.sum()), float(rates[: matters.size].sum())
-            likely.append(-fall * own - int(matters.sum()) * np.log(read))
-            odds.append(max(1 - read / whole, 1e-12))
+            read, unread = float(rates[: matters.size].sum()), float(rates[matters.size :].sum())
+            likely.append(-fall * depth - int(matters.sum()) * np.log(read))
+            odds.append(max(unread / (read + unread), 1e-12))
+            rates *= rates  # of twice the fall
     share = np.exp(np.array(likely) - max(likely))
     return share / share.sum(), np.array(odds)

@@ -28,7 +28,7 @@ FALLS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 N_SCALES = 24
 """values of s, from 1 to the number of documents"""
 FARTHEST = 60
-"""the counts of unread ones that are looked at: up to so many, and five times what was found"""
+"""the counts of unread ones that are looked at: up to so many, and five times what was found; beyond, all may matter"""
 LEAST_FOUND = 3
 """with fewer there is no estimate"""
 
@@ -40,7 +40,7 @@ class Estimate(Struct, frozen=True):
     n_read: int
     n_documents: int
     n_left: int
-    """about so many of the unread matter: the median"""
+    """about so many of the unread matter: the median, or the mean where that is more than is counted"""
     most_left: int
     """and surely no more than so many"""
 
@@ -62,6 +62,9 @@ def estimate(matters: Mask, n_documents: int) -> Estimate:
     chances = n_found * np.log1p(-odds)[:, None] + steps + np.arange(steps.size) * np.log(odds)[:, None]
     below = np.cumsum(share @ np.exp(chances))
     median, most = np.searchsorted(below, (0.5, SURE)).tolist()
+    if median >= below.size:
+        median = round(n_found * float(share @ (odds / (1 - odds))))
+    most = most if most < below.size else n_unread
     return Estimate(n_found, n_read, n_documents, min(median, n_unread), min(most, n_unread))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from console.printable import safe_line, safe_text
 
 if TYPE_CHECKING:
     from app.commands.command import Context
-    from app.review.judgements import Answer
+    from app.review.judgements import Answer, StoredReview
     from app.review.review import Proposal, Review
 
 EXAMPLES = """
@@ -68,7 +68,7 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
         return run(context.settings, context.paths, review=number or text)
     if listed:
         return _list(context, as_json=as_json)
-    with _opened(context, number or text) as review:
+    with _opened(context, number or text, begun=any(deeds.values())) as review:
         if deeds["forget"]:
             review.book.forget(review.about.number)
             say(f"review {review.about.number} is forgotten")
@@ -88,8 +88,10 @@ def _list(context: Context, *, as_json: bool) -> int:
     from app.store import Store
     from console.wording import iso_minute
 
-    with Store.for_searching(context.paths.state) as store:
-        reviews = JudgementBook(store).reviews()
+    reviews: Sequence[StoredReview] = ()
+    if context.paths.state.exists():
+        with Store.for_searching(context.paths.state) as store:
+            reviews = JudgementBook(store).reviews()
     for one in reviews:
         if as_json:
             click.echo(json.dumps({"v": 1, **one._asdict(), "started": iso(one.started)}, ensure_ascii=False))
@@ -100,13 +102,13 @@ def _list(context: Context, *, as_json: bool) -> int:
 
 
 @contextmanager
-def _opened(context: Context, which: int | str) -> Iterator[Review]:
+def _opened(context: Context, which: int | str, *, begun: bool) -> Iterator[Review]:
     from app.review.review import Review
     from app.search.search import Search
 
     search = Search(context.settings, context.paths)
     try:
-        yield Review(search, which) if isinstance(which, int) else Review.of_query(search, which)
+        yield Review(search, which) if isinstance(which, int) else Review.of_query(search, which, begun=begun)
     finally:
         search.close()
 

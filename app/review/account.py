@@ -31,10 +31,13 @@ COLUMNS = ("what", "answer", "time", "path", "part", "title", "blake2b_128", "st
 
 def account_of(review: Review, *, now: float) -> dict[str, Any]:
     """All of it, as JSON holds it."""
-    catalogue, found = review.search.catalogue, review.progress
+    catalogue, found, query = review.search.catalogue, review.progress, review.about.query
     return {
         "v": 1,
-        "asked": {"query": review.about.query, "begun": iso(review.about.started), "reported": iso(now)},
+        "asked": {
+            "query": query, "written_out": review.search.written_out(query), "begun": iso(review.about.started),
+            "reported": iso(now),
+        },
         "searched": {
             "folders": [path_fields(root) for root in catalogue.roots], "index_updated": iso(catalogue.last_update),
             "n_documents": found.n_documents, "n_documents_in_index": review.search.reading.snapshot.n_documents,
@@ -111,7 +114,8 @@ def _head(account: Mapping[str, Any]) -> dict[str, str]:
     asked, searched, found = account["asked"], account["searched"], account["found"]
     passed_over = ", ".join(f"{n:,} by {rule}" for rule, n in searched["passed_over_by_rule"].items())
     return {
-        "query": asked["query"], "begun": asked["begun"], "reported": asked["reported"],
+        "query": asked["query"], "written out": asked["written_out"], "begun": asked["begun"],
+        "reported": asked["reported"],
         "folders": ", ".join(root["path"] for root in searched["folders"]),
         "index updated": searched["index_updated"],
         "documents": f"{searched['n_documents']:,} of {searched['n_documents_in_index']:,} in the index",

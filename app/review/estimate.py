@@ -24,11 +24,11 @@ from indexer.postings import Floats, Mask
 SURE = 0.975
 """how probable it is, where the rates are of that form, that no more are left than `Estimate.most_left`"""
 FALLS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""values of k"""
+"""values of k, each twice the one before"""
 N_SCALES = 24
 """values of s, from 1 to the number of documents"""
 FARTHEST = 60
-"""the counts of unread ones that are looked at: up to so many, and five times what was found"""
+"""the counts of unread ones that are looked at: up to so many, and five times what was found; beyond, all may matter"""
 LEAST_FOUND = 3
 """with fewer there is no estimate"""
 
@@ -40,7 +40,7 @@ class Estimate(Struct, frozen=True):
     n_read: int
     n_documents: int
     n_left: int
-    """about so many of the unread matter: the median"""
+    """about so many of the unread matter: the median, or the mean where that is more than is counted"""
     most_left: int
     """and surely no more than so many"""
 
@@ -62,6 +62,9 @@ def estimate(matters: Mask, n_documents: int) -> Estimate:
     chances = n_found * np.log1p(-odds)[:, None] + steps + np.arange(steps.size) * np.log(odds)[:, None]
     below = np.cumsum(share @ np.exp(chances))
     median, most = np.searchsorted(below, (0.5, SURE)).tolist()
+    if median >= below.size:
+        median = round(n_found * float(share @ (odds / (1 - odds))))
+    most = most if most < below.size else n_unread
     return Estimate(n_found, n_read, n_documents, min(median, n_unread), min(most, n_unread))
 
 
@@ -70,12 +73,12 @@ def _curves(matters: Mask, n_documents: int) -> tuple[Floats, Floats]:
     places = np.arange(1.0, n_documents + 1)
     likely, odds = [], []
     for scale in np.geomspace(1, n_documents, N_SCALES):
-        depth = np.log1p(places / scale)
-        own = float(depth[: matters.size][matters].sum())
+        depth = float(np.log1p(places[: matters.size][matters] / scale).sum())
+        rates = (1 + places / scale) ** -FALLS[0]
         for fall in FALLS:
-            rates = np.exp(-fall * depth)
-            whole, read = float(rates.sum()), float(rates[: matters.size].sum())
-            likely.append(-fall * own - int(matters.sum()) * np.log(read))
-            odds.append(max(1 - read / whole, 1e-12))
+            read, unread = float(rates[: matters.size].sum()), float(rates[matters.size :].sum())
+            likely.append(-fall * depth - int(matters.sum()) * np.log(read))
+            odds.append(max(unread / (read + unread), 1e-12))
+            rates *= rates  # of twice the fall
     share = np.exp(np.array(likely) - max(likely))
     return share / share.sum(), np.array(odds)

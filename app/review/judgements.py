@@ -67,11 +67,15 @@ class JudgementBook:
                 return one
         raise ReviewError(f"there is no review {number}; `foltr-search review --list` shows those that are there")
 
-    def begin(self, query: str) -> int:
-        """The number of the review of this query, a new one where there is none."""
+    def number_of(self, query: str, *, begun: bool = False) -> int:
+        """The number of the review of this query, a new one where there is none; ReviewError if it must be `begun`."""
         with self._store.transaction() as db:
             for (number,) in db.execute("SELECT id FROM reviews WHERE query = ?", (query,)):
                 return int(number)
+            if begun:
+                raise ReviewError(
+                    f"no review of {query!r} was begun; `foltr-search review --list` shows those that were"
+                )
             row = (time.time(), query)
             return int(db.execute("INSERT INTO reviews (started, query) VALUES (?, ?)", row).lastrowid or 0)
 

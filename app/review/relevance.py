@@ -28,12 +28,13 @@ def fit(table: WordTable, matters: Mask) -> Floats:
     """
     side = np.where(matters, 1.0, -1.0)
     share = np.where(matters, 0.5 / max(matters.sum(), 1), 0.5 / max((~matters).sum(), 1))
-    length = np.bincount(np.arange(side.size).repeat(table.sizes), weights=table.values**2.0, minlength=side.size)
-    steepest = 0.25 * float(share @ length) + PENALTY
+    columns, values, rows = table.columns, table.values.astype(np.float64), np.arange(side.size).repeat(table.sizes)
+    steepest = 0.25 * float(share @ np.bincount(rows, values**2, side.size)) + PENALTY
     momentum = (1 - (PENALTY / steepest) ** 0.5) / (1 + (PENALTY / steepest) ** 0.5)
     weights = ahead = np.zeros(table.n_columns)
     for _ in range(STEPS):
-        pull = share * side / (1 + np.exp(side * table.times(ahead)))
-        before, weights = weights, ahead + (table.transposed_times(pull) - PENALTY * ahead) / steepest
+        lead = side * np.bincount(rows, values * ahead[columns], side.size)
+        pull = np.bincount(columns, values * (share * side / (1 + np.exp(lead)))[rows], table.n_columns)
+        before, weights = weights, ahead + (pull - PENALTY * ahead) / steepest
         ahead = weights + momentum * (weights - before)
     return weights

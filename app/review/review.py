@@ -13,14 +13,13 @@ import numpy as np
 from msgspec import Struct
 
 from app.review.estimate import LEAST_FOUND, Estimate, estimate
-from app.review.judgements import Answer, Judgement, JudgementBook
+from app.review.judgements import Answer, Judgement, JudgementBook, ReviewError
 from app.review.population import AllDocuments, content_number, identity, population
 from app.review.relevance import N_PRESUMED, fit
 from app.review.word_table import WordTable, read_table
 from app.search.page import make_hit
 from app.search.results import Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.search import Search
-from app.store import StateError
 from foltr.arrays import FloatVector
 from indexer.postings import Ints, Mask
 from indexer.query.parse import parse
@@ -30,7 +29,7 @@ GOAL = 0.9
 """the share of what matters at which a person may stop, once it is surely found"""
 ANSWER_WEIGHT = 0.3
 """what the best answer to the query weighs beside the words of a document, whose length is 1"""
-REREAD_SECONDS = 60.0
+REREAD_SECONDS = 300.0
 """a newer commit of the index is not looked at before"""
 MOST_LEARNED = 8
 """words that a saved search gets beside those of the query"""
@@ -55,20 +54,19 @@ class Review:
     """A search to the end over the index as it is; one thread at a time may use it."""
 
     def __init__(self, search: Search, number: int) -> None:
-        """Raises ReviewError where there is no such review, StateError where nothing could be kept."""
-        if search.unkept:
-            raise StateError(search.unkept)
+        """Raises ReviewError where there is no such review, nothing could be kept, or the index cannot be read."""
+        _require(search)
         self.search, self.book = search, JudgementBook(search.store)
         self.about = self.book.review(number)
         search.refresh()
         self._look()
 
     @classmethod
-    def of_query(cls, search: Search, query: str) -> Review:
-        """The review of a query: the one that was begun, or a new one."""
-        if search.unkept:
-            raise StateError(search.unkept)
-        return cls(search, JudgementBook(search.store).begin(" ".join(query.split())))
+    def of_query(cls, search: Search, query: str, *, begun: bool = False) -> Review:
+        """The review of a query: the one that was `begun`, else a new one, if that may be."""
+        _require(search)
+        text = " ".join(query.split()).encode("utf-8", "replace").decode("utf-8")
+        return cls(search, JudgementBook(search.store).number_of(text, begun=begun))
 
     def _look(self) -> None:
         """Read the index as it is now."""
@@ -196,6 +194,11 @@ class Review:
         ids = [*documents["doc_id"][near].tolist(), *self.search.catalogue.doc_ids_of(judgement.path)]
         rows = self.search.catalogue.documents(dict.fromkeys(ids)).values()
         return [row for row in rows if identity(row) == judgement.identity]
+
+
+def _require(search: Search) -> None:
+    if why := search.unkept or search.trouble:
+        raise ReviewError(why)
 
 
 def is_enough(found: Estimate) -> bool:

@@ -47,11 +47,6 @@ class WordTable(Struct, frozen=True, eq=False):
             found[held[first:last]] = np.add.reduceat(cells, starts[first:last] - start)
         return found
 
-    def transposed_times(self, amounts: Floats) -> Floats:
-        """[n_columns] the sum of each column's values times the amounts [n_rows] of their rows."""
-        cells = self.values * amounts.repeat(self.sizes)
-        return np.asarray(np.bincount(self.columns, weights=cells, minlength=self.n_columns), dtype=np.float64)
-
     def take(self, rows: Ints) -> WordTable:
         """These rows alone."""
         sizes = self.sizes[rows]

@@ -92,8 +92,12 @@ def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> No
 
 def test_mistakes_are_one_line(device: Device) -> None:
     """Neither query nor number, both, a number that is not there, a report of no known form, an empty index."""
-    for wrong in ([], ["fish", "--resume", "1"], ["--resume", "7"], ["fish", "--report", "x.doc"], ["fish", "--nope"]):
+    assert device.run("review", "--list").returncode == 1
+    assert not device.data_dir.exists()
+    for wrong in ([], ["fish", "--resume", "1"], ["--resume", "7"], ["fish", "--report", "x.md"], ["fish", "--nope"]):
         done = device.run("review", *wrong)
         assert done.returncode == 2, wrong
         assert done.stderr.strip().splitlines()[-1].startswith(("foltr-search: ", "Error: ")), wrong
     assert answered(device, "fish", answers="").returncode == 1
+    assert device.run("review", "fish", "--report", "x.doc").stderr.count("\n") == 1
+    assert device.run("review", b"f\xffsh").returncode == 1

@@ -52,6 +52,14 @@ def test_a_long_silence_makes_sure() -> None:
     ).most_left  # fmt: skip
 
 
+def test_where_nothing_thins_out_no_promise_is_made() -> None:
+    """Every third one matters all along: what is left is a third or so, and may be all."""
+    found = estimate(np.arange(300) % 3 == 0, 100_000)
+    assert 5_000 < found.n_left < 60_000
+    assert found.most_left == 99_700
+    assert found.sure_share < 0.002
+
+
 def test_of_rates_of_that_form_the_promise_holds() -> None:
     """Drawn from curves of the family, no more than `most_left` are left in as many cases as it says, and the middle
     is met by half."""

@@ -11,7 +11,6 @@ from app.review.judgements import ReviewError
 from app.review.review import Review, progress_line, told_progress
 from app.search.results import SearchRequest
 from app.settings import LearningSettings, Settings
-from app.store import StateError
 from tests.app.conftest import DOCUMENTS, Device
 from tests.app.review.conftest import Open
 
@@ -175,8 +174,10 @@ def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
     review = opened()
     with pytest.raises(ReviewError, match=r"there is no review 99; `foltr-search review --list`"):
         Review(review.search, 99)
+    with pytest.raises(ReviewError, match=r"no review of 'fisch' was begun"):
+        Review.of_query(review.search, "fisch", begun=True)
     review.search.unkept = "the disk is full"
-    with pytest.raises(StateError, match="the disk is full"):
+    with pytest.raises(ReviewError, match="the disk is full"):
         Review(review.search, 1)
 
 

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (150, 23_500),
     "console": (7, 885),
-    "indexer": (111, 19_690),
+    "indexer": (111, 19_640),
     "simulation": (89, 14_050),
     "federation_server": (60, 7_610),
     "foltr": (63, 7_075),

@@ -146,7 +146,7 @@ class MeaningSettings(Section, frozen=True):
     one_shot: Annotated[
         bool,
         Meta(
-            description="Use it for single commands too; each takes .3 s longer, but where a resident process answers."
+            description="Use it for single commands too; each takes .4 s longer, but where a resident process answers."
         ),
     ] = True
     pause_on_battery: Annotated[

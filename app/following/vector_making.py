@@ -17,7 +17,7 @@ from app.settings import Paths, Settings
 from console.printable import display_path
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, vectors
-from indexer.meaning.encoding_process import EncodingFailed, EncodingProcess
+from indexer.meaning.encoding_process import EncodingProcess
 from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
@@ -67,7 +67,7 @@ class Making:
         except IndexerError as error:
             self.close()
             self._report("idle", note=f"cannot read for meaning: {error}")
-            if isinstance(error, (encoder.NoEncoder, EncodingFailed)):
+            if isinstance(error, (encoder.NoEncoder, encoder.EncodingFailed)):
                 self.maker = None  # it will not come while this process runs; a disk may get room
             return False
         if more:

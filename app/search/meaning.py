@@ -74,8 +74,7 @@ class Meaning:
 
     def _asked(self, query: Query) -> str:
         """The words of a plain query where there are vectors, else ""."""
-        text = asked_plainly(query) if self._on else ""
-        return text if text and vectors.state_of(self._folder)[1] else ""
+        return asked_plainly(query) if self._on and vectors.state_of(self._folder)[1] else ""
 
     def coverage(self, reading: Reading) -> tuple[str, int, int]:
         """Why there is no encoder, or ""; how many different documents have vectors, and how many can have them."""

@@ -47,6 +47,10 @@ class NoEncoder(IndexerError):
     """There is no encoder, or it cannot be used; the message says how to have one."""
 
 
+class EncodingFailed(IndexerError):
+    """The encoder's process ended at some texts, or could make nothing of them; the message says how."""
+
+
 class Kind(Struct, frozen=True):
     """What is known of an encoder before it is loaded."""
 

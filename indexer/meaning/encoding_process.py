@@ -17,10 +17,9 @@ import msgspec
 import numpy as np
 
 from indexer.confined.confinement import available, confine_reader, end_with_parent
-from indexer.errors import IndexerError
 from indexer.extract.workers.reading_process import become_quiet, let_go, limit_cpu, limit_memory
 from indexer.extract.workers.worker import how_it_ended, started
-from indexer.meaning.encoder import Encoder, NoEncoder
+from indexer.meaning.encoder import Encoder, EncodingFailed, NoEncoder
 from indexer.postings import Vectors
 
 MEMORY_MB = 1_024
@@ -32,10 +31,6 @@ PATIENCE = 1.0
 """seconds for a process to be gone whose line is"""
 MAX_ANSWER = 1 << 22
 """bytes of the vectors of one call"""
-
-
-class EncodingFailed(IndexerError):
-    """The process ended at these texts, or could make nothing of them; the message says how."""
 
 
 class EncodingProcess:

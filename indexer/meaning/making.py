@@ -11,13 +11,13 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from indexer.errors import IndexerError
 from indexer.meaning import vectors
-from indexer.meaning.encoder import Kind
-from indexer.meaning.encoding_process import EncodingFailed, EncodingProcess
+from indexer.meaning.encoder import EncodingFailed, Kind
 from indexer.meaning.passages import Passage, passages_of, windows_of
 from indexer.meaning.vectors import VectorWriter, records_of
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
@@ -26,6 +26,9 @@ from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.language import LANGUAGES
+
+if TYPE_CHECKING:
+    from indexer.meaning.encoding_process import EncodingProcess  # who counts what is made needs no processes
 
 STEP_SECONDS = 0.5
 """of encoding between two looks at whether to go on; what a kill loses, with a long document in hand"""

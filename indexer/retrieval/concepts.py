@@ -316,21 +316,20 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
     if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
         return concept
-    found: tuple[tuple[int, str], ...] = ()
-    if own := lookup.own_languages:
-        known = {run[0] for run in concept.forms}
-        found = snapshot.keep(("own stem", word, own), partial(_own_forms, snapshot, word, own))
-        found = tuple((language, term) for language, term in found if term not in known)
-    concept = replace(concept, own_forms=found) if found else concept
+    own = lookup.own_languages
+    if own and (found := _own_forms(snapshot, word, own, known=frozenset(run[0] for run in concept.forms))):
+        concept = replace(concept, own_forms=found)
     joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
-    if not joining or len(word) < LEAST_PART or _n_holders(snapshot, concept) >= FEW_HOLD:
-        return concept
-    made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
-    return replace(concept, compounds=made) if made else concept
+    if joining and len(word) >= LEAST_PART and _n_holders(snapshot, concept) < FEW_HOLD:
+        made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
+        concept = replace(concept, compounds=made) if made else concept
+    return concept
 
 
 def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
-    return max(field_counts(snapshot, concept, field)[0].size for field in OWN_FIELDS)
+    """At most so many hold one of the forms in title or text."""
+    terms = [*(run[0] for run in concept.forms), *(term for _, term in concept.own_forms)]
+    return sum(snapshot.document_frequency(field, term) for term in terms for field in OWN_FIELDS)
 
 
 def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
@@ -344,24 +343,33 @@ def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tup
                 if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
                     n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
                     found[number, term] = max(found.get((number, term), 0), n)
-    held = sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))
-    return tuple(held[:MAX_COMPLETIONS])
+    return _most_frequent(found, MAX_COMPLETIONS)
 
 
-def _own_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """The words of each language's documents with the same stem in it, the most frequent first."""
-    stems = {language: _stem_and_start(word, language) for language in languages}
-    shortest = min((start for _, start in stems.values()), key=len)
-    found: dict[tuple[int, str], int] = {}
-    for field in ("body", "title"):
-        for term in snapshot.terms_with_prefix(field, shortest):
-            for language, (root, start) in stems.items() if len(term) <= len(word) + LONGER else ():
-                if term.startswith(start) and stem(term, language) == root:
-                    number = LANGUAGES.index(language)
-                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
-                    found[number, term] = max(found.get((number, term), 0), n)
-    held = sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))
-    return tuple(held[: MAX_FORMS - 1])
+def _own_forms(
+    snapshot: Snapshot, word: str, languages: tuple[str, ...], *, known: frozenset[str]
+) -> tuple[tuple[int, str], ...]:
+    """The words of each language's documents with the same stem in it, but those known; the most frequent first."""
+
+    def look_up() -> tuple[tuple[int, str], ...]:
+        stems = [(LANGUAGES.index(language), language, *_stem_and_start(word, language)) for language in languages]
+        shortest = min((start for _, _, _, start in stems), key=len)
+        found: dict[tuple[int, str], int] = {}
+        for field in OWN_FIELDS:
+            for term in snapshot.terms_with_prefix(field, shortest):
+                if term in known or len(term) > len(word) + LONGER:
+                    continue
+                for number, language, root, start in stems:
+                    if term.startswith(start) and stem(term, language) == root:
+                        n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
+                        found[number, term] = max(found.get((number, term), 0), n)
+        return _most_frequent(found, MAX_FORMS - 1)
+
+    return snapshot.keep(("own stem", word, languages, known), look_up)
+
+
+def _most_frequent(found: dict[tuple[int, str], int], limit: int) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))[:limit])
 
 
 def _in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Mask:

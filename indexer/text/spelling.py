@@ -46,8 +46,8 @@ class TermList(Struct, frozen=True, eq=False):
         while at >= 0:
             places.append(at)
             at = content.find(wanted, at + 1)
-        rows = np.unique(self.ends.searchsorted(np.array(places, dtype=np.int64), side="right"))
-        return [term for term in self.terms(rows) if part in term]
+        rows = sorted(set(self.ends.searchsorted(np.array(places, dtype=np.int64), side="right").tolist()))
+        return [term for term in self.terms(np.array(rows, dtype=np.intp)) if part in term]
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,6 +99,7 @@ def test_a_search_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     (tmp_path / "notes" / "a.txt").write_text("heron", encoding="ascii")
     device = (
         f"import os; os.environ['FOLTR_CONFIG_DIR'] = os.environ['FOLTR_DATA_DIR'] = {str(tmp_path / 'device')!r}\n"
+        "os.environ['FOLTR_MEANING__ENABLED'] = 'false'\n"  # where meaning is asked, the encoder is loaded
     )
     indexing = f"{device}from app.cli import main\nif __name__ == '__main__':\n"
     loaded_after(f"{indexing}    assert main(['index', '-q', {str(tmp_path / 'notes')!r}]) == 0")

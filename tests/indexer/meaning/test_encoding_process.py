@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from indexer.confined.confinement import available, rights_left
-from indexer.meaning.encoder import NoEncoder, load
-from indexer.meaning.encoding_process import EncodingFailed, EncodingProcess
+from indexer.meaning.encoder import EncodingFailed, NoEncoder, load
+from indexer.meaning.encoding_process import EncodingProcess
 from indexer.postings import Vectors
 from tests.tiny_encoder import write_encoder
 from tests.waiting import until

@@ -63,6 +63,7 @@ OF_CODE = {
     ("is_example", False): "an example, or about the code",
 }
 """(feature of source code, whether it raised a result) -> what is said of it"""
+
 _FEATURES = {
     "title": ("title_phrase", "title_ordered", "title_exact", "title_share"),
     "name": ("name_exact", "name_share"),

@@ -55,8 +55,6 @@ PARTS = {
 """the parts of a score, and what each stands for"""
 
 OF_CODE = {
-    ("defines_types", True): "defines one of the words",
-    ("defines_names", True): "defines one of the words",
     ("named_after", True): "named by your words",
     ("path_words", True): "all words in its path",
     ("is_test", False): "a test",

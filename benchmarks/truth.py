@@ -43,7 +43,6 @@ from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.alike import Dates, newest_first
-from indexer.retrieval.code import NAMES_ARE_DEFINED_BY, TYPES_ARE_DEFINED_BY
 from indexer.retrieval.feature_values import Usage, feature_matrix
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import Catalogue
@@ -191,20 +190,15 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
         return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
                             for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip
     if why in SAID_OF_CODE:
-        return why, is_true_of_code(why, hit, asked, facts)
+        return why, is_true_of_code(why, hit, asked)
     if why.startswith(("you often open", "you seldom open", "opened")):
         return "opened before", any(facts.opened.values())
     return f"unknown: {why}", False
 
 
-def is_true_of_code(why: str, hit: Hit, asked: set[str], facts: Facts) -> bool:
-    """What is said of a file of source code, against its path and text."""
-    beginnings = tuple(word[:4] for word in asked)
-    if why == "defines one of the words":
-        texts = " ".join(text for _, text in facts.catalogue.written([hit.doc_id])).lower()
-        defining = "|".join((*TYPES_ARE_DEFINED_BY, *NAMES_ARE_DEFINED_BY))
-        named = "|".join(map(re.escape, beginnings))
-        return re.search(rf"\b(?:{defining})\W+(?:\w+\W+){{0,2}}\w*(?:{named})", texts) is not None
+def is_true_of_code(why: str, hit: Hit, asked: set[str]) -> bool:
+    """What is said of a file of source code, against its path."""
+    beginnings = [word[:4] for word in asked]
     path = hit.path.lower()
     if why == "a test":
         return re.search("test|spec|bench|fixture|mock", path) is not None

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from app.learning.learner import shipped_weights
 from foltr.arrays import FloatMatrix, FloatVector
-from indexer.postings import Ints
+from indexer.postings import Ints, Mask
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, SOURCE, code_values
 from indexer.retrieval.features import Feature
@@ -58,7 +58,7 @@ def page_kind(
     return PageKind("source code", share, CODE_FEATURES, values, points)
 
 
-def share_of_code(is_source: FloatVector, bm25f: FloatVector) -> float:
+def share_of_code(is_source: Mask, bm25f: FloatVector) -> float:
     """g, of the candidates [n_docs] that are source code and the BM25F of all."""
     if not is_source.any():
         return 0.0

@@ -55,14 +55,13 @@ PARTS = {
 """the parts of a score, and what each stands for"""
 
 OF_CODE = {
-    ("defines_types", True): "defines one of the words",
-    ("defines_names", True): "defines one of the words",
     ("named_after", True): "named by your words",
     ("path_words", True): "all words in its path",
     ("is_test", False): "a test",
     ("is_example", False): "an example, or about the code",
 }
 """(feature of source code, whether it raised a result) -> what is said of it"""
+
 _FEATURES = {
     "title": ("title_phrase", "title_ordered", "title_exact", "title_share"),
     "name": ("name_exact", "name_share"),

@@ -26,8 +26,8 @@ from indexer.text.analysis import raw_terms, raw_tokens
 CODE_FEATURES = (
     Feature("bm25f", "share", "its words over title, text and names"),
     Feature("passage", "share", "how much one passage of it speaks of the words"),
-    Feature("defines_types", "share", "the words in names of types and modules that it defines"),
-    Feature("defines_names", "share", "the words in names of functions and values that it defines"),
+    Feature("defines_types", "share", "the words behind such as class, struct and module"),
+    Feature("defines_names", "share", "the words behind such as def, func and static"),
     Feature("named_after", "absolute", "a name of nothing but the words"),
     Feature("path_words", "absolute", "the share of the words in its name and folders"),
     Feature("is_test", "absolute", "a test"),

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (150, 23_455),
     "console": (7, 885),
     "indexer": (108, 19_040),
-    "simulation": (91, 14_535),
+    "simulation": (91, 14_580),
     "federation_server": (60, 7_610),
     "foltr": (64, 7_250),
 }

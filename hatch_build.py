@@ -26,6 +26,10 @@ class CommitHook(BuildHookInterface):  # type: ignore[type-arg]
         inside = "foltr-search" / KEPT if self.target_name == "wheel" else KEPT
         build_data["force_include"][str(place)] = inside.as_posix()
 
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """What was written beside the package to go into it is taken away."""
+        (Path(self.directory) / "commit.txt").unlink(missing_ok=True)
+
 
 def commit(root: Path) -> str:
     """HEAD of the checkout at `root`; "" where there is none."""

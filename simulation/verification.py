@@ -69,10 +69,10 @@ class ShippedCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows_digest(rows: Sequence[Row]) -> str:
-    """BLAKE2b with 20 bytes of all that rows say but for their seconds."""
+    """BLAKE2b with 20 bytes of all that rows say but for their seconds; fields that are empty count for nothing."""
     digest = hashlib.blake2b(digest_size=20)
     for row in rows:
-        digest.update(msgspec.json.encode(msgspec.structs.replace(row, seconds=0.0)))
+        digest.update(msgspec.json.encode(_without_empty(row, ("seconds",)), order="sorted"))
     return digest.hexdigest()
 
 
@@ -233,9 +233,9 @@ def _shipped(cell: str, rows: Sequence[Row], rounds: set[Any]) -> ShippedCell:
     """The last row of each combination of settings, and those of the rounds that are compared with a paper."""
     last = {msgspec.json.encode(row.settings): row for row in rows}
     kept = [row for row in rows if row.round in rounds or row is last[msgspec.json.encode(row.settings)]]
-    return ShippedCell(cell=cell, digest=rows_digest(rows), rows=[_without_empty(row) for row in kept])
+    return ShippedCell(cell=cell, digest=rows_digest(rows), rows=[_without_empty(row, NOT_SHIPPED) for row in kept])
 
 
-def _without_empty(row: Row) -> dict[str, Any]:
+def _without_empty(row: Row, left_out: Sequence[str]) -> dict[str, Any]:
     found = msgspec.structs.asdict(row)
-    return {name: value for name, value in found.items() if value is not None and name not in NOT_SHIPPED}
+    return {name: value for name, value in found.items() if value is not None and name not in left_out}

@@ -20,13 +20,15 @@ PDGD has it; both draw the clicks of a page again until there is something opene
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
 
+from foltr.arithmetic import dots, exp, length, normals
 from foltr.arrays import BoolMatrix, FloatArray, FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal
@@ -118,7 +120,7 @@ def made_up(features: FloatMatrix, share: float, rng: np.random.Generator) -> Fl
     """The features `[n_docs, n_features]` with that share of the columns, drawn at random, filled with noise."""
     columns = rng.permutation(features.shape[1])[: int(features.shape[1] * share)]
     made = features.copy()
-    made[:, columns] = rng.normal(0.0, NOISE, (len(features), len(columns)))
+    made[:, columns] = NOISE * normals(rng, len(features), len(columns))
     return made
 
 
@@ -132,8 +134,6 @@ def reconstructed(
     rng: np.random.Generator,
 ) -> list[FloatVector]:
     """A guess for each result of each page, its chance to have been opened; the clicks of `pages` are not looked at."""
-    from scipy.optimize import minimize  # takes longer to load than the rest of a small study
-
     shown = ShownPages.of(pages)
     best, least = np.zeros(shown.there.shape), np.inf
     for _ in range(restarts):
@@ -141,11 +141,11 @@ def reconstructed(
         for _ in range(1 if method.update == "batch" else REPLAYS):
             weights = np.array([page_weights(page, theta, shown.k) for page, theta in zip(pages, thetas, strict=True)])
             fit = Fit(shown, weights, method.learning_rate, seen, clip_of(method))
-            result = minimize(fit.loss, odds.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 300})
-            odds = result.x.reshape(odds.shape)
+            found, value = least_of(fit.loss, odds.ravel())
+            odds = found.reshape(odds.shape)
             thetas = met_thetas(method, model, pages, odds > 0)
-        if result.fun < least:
-            best, least = odds, float(result.fun)
+        if value < least:
+            best, least = odds, value
     return [row[: len(page.clicks)] for row, page in zip(_chance(best), pages, strict=True)]
 
 
@@ -165,7 +165,7 @@ def clip_of(method: FPDGD) -> float:
 
 def page_weights(page: Interaction, theta: FloatVector, k: int) -> FloatMatrix:
     """What each pair of ranks counts, `[k, k]`, symmetric, 0 beyond a shorter page that stands in ranked order."""
-    scores, n = page.features @ theta, len(page.ranking)
+    scores, n = dots(page.features, theta), len(page.ranking)
     first, second = np.triu_indices(n, 1)
     p = _chance(scores[first] - scores[second])
     weights = np.zeros((k, k))
@@ -214,17 +214,59 @@ class Fit:
         """|clip(u) - seen|^2 / |seen|^2 + a ridge, and its slope, at log-odds `[n_pages * k]` of the clicks."""
         chances = _chance(odds.reshape(self.shown.there.shape)) * self.shown.there
         update = self.rate * np.einsum("pkf,pk->f", self.shown.features, pull(self.weights, chances))
-        length = float(np.linalg.norm(update))
-        miss = update * min(1.0, self.clip / max(length, 1e-300)) - self.seen
+        long = length(update)
+        miss = update * min(1.0, self.clip / max(long, 1e-300)) - self.seen
         slope_of_miss = miss
-        if length > self.clip:
-            way = update / length
-            slope_of_miss = (miss - (miss @ way) * way) * self.clip / length
-        scale = max(float(self.seen @ self.seen), 1e-300)
-        by = 2.0 * self.rate / scale * (self.shown.features @ slope_of_miss)
+        if long > self.clip:
+            way = update / long
+            slope_of_miss = (miss - dots(miss, way) * way) * self.clip / long
+        scale = max(float(dots(self.seen, self.seen)), 1e-300)
+        by = 2.0 * self.rate / scale * dots(self.shown.features, slope_of_miss)
         slope = pull_slope(self.weights, chances, by) * chances * (1.0 - chances)
         ridge = RIDGE / len(odds)
-        return float(miss @ miss) / scale + ridge * float(odds @ odds), slope.ravel() + 2.0 * ridge * odds
+        return float(dots(miss, miss)) / scale + ridge * float(dots(odds, odds)), slope.ravel() + 2.0 * ridge * odds
+
+
+MEMORY, STEPS, LEAST_FALL, LEAST_SLOPE = 10, 300, 2e-9, 1e-5
+"""of the search: moves it remembers, how many it makes, what ends it: a fall by that share, a slope no steeper"""
+Loss = Callable[[FloatVector], tuple[float, FloatVector]]
+
+
+def least_of(loss: Loss, start: FloatVector) -> tuple[FloatVector, float]:
+    """Where a loss is least downhill of `start`, and how much it is there, by L-BFGS (Nocedal 1980).
+
+    A step is halved until the loss falls by Armijo's share of what its slope promises. A library's search has other
+    digits on another processor, and on a floor as flat as this one ends elsewhere.
+    """
+    x, (value, slope) = start, loss(start)
+    moves: deque[tuple[FloatVector, FloatVector, float]] = deque(maxlen=MEMORY)
+    for _ in range(STEPS):
+        way = downhill(slope, moves)
+        step, fall = 1.0 if moves else min(1.0, 1.0 / max(length(slope), 1e-300)), float(dots(way, slope))
+        while not (after := loss(x + step * way))[0] <= value + 1e-4 * step * fall:
+            step /= 2.0
+            if step < 1e-10:
+                return x, value
+        move, change, fallen = step * way, after[1] - slope, value - after[0]
+        if (bend := float(dots(move, change))) > 0.0:
+            moves.append((move, change, bend))
+        x, (value, slope) = x + move, after
+        if fallen <= LEAST_FALL * max(value, 1e-300) or np.abs(slope).max() <= LEAST_SLOPE:
+            break
+    return x, value
+
+
+def downhill(slope: FloatVector, moves: Sequence[tuple[FloatVector, FloatVector, float]]) -> FloatVector:
+    """The way of a quasi-Newton step `[n]`, from the last moves, the changes of slope on them, and their products."""
+    way, shares = slope, []
+    for move, change, bend in reversed(moves):
+        shares.append(float(dots(move, way)) / bend)
+        way = way - shares[-1] * change
+    if moves:
+        way = way * (moves[-1][2] / float(dots(moves[-1][1], moves[-1][1])))
+    for (move, change, bend), share in zip(moves, reversed(shares), strict=True):
+        way = way + (share - float(dots(change, way)) / bend) * move
+    return -way
 
 
 def pull(weights: FloatArray, chances: FloatMatrix) -> FloatMatrix:
@@ -273,5 +315,5 @@ def _seen(none: FloatMatrix) -> FloatArray:
 
 
 def _chance(odds: FloatArray) -> FloatArray:
-    chance: FloatArray = 1.0 / (1.0 + np.exp(-np.clip(odds, -500.0, 500.0)))
+    chance: FloatArray = 1.0 / (1.0 + exp(-np.clip(odds, -500.0, 500.0)))
     return chance

@@ -14,10 +14,10 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (171, 26_583),
+    "app": (171, 26_582),
     "console": (9, 1_028),
     "indexer": (112, 19_955),
-    "simulation": (91, 14_537),
+    "simulation": (91, 14_579),
     "federation_server": (61, 7_655),
     "foltr": (64, 7_249),
 }

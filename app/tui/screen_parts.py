@@ -94,12 +94,22 @@ class Background:
             if not any(is_below(folder, root) for root in chosen):
                 remember_root(self._paths, folder)
         self.stop()
+        if not self.has_index() and not folders:
+            self._empty_index()
+            return
         self._indexer = BackgroundIndexer(
             self._paths,
             lambda progress: report(progress_line(progress)),
             arguments=("--retry-failures",) if retry_failures else (),
         )
         self._indexer.start()
+
+    def _empty_index(self) -> None:
+        """The last folder was taken out: nobody follows changes, and what was read of it leaves the index."""
+        from app.following.indexing import update_index
+
+        if self._paths.catalogue.exists():
+            update_index(self._settings, self._paths, roots=())
 
     def stop(self) -> None:
         indexer, self._indexer = self._indexer, None

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (155, 24_270),
+    "app": (155, 24_290),
     "console": (7, 885),
     "indexer": (108, 19_045),
     "simulation": (89, 14_050),

@@ -48,7 +48,7 @@ class KeyByKey(App[int]):
     async def _hand_out(self, target: MessagePump) -> None:
         """Those that came meanwhile, each when the one before it is done with; letters for one box together."""
         await self._settled(target)
-        while self._waiting and self.is_running:
+        while self._waiting and self.screen_stack:
             event = self._waiting.popleft()
             target, self._was_typed = self.focused or self.screen, self._is_typed(event)
             self.call_later(super().on_event, event)
@@ -69,7 +69,7 @@ class KeyByKey(App[int]):
         await _passed(self)
         for pump in _upwards(target):
             await _passed(pump)
-        for pump in (self, self.screen, self):
+        for pump in (self, *self.screen_stack[-1:], self):  # none is left where the key has ended the program
             await _passed(pump)
 
 

@@ -27,6 +27,7 @@ from app.settings import Paths, Settings
 from app.tui.key_by_key import KeyByKey
 from app.tui.keys import BY_ID, problems_of, usable
 from app.tui.messages import Copied
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.remembered import Remembered, keep_remembered, read_remembered
 from app.tui.screen_parts import LEFT, Background, Setup, StoredHistory
 from app.tui.search_screen import SearchScreen
@@ -142,10 +143,10 @@ class FoltrApp(KeyByKey):
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         """A frame, then the images whose cells it has painted."""
         super()._display(screen, renderable)
-        if screen is self.search_screen is self.screen and (
-            images := self.search_screen.side.preview.body.take_images()
-        ):
-            self.send(images)
+        if screen is self.screen:
+            for body in screen.query(PreviewBody):
+                if images := body.take_images():
+                    self.send(images)
 
     def get_key_display(self, binding: Binding) -> str:
         """Keys as people write them: F1, ^S, Alt+E."""

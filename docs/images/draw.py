@@ -98,14 +98,14 @@ async def draw(home: Path, out: Path) -> None:
     from app.following.indexing import update_index
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from app.settings import LearningSettings, Paths, ScreenSettings, Settings
+    from app.settings import IndexSettings, LearningSettings, Paths, ScreenSettings, Settings
     from app.tui.bars.query_input import QueryInput
     from app.tui.screen_parts import FolderChoice, ProgressLine, Setup, StoredHistory
     from app.tui.search_app import FoltrApp
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")
     fresh = Paths(config_dir=home / ".config", data_dir=home / ".fresh")
-    update_index(Settings(), paths, roots=[str(home)])
+    update_index(Settings(index=IndexSettings(workers=1)), paths, roots=[str(home)])
 
     class Still:
         """Indexing that is done."""

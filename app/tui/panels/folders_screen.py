@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
@@ -17,7 +18,7 @@ from app.tui.key_by_key import Panel
 from app.tui.screen_parts import FolderChoice
 from console.wording import count, short_path
 
-KEYS = "a adds a folder, d takes one out, Enter searches in it alone, Esc closes."
+KEYS = "a adds one, d takes one out, Enter searches there alone, Esc closes."
 
 
 class FolderWish(NamedTuple):
@@ -78,7 +79,8 @@ class FoldersScreen(Panel[FolderWish | None]):
 
     @on(OptionList.OptionSelected)
     def _enter(self) -> None:
-        self.action_wish("narrow")
+        if os.path.isabs(self._chosen):  # a source is no folder
+            self.action_wish("narrow")
 
     def action_wish(self, what: Literal["add", "remove", "narrow"]) -> None:
         self.dismiss(FolderWish(what, self._chosen))

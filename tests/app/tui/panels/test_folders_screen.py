@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,8 @@ from app.paths import Paths, remember_root, remembered_roots
 from app.settings import IndexSettings, Settings
 from app.tui.panels.first_start import FirstStart
 from app.tui.panels.folders_screen import FoldersScreen
-from app.tui.screen_parts import Background, contents_line
+from app.tui.screen_parts import Background, FolderChoice, contents_line
+from indexer.storage.catalogue import Catalogue
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -106,6 +108,34 @@ def test_what_is_in_a_folder_is_counted(tmp_path: Path) -> None:
     assert background.forget(str(tmp_path / "files" / "a"))
     assert not background.forget(str(tmp_path / "files" / "b"))
     assert remembered_roots(paths) == ()
+
+
+def test_the_last_folder_leaves_nothing_in_the_index(tmp_path: Path) -> None:
+    """It is forgotten, and its documents go at once, though nobody follows changes then."""
+    paths, settings = Paths(tmp_path / "config", tmp_path / "data"), Settings(index=IndexSettings(workers=1))
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "one.txt").write_text("wind")
+    remember_root(paths, tmp_path / "files")
+    update_index(settings, paths, roots=[str(tmp_path / "files")])
+    background = Background(settings, paths)
+    assert background.forget(str(tmp_path / "files"))
+    background.start((), lambda line: None)
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        assert catalogue.counts().n_documents == 0
+    assert (tmp_path / "files" / "one.txt").exists()
+
+
+async def test_a_source_cannot_be_narrowed_to(stage: Stages) -> None:
+    """Enter on it does nothing: it is no folder."""
+    one = stage()
+    one.indexing.folders = lambda: [FolderChoice("firefox")]
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f7")
+        await one.until(pilot, lambda: "1 place searched" in one.text)
+        await pilot.press("enter", "escape")
+        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+        assert one.app.search_screen.questions.filters["folder"] == ""
 
 
 def test_many_types_are_cut_short() -> None:

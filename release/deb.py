@@ -18,7 +18,7 @@ Package: foltr-search
 Version: {version}
 Architecture: {architecture}
 Maintainer: The foltr-search project
-Depends: python3 (>= {python}), python3 (<< {next_python}), python3-venv
+Depends: python3 (>= {python}), python3 (<< {next_python})
 Installed-Size: {kilobytes}
 Section: utils
 Priority: optional

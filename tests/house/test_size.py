@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (150, 23_620),
     "console": (9, 1_030),
-    "indexer": (108, 19_175),
+    "indexer": (108, 19_180),
     "simulation": (89, 14_055),
     "federation_server": (61, 7_655),
     "foltr": (63, 7_075),

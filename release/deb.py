@@ -48,7 +48,7 @@ def build(requirements: Path, version: str, out: Path, *, moment: str) -> Path:
         _write_control(stage, version)
         name = out / f"foltr-search_{version}_{_architecture()}.deb"
         env = {**os.environ, "SOURCE_DATE_EPOCH": moment}
-        run("dpkg-deb", "--root-owner-group", "-Zxz", "-z1", "--build", stage, name, env=env)
+        run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z6", "--build", stage, name, env=env)
         return name
 
 

@@ -52,7 +52,13 @@ def _environment(user: Path) -> dict[str, str]:
 
 
 def _dpkg(root: Path, *words: str | Path) -> str:
-    options = ("--force-script-chrootless", "--force-depends", "--force-not-root", f"--log={root}/var/dpkg.log")
+    options = (
+        "--force-script-chrootless",
+        "--force-depends",
+        "--force-not-root",
+        "--force-unsafe-io",
+        f"--log={root}/var/dpkg.log",
+    )
     return run("dpkg", f"--root={root}", *options, *words)
 
 

@@ -32,7 +32,7 @@ def how_to_add(extra: str) -> str:
         return _by_pip("-e", f"{CHECKOUT}[{extra}]")
     place = str(installed.locate_file("")).rstrip(os.sep)
     if os.path.basename(place) not in ("site-packages", "dist-packages"):
-        return f"a copy that comes with [{extra}]: nothing can be added to this one"
+        return f"install a copy with [{extra}]; nothing can be added to this one"
     record = json.loads(installed.read_text("direct_url.json") or "{}")
     parts = _parts(installed)
     tool = next((tool for name, tool in _TOOLS.items() if os.path.exists(os.path.join(sys.prefix, name))), "")

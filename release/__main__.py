@@ -99,7 +99,7 @@ def _lock(python: Path, wheel: Path, version: str, extra: str, moment: str) -> P
     said(f"asking pip what is needed{f' with [{extra}]' if extra else ''}")
     found, digest = resolve(python, wheel, extra), hashlib.sha256(wheel.read_bytes()).hexdigest()
     label = f"foltr-search-{version}{f'-{extra}' if extra else ''}"
-    about = f"foltr-search {version}, {platform.system()} {platform.machine()}, Python {platform.python_version()}"
+    about = f"foltr-search {version}, {platform.system()} {platform.machine()}, {run(python, '--version').strip()}"
     target = wheel.with_name(f"{label}.lock.txt")
     target.write_text(lock(wheel, digest, found, about), encoding="utf-8")
     bill = bill_of_materials(version, digest, found, moment=int(moment))

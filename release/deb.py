@@ -18,7 +18,7 @@ Package: foltr-search
 Version: {version}
 Architecture: {architecture}
 Maintainer: The foltr-search project
-Depends: python3 (>= {python}), python3 (<< {next_python}), python3-venv
+Depends: python3 (>= {python}), python3 (<< {next_python})
 Installed-Size: {kilobytes}
 Section: utils
 Priority: optional
@@ -48,7 +48,7 @@ def build(requirements: Path, version: str, out: Path, *, moment: str) -> Path:
         _write_control(stage, version)
         name = out / f"foltr-search_{version}_{_architecture()}.deb"
         env = {**os.environ, "SOURCE_DATE_EPOCH": moment}
-        run("dpkg-deb", "--root-owner-group", "-Zxz", "-z1", "--build", stage, name, env=env)
+        run("dpkg-deb", "--root-owner-group", "-Zzstd", "-z6", "--build", stage, name, env=env)
         return name
 
 

@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 
+import msgspec
+
 from indexer.confined import system_calls
 from indexer.confined.system_calls import c_library
 
@@ -80,6 +82,7 @@ def _installed() -> frozenset[str]:
     """Where Python's own modules, installed packages and their libraries lie."""
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     paths |= {site.getusersitepackages(), os.path.join(sys.base_prefix, "lib"), *site.getsitepackages()}
+    paths.add(os.path.dirname(os.path.dirname(msgspec.__file__)))  # where else packages lie, as of one file that runs
     return frozenset(paths)
 
 

@@ -112,7 +112,7 @@ def test_one_file_that_runs_cannot_be_added_to(environment: Environment) -> None
     """What it unpacked belongs to it alone."""
     environment.packages = "unpacked"
     environment.install(None)
-    assert how_to_add("birds") == "a copy that comes with [birds]: nothing can be added to this one"
+    assert how_to_add("birds") == "install a copy with [birds]; nothing can be added to this one"
 
 
 def test_here_it_names_this_checkout() -> None:

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (171, 26_595),
     "console": (9, 1_028),
-    "indexer": (112, 19_955),
+    "indexer": (112, 19_958),
     "simulation": (91, 14_579),
     "federation_server": (61, 7_655),
     "foltr": (64, 7_249),

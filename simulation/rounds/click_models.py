@@ -69,6 +69,13 @@ class Users:
                     break
         return opened
 
+    def first(self, n_users: int) -> Users:
+        """The first users alone, where each has a behaviour of its own; else all, who are alike."""
+        if self.mixed or self.n_behaviours <= n_users:
+            return self
+        tables = (self.click, self.stop, self.examination)
+        return Users(*(table[:n_users] if len(table) > 1 else table for table in tables))
+
     def alone(self, behaviour: int) -> Users:
         """Users who all have that one behaviour."""
         click, stop, looks = (_row(table, behaviour)[None, :] for table in (self.click, self.stop, self.examination))

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (150, 23_455),
     "console": (7, 885),
     "indexer": (108, 19_040),
-    "simulation": (89, 14_050),
+    "simulation": (89, 14_105),
     "federation_server": (60, 7_610),
     "foltr": (63, 7_075),
 }

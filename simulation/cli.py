@@ -54,6 +54,8 @@ foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
 foltr-search --simulate mq2008 --set method.learning_rate=0.01,0.1 --rounds 200
 foltr-search --simulate --preset quick/fpdgd --out run
 foltr-search --simulate --preset quick/fpdgd --out run --resume
+foltr-search --simulate sample --with my_method.py --method my-method,fpdgd
+foltr-search --simulate --submit my_method.py
 """
 
 
@@ -96,6 +98,10 @@ class _Study(CommandWithExamples):
 )
 @click.option("--resume", is_flag=True, help="Go on in --out: cells that are finished there are not run again.")
 @click.option("--pictures", metavar="METRIC,...|all", help="Which metrics are drawn; default: those of the paper.")
+@click.option(
+    "--with", "with_", multiple=True, metavar="FILE", help="A file or package that brings methods, attacks, ..."
+)
+@click.option("--submit", metavar="FILE", help="Run what FILE brings through all trials; its row of the leaderboard.")
 @click.option("--list", "listing", is_flag=True, help="Show data sets, methods and presets.")
 def command(dataset: str | None, listing: bool, **options: Any) -> int:
     """Run federated online learning to rank over DATASET, a name that --list shows or a folder, with simulated users.
@@ -107,9 +113,17 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
     root = data_folder(options["folder"], os.environ)
     if listing:
+        from simulation.extensions import load
         from simulation.listing import catalogue
 
+        load(options["with_"])
         click.echo(catalogue(root))
+        return 0
+    if options["submit"] is not None:
+        _need_extra()
+        from simulation.leaderboard import submit
+
+        submit(options["submit"], dataset, root=root, jobs=options["jobs"])
         return 0
     from simulation.cells.preset_tables import with_stand_in
 
@@ -175,7 +189,7 @@ def _again(folder: Path, options: dict[str, Any]) -> str:
 
 def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[Any]]:
     """The options as dotted keys with their values; --set has the last word."""
-    from simulation.cells.preset_tables import parse_assignment, parse_numbers, parse_tagged, parse_values
+    from simulation.cells.preset_tables import absolute, parse_assignment, parse_numbers, parse_tagged, parse_values
 
     found: dict[str, list[Any]] = {}
     if dataset is not None:
@@ -188,6 +202,8 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
     if options["seeds"] is not None:
         seeds = parse_numbers(options["seeds"])
         found["seeds"] = [seeds[0] if options["seeds"].isdecimal() else seeds]
+    if options["with_"]:
+        found["with"] = [absolute(options["with_"], Path())]
     if options["privacy"]:
         found["method.privacy"] = [parse_tagged(options["privacy"], tag="mechanism")]
     if options["aggregation"] is not None:

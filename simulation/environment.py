@@ -23,7 +23,7 @@ ENVIRONMENT = "environment.json"
 
 PACKAGES = ("foltr-search", "numpy", "numba", "scipy", "msgspec")
 
-PATH_OPTIONS = ("--data", "--out")
+PATH_OPTIONS = ("--data", "--out", "--with", "--submit")
 PLACEHOLDER = "PATH"
 
 GIT_SECONDS = 5.0

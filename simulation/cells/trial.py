@@ -37,6 +37,7 @@ from simulation.cells.parts import (
 from simulation.cells.row_making import RowMaker, Tally
 from simulation.data.queries import Fold, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
+from simulation.extensions import load
 from simulation.labels.label_rankers import label_ranker, learned_scorer
 from simulation.labels.logging_policy import logging_policy
 from simulation.merging.two_owners import two_owners
@@ -55,6 +56,8 @@ def cell_events(cell: Cell, *, root: Path | None) -> Iterator[Event]:
     yield Started(cell.id)
     started = time.perf_counter()
     try:
+        if cell.preset.with_:
+            load(cell.preset.with_)
         with compile_clock() as compiled:
             yield from _events(cell, root, compiled)
     except FoltrError as error:

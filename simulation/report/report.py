@@ -162,7 +162,7 @@ def make_report(
         tuple(lines[combination] for combination in combinations),
         metrics,
         comparisons,
-        tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))),
+        tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))) if wanted else (),
         tuple(against_retraining(values.get(OF_QUERIES, {}))),
         values,
         {metric: areas(rows, metric) for metric in metrics},

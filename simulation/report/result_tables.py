@@ -207,7 +207,7 @@ def summary(report: Report) -> dict[str, Any]:
         "expected": [_verdict_data(verdict) for verdict in report.verdicts],
         "patterns": [
             {"metric": metric, "source": source, "above": signs.positive, "n": signs.n, "p": signs.p}
-            for (metric, source), signs in patterns(report.verdicts).items()
+            for (metric, source), signs in (patterns(report.verdicts) if report.verdicts else {}).items()
         ],
         "against_retraining": [_retraining_data(one) for one in report.forgotten],
         "comparisons": [

@@ -17,9 +17,9 @@ ROOMS = {
     "app": (150, 23_455),
     "console": (7, 885),
     "indexer": (108, 19_040),
-    "simulation": (89, 14_105),
+    "simulation": (94, 15_000),
     "federation_server": (60, 7_610),
-    "foltr": (63, 7_075),
+    "foltr": (63, 7_080),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -31,7 +31,7 @@ from simulation.cells.cell import Cell, assign, expand
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import absolute
 from simulation.data.datasets import fold_digests, load_fold
-from simulation.data.places import data_folder, is_here
+from simulation.data.places import data_folder
 from simulation.engines import CellFailed, Engine, Finished, Reported, Started, make_engine
 from simulation.errors import PresetError
 from simulation.experiment import check_clients, check_method, cores, work_with
@@ -40,7 +40,7 @@ from simulation.progress_bars import RunProgress, duration
 from simulation.report.terminal import Grid, show
 from simulation.run_folder import replace_file
 
-BOARD = Path(__file__).with_name("leaderboard.csv")
+BOARD, SHIPPED = Path(__file__).with_name("leaderboard.csv"), "sample"
 SEEDS = (1, 2, 3)
 CLIENTS, MALICIOUS = 15, 3
 """a fifth, which is what rules are meant to withstand; each of three or five grades has as many clients"""
@@ -120,7 +120,7 @@ def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | Non
     """Run what a file or package brings against everything here, and print its rows beside all others.
 
     A method or rule is a row, an attack or partition a trial of its own that every entry has to meet. Without a data
-    set it is MQ2008, or where that is not here the sample. PresetError where it brings none of these.
+    set it is the one whose rows are shipped. PresetError where it brings none of these.
     """
     digest, known = load([name])[Path(name).name], ours()
     new = brought(name)
@@ -132,7 +132,7 @@ def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | Non
     if not rows and trials == TRIALS:
         raise PresetError(f"--submit: {Path(name).name} brings no method, rule, attack or partition")
     known = {entry: changes for entry, changes in known.items() if entry not in rows}
-    where = dataset or ("mq2008" if is_here("mq2008", root) else "sample")
+    where = dataset or SHIPPED
     board = run(where, {**known, **rows}, trials, shipped(where, root), root=root, jobs=jobs, with_=[name])
     show([grid(board, trials, where, new=[*rows])], sys.stdout)
     show([by_trial(board, trials, entry) for entry in rows][:1], sys.stdout)

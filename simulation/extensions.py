@@ -63,7 +63,7 @@ def _load(name: str) -> tuple[str, ModuleType]:
     file = Path(name).expanduser()
     if not file.is_file():
         return _loaded.get(name) or _joined(name, *_packaged(name))
-    digest = hashlib.blake2b(file.read_bytes(), digest_size=20).hexdigest()
+    name, digest = str(file.resolve()), hashlib.blake2b(file.read_bytes(), digest_size=20).hexdigest()
     if name in _loaded and _loaded[name][0] == digest:
         return _loaded[name]
     return _joined(name, digest, _module(file, f"laboratory_{file.stem}_{digest[:8]}"))

@@ -87,6 +87,12 @@ def test_a_preset_names_files_beside_it(tmp_path: Path, monkeypatch: pytest.Monk
     assert main(["--resume", *out]) == 0
 
 
+def test_a_file_is_one_however_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a path from here, and by the whole path that a cell has."""
+    monkeypatch.chdir(EXAMPLES[0].parent)
+    assert load(["sign_pdgd.py"]) == load([str(EXAMPLES[0].with_name("sign_pdgd.py"))]) == load(["./sign_pdgd.py"])
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

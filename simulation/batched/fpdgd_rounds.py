@@ -98,7 +98,8 @@ def _whole_rounds(
     ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
     devices = streams.devices if between.noise.n_shares else ()
     states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
-    rounds, step = (neural_rounds if isinstance(method.ranker, Neural) else linear_rounds), ()
+    rounds = neural_rounds if isinstance(method.ranker, Neural) else linear_rounds
+    step: tuple[Any, ...] = ()
     if isinstance(method, StepMethod):
         rounds, step = step_rounds, step_of(method, pages)
     done, how = rounds(

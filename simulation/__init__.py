@@ -1,6 +1,24 @@
-"""The laboratory over foltr: data sets, simulated users, studies; never imported by the device but for `--simulate`."""
+"""The laboratory over foltr: data sets, simulated users, studies; never imported by the device but for `--simulate`.
+
+What a notebook or a file of one's own uses of it:
+
+    run, Results                   a study by its preset, and its rows as columns
+    presets, load_fold, select     the presets by name; a fold of a data set; some of its queries
+    StepMethod, AttackSettings, RuleSettings, PartitionSettings, ClickModel, Users       what one's own is made from
+    PresetError                    what a setting that does not fit raises
+
+docs/simulation.md has an example of each. All else may change.
+"""
 
 from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__all__ = [
+    "AttackSettings", "ClickModel", "PartitionSettings", "PresetError", "Results", "RuleSettings", "StepMethod",
+    "Users", "load_fold", "presets", "run", "select",
+]  # fmt: skip
 
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -10,3 +28,26 @@ THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 """how many threads one process computes with"""
+
+_HOMES = {
+    "AttackSettings": "simulation.attacks:AttackSettings",
+    "ClickModel": "simulation.rounds.numbered_models:ClickModel",
+    "PartitionSettings": "simulation.partitions:PartitionSettings",
+    "PresetError": "simulation.errors:PresetError",
+    "Results": "simulation.notebook:Results",
+    "RuleSettings": "foltr.federated.aggregation.rows:RuleSettings",
+    "StepMethod": "simulation.batched.step_method:StepMethod",
+    "Users": "simulation.rounds.click_models:Users",
+    "load_fold": "simulation.data.datasets:load_fold",
+    "presets": "simulation.cells.preset_tables:preset_names",
+    "run": "simulation.notebook:run",
+    "select": "simulation.data.queries:select",
+}
+"""where each is; loaded once it is asked for, since the command line imports this before it says how many threads"""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no {name!r}; it has {', '.join(__all__)}")
+    module, _, there = _HOMES[name].partition(":")
+    return getattr(import_module(module), there)

@@ -56,6 +56,8 @@ foltr-search --simulate mq2008 --set method.learning_rate=0.01,0.1 --rounds 200
 foltr-search --simulate --preset quick/fpdgd --out run
 foltr-search --simulate --preset quick/fpdgd --out run --resume
 foltr-search --simulate --verify reproduction --sample 50
+foltr-search --simulate sample --with my_method.py --method my-method,fpdgd
+foltr-search --simulate --submit my_method.py
 """
 
 
@@ -100,6 +102,10 @@ class _Study(CommandWithExamples):
 @click.option("--pictures", metavar="METRIC,...|all", help="Which metrics are drawn; default: those of the paper.")
 @click.option("--verify", metavar="DIR|reproduction", help="Run finished cells again and say whether rows are equal.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="How many cells --verify draws; default: all.")
+@click.option(
+    "--with", "with_", multiple=True, metavar="FILE", help="A file or package that brings methods, attacks, ..."
+)
+@click.option("--submit", metavar="FILE", help="Run what FILE brings through all trials; its row of the leaderboard.")
 @click.option("--list", "listing", is_flag=True, help="Show data sets, methods and presets.")
 def command(dataset: str | None, listing: bool, **options: Any) -> int:
     """Run federated online learning to rank over DATASET, a name that --list shows or a folder, with simulated users.
@@ -111,8 +117,10 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
     root = data_folder(options["folder"], os.environ)
     if listing:
+        from simulation.extensions import load
         from simulation.listing import catalogue
 
+        load(options["with_"])
         click.echo(catalogue(root))
         return 0
     if options["verify"]:
@@ -120,6 +128,12 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
         from simulation.verification import verify
 
         return verify(options["verify"], root=root, sample=options["sample"], say=click.echo)
+    if options["submit"] is not None:
+        _need_extra()
+        from simulation.leaderboard import submit
+
+        submit(options["submit"], dataset, root=root, jobs=options["jobs"])
+        return 0
     from simulation.cells.preset_tables import with_stand_in
 
     preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)
@@ -184,7 +198,7 @@ def _again(folder: Path, options: dict[str, Any]) -> str:
 
 def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[Any]]:
     """The options as dotted keys with their values; --set has the last word."""
-    from simulation.cells.preset_tables import parse_assignment, parse_numbers, parse_tagged, parse_values
+    from simulation.cells.preset_tables import absolute, parse_assignment, parse_numbers, parse_tagged, parse_values
 
     found: dict[str, list[Any]] = {}
     if dataset is not None:
@@ -197,6 +211,8 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
     if options["seeds"] is not None:
         seeds = parse_numbers(options["seeds"])
         found["seeds"] = [seeds[0] if options["seeds"].isdecimal() else seeds]
+    if options["with_"]:
+        found["with"] = [absolute(options["with_"], Path())]
     if options["privacy"]:
         found["method.privacy"] = [parse_tagged(options["privacy"], tag="mechanism")]
     if options["aggregation"] is not None:

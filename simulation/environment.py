@@ -38,7 +38,7 @@ COMMIT = "commit.txt"
 
 _TELLING = ("sse4.2", "avx", "avx2", "fma", "avx512f", "neon", "sve")
 
-PATH_OPTIONS = ("--data", "--out")
+PATH_OPTIONS = ("--data", "--out", "--with", "--submit")
 PLACEHOLDER = "PATH"
 
 GIT_SECONDS = 5.0

@@ -25,6 +25,7 @@ from simulation.cells.parts import (
     asked,
     attack_of,
     check_rule,
+    click_models_of,
     fold_of,
     held_out,
     measurement_of,
@@ -42,6 +43,7 @@ from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
 from simulation.environment import build, check_alike, read_environments
 from simulation.errors import DataFileError, DatasetError, PresetError, SimulationError
+from simulation.extensions import load
 from simulation.labels.label_rankers import label_ranker
 from simulation.merging.two_owners import check_merging
 from simulation.rounds.click_models import TOP_GRADE
@@ -102,7 +104,7 @@ class Experiment:
     finished: frozenset[str]
     """cells of an earlier run that need not run again"""
     digests: Mapping[str, str]
-    """of the data, as simulation.data.datasets has them"""
+    """of the data, as simulation.data.datasets has them, and of what strangers bring"""
     impostor: str
     """what the data are instead of those of their name; "" where they are these"""
 
@@ -129,6 +131,7 @@ def prepare(
 
     `reading` is called before each fold is read, which may take a while the first time.
     """
+    brought = load(preset.with_) if preset.with_ else {}
     cells = expand(preset, folds_of=partial(_folds, root=root))
     check_settings(cells)
     _check_folds(cells, root)
@@ -137,6 +140,7 @@ def prepare(
     else:
         check_new(folder)
     digests, other = check_data(cells, root, reading=reading)
+    digests |= brought
     if not resume:
         begin_run(folder, preset_tables(preset))
         return Experiment(preset, cells, folder, frozenset(), digests, other)
@@ -198,6 +202,7 @@ def _folds(dataset: str, root: Path | None) -> tuple[int, ...]:
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
+    click_models_of(cell)
     if cell.preset.merging is not None:
         check_merging(cell, cell.preset.merging)
     elif cell.method.learns_from_labels:

@@ -20,6 +20,8 @@ from simulation.data.places import DATASETS, folds_present, substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.merging.splits import SPLITS
 from simulation.partitions.registry import PARTITIONS
+from simulation.rounds.click_models import KINDS
+from simulation.rounds.numbered_models import CLICK_MODELS
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.registry import UNLEARNING
 
@@ -48,6 +50,9 @@ def catalogue(root: Path | None) -> str:
             _section("Methods", methods),
             _section("Aggregation rules: --aggregation RULE, or RULE:KEY=VALUE,...", _records(RULES.values())),
             _section("Steps of the server: --set federation.optimizer.optimizer=NAME", _records(get_args(Optimizer))),
+            _section(
+                f"Users: --clicks {', '.join(KINDS)}; by numbers, users.clicks.model", _records(CLICK_MODELS.values())
+            ),
             _section("Partitions: --set federation.partition.kind=NAME", _records(PARTITIONS.values())),
             _section("Queries of two owners: --set merging.split.kind=NAME", _records(SPLITS.values())),
             _section("Attacks: --set federation.attack.attack=NAME", _records(ATTACKS.values())),

@@ -227,9 +227,8 @@ def _show_curve(rows: Sequence[Row], preset: Preset) -> None:
     metric = next((value.metric for value in preset.expect.values), next(iter(TITLES)))
     found = curves(rows, metric)
     title = " - ".join(filter(None, (metric_title(metric, k=preset.data.k), stand_in(preset.data).partition(":")[0])))
-    show_curves(
-        found, sys.stdout, title=title, x=_over(rows), papers=papers_beside(found, metric, preset.expect.curves)
-    )
+    papers = papers_beside(found, metric, preset.expect.curves) if preset.expect.curves else []
+    show_curves(found, sys.stdout, title=title, x=_over(rows), papers=papers)
 
 
 def _heading(preset: Preset) -> str:

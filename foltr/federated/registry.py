@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
+from functools import reduce
+from operator import or_
 from typing import Any, get_type_hints
 
 import msgspec
 
 from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.registry import RULES, Aggregation
 from foltr.federated.coltr import COLTR
 from foltr.federated.dbgd import DBGD
 from foltr.federated.fedips import FedIPS
@@ -37,7 +40,8 @@ def settings_type(name: str) -> type[msgspec.Struct]:
     for field in dataclasses.fields(method):  # type: ignore[arg-type]
         if field.name == "ranker":
             continue
-        entry: tuple[Any, ...] = (field.name, hints[field.name])
+        any_rule = hints[field.name] == Aggregation  # those included that the laboratory was brought
+        entry: tuple[Any, ...] = (field.name, reduce(or_, RULES.values()) if any_rule else hints[field.name])
         if field.default is not dataclasses.MISSING:
             entry += (field.default,)
         elif field.default_factory is not dataclasses.MISSING:

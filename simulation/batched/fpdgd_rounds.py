@@ -49,10 +49,13 @@ from simulation.batched.pdgd_linear import Steps, copy_to, linear_clients, linea
 from simulation.batched.pdgd_neural import feature_by_feature, neural_clients, neural_room, unit_by_unit
 from simulation.batched.random_numbers import Noise, add_noise
 from simulation.batched.rules import KRUM, MEAN, TRIMMED, Rule, join
+from simulation.batched.step_method import StepMethod, step_clients, step_of
 from simulation.rounds import federation
 from simulation.rounds.federation import Population, Shown
 from simulation.rounds.streams import Streams, keep_states, states_of
 
+VERBS = ("begin", "rank", "learn", "report", "aggregate")
+"""a method that has one of its own is played by all of its own"""
 TOO_FAR = "scores must be finite; the learning rate may be too high"
 
 
@@ -80,7 +83,7 @@ def play(
 
 def is_compiled(method: FPDGD) -> bool:
     """Whether there is a kernel for it: a Linear or Neural ranker, learned whole, no step capped."""
-    own = type(method).learn is FPDGD.learn and type(method).report is FPDGD.report
+    own = all(getattr(type(method), verb) in (getattr(FPDGD, verb), getattr(StepMethod, verb)) for verb in VERBS)
     capped = method.longest_step is not None or method.longest_query is not None
     hidden = method.personal and not isinstance(method.privacy, NoPrivacy)
     return own and isinstance(method.ranker, (Linear, Neural)) and not (method.shared or capped or hidden)
@@ -96,8 +99,11 @@ def _whole_rounds(
     devices = streams.devices if between.noise.n_shares else ()
     states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
     rounds = neural_rounds if isinstance(method.ranker, Neural) else linear_rounds
+    step: tuple[Any, ...] = ()
+    if isinstance(method, StepMethod):
+        rounds, step = step_rounds, step_of(method, pages)
     done, how = rounds(
-        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
+        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums, *step
     )
     if how == NOT_FINITE:
         raise ValueRangeError(TOO_FAR)
@@ -128,7 +134,10 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
     _check(method, model, population)
     thetas, pages, sums = _begin(method, model, population), pages_of(population), np.zeros(4)
     clients = neural_clients if isinstance(method.ranker, Neural) else linear_clients
-    if not clients(pages, *_desk(method, pages, population), thetas, streams.users, sums):
+    step: tuple[Any, ...] = ()
+    if isinstance(method, StepMethod):
+        clients, step = step_clients, step_of(method, pages)
+    if not clients(pages, *_desk(method, pages, population), thetas, streams.users, sums, *step):
         raise ValueRangeError(TOO_FAR)
     if population.personal is not None:
         population.personal[:] = _as_sent(method.ranker, thetas)
@@ -220,6 +229,18 @@ def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
 
 
 @kernel()
+def step_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums, step, own):  # type: ignore[no-untyped-def]
+    """As `linear_rounds`, with a step that is given: `simulation.batched.step_method.step_clients`."""
+    for done in range(len(sums)):
+        begin(theta, thetas)
+        if not step_clients(pages, sheet, room, steps, thetas, streams[0], sums[done], step, own):
+            return done, NOT_FINITE
+        if not close(noise, attack, rule, theta, thetas, ended, streams):
+            return done, NOT_JOINED
+    return len(sums), DONE
+
+
+@kernel()
 def begin(theta, thetas):  # type: ignore[no-untyped-def]
     """Every client takes the common weights `theta` `[n_sent]`, which come first in its row of `thetas`."""
     for client in range(len(thetas)):
@@ -262,7 +283,8 @@ class Between(NamedTuple):
 
 def between_rounds(method: FPDGD, model: Model, population: Population, places: Int64Vector) -> Between | None:
     """None where foltr's own functions are needed: for their noise, guard, rule, memory or errors, or for an attack."""
-    if type(method) is not FPDGD or model.moments or method.guard:
+    own_server = type(method) is not FPDGD and not isinstance(method, StepMethod)
+    if own_server or type(method).joined is not FPDGD.joined or model.moments or method.guard:
         return None
     counts = weights(method.joining, population.local, equal=method.weighs_alike)
     noise = noise_of(method.privacy, places)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
+from foltr.arrays import FloatArray, FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched import kernel
 from simulation.batched.lanes import dot
@@ -37,10 +37,12 @@ class Pages(NamedTuple):
     """[k] 1 / log2(rank + 1)"""
     click: FloatMatrix
     """[n_behaviours or 1, n_grades]"""
-    stop: FloatMatrix
-    """[n_behaviours or 1, n_grades]"""
+    stop: FloatArray
+    """[n_behaviours or 1, n_grades, k]"""
     examination: FloatMatrix
     """[n_behaviours or 1, k]"""
+    leave: FloatVector
+    """[n_behaviours or 1]"""
     n_mixed: int
     """behaviours of which every page draws one; 0: client c has behaviour c"""
     ranges: Int64Matrix
@@ -65,8 +67,9 @@ def pages_of(population: Population) -> Pages:
         np.exp2(np.arange(n_grades)) - 1.0,
         discounts,
         np.ascontiguousarray(users.click),
-        np.ascontiguousarray(users.stop),
+        np.ascontiguousarray(users.stop_by_rank),
         np.ascontiguousarray(users.examination),
+        np.ascontiguousarray(users.leave),
         users.n_behaviours if users.mixed else 0,
         np.ascontiguousarray(population.ranges),
         int(np.diff(data.offsets).max()),
@@ -115,7 +118,8 @@ def click_through(pages, client, query, ranking, k, state, clicks, sums):  # typ
     click = pages.click[behaviour if len(pages.click) > 1 else 0]
     stop = pages.stop[behaviour if len(pages.stop) > 1 else 0]
     looks = pages.examination[behaviour if len(pages.examination) > 1 else 0]
-    n_clicks = _look_through(click, stop, looks, grades, ranking, k, state, clicks)
+    leave = pages.leave[behaviour if len(pages.leave) > 1 else 0]
+    n_clicks = _look_through(click, stop, looks, leave, grades, ranking, k, state, clicks)
     sums[3] += n_clicks
     if n_clicks > 0:
         rank = 0
@@ -125,8 +129,8 @@ def click_through(pages, client, query, ranking, k, state, clicks, sums):  # typ
 
 
 @kernel(inlined=True)
-def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # type: ignore[no-untyped-def]
-    """Look from the top until a click satisfies; returns how many there are.
+def _look_through(click, stop, looks, leave, grades, ranking, k, state, clicks):  # type: ignore[no-untyped-def]
+    """Look from the top until a click satisfies, or until patience is over; returns how many clicks there are.
 
     Both numbers that a result can cost are drawn, and the second is kept where it was asked for: cheaper than a branch
     that nobody can guess.
@@ -140,10 +144,11 @@ def _look_through(click, stop, looks, grades, ranking, k, state, clicks):  # typ
         clicks[rank] = opened
         n_clicks += opened
         bits, next_a, next_b, next_c, next_w = advance(a, b, c, w)
-        asked = opened and stop[grade] > 0.0
+        ends = stop[grade, rank] if opened else leave
+        asked = ends > 0.0
         a, b = next_a if asked else a, next_b if asked else b
         c, w = next_c if asked else c, next_w if asked else w
-        if asked and to_unit(bits) < stop[grade]:
+        if asked and to_unit(bits) < ends:
             break
     state[0], state[1], state[2], state[3] = a, b, c, w
     return n_clicks

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from foltr.errors import ValueRangeError
+from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Method
 from foltr.federated.registry import METHODS, make_method, settings_type
 from foltr.ranking.rankers import Neural, Ranker, make_ranker
@@ -17,14 +18,15 @@ from simulation.attacks import AttackSettings
 from simulation.attacks.registry import ATTACKS
 from simulation.cells.cell import LEARN_FROM_LABELS, Cell, MethodChoice
 from simulation.cells.evaluation import Judged, judge
-from simulation.cells.preset import Data, decode_table, decode_tagged
+from simulation.cells.preset import Clicks, Data, decode_table, decode_tagged
 from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet, join
 from simulation.errors import DatasetError, PresetError
 from simulation.labels.logging_policy import without_indifferent
 from simulation.partitions.registry import PARTITIONS
-from simulation.rounds.click_models import Users, in_turn, last_ones, make_users
+from simulation.rounds.click_models import KINDS, Users, in_turn, last_ones, make_users
 from simulation.rounds.federation import Population
+from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
 from simulation.studies import Measurement
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.past import UnlearningSettings
@@ -93,8 +95,12 @@ def measurement_of(cell: Cell) -> Measurement:
 
 CENTRALISED = ("pdgd",)
 """methods without a federation: one learner sees the pages of all clients of a round, one after another"""
-ATTACKED = ("fpdgd",)
-"""methods whose clients send weights, which is what attacks replace"""
+
+
+def sends_weights(name: str) -> bool:
+    """Whether the clients of a method send weights, which is what attacks replace, as those of FPDGD do."""
+    kind = METHODS.get(name)
+    return isinstance(kind, type) and issubclass(kind, FPDGD) and name not in CENTRALISED
 
 
 def participants(cell: Cell, fold: Fold) -> Population:
@@ -141,8 +147,9 @@ def attack_of(cell: Cell) -> AttackSettings | None:
         raise PresetError(f"federation.attack: what do the malicious do? there are {', '.join(ATTACKS)}")
     if not federation.attack:
         return None
-    if cell.method.name not in ATTACKED:
-        raise PresetError(f"federation.attack: attacks are on {', '.join(ATTACKED)}, not on {cell.method.name}")
+    if not sends_weights(cell.method.name):
+        attacked = ", ".join(filter(sends_weights, METHODS))
+        raise PresetError(f"federation.attack: attacks are on {attacked}, not on {cell.method.name}")
     attack = decode_tagged(federation.attack, ATTACKS, tag="attack", at="federation.attack")
     if attack.clicks and federation.malicious and cell.preset.users.mix == "page":
         raise PresetError('users.mix: malicious users have a behaviour of their own, so "page" is not for them')
@@ -175,27 +182,44 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
         raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error
 
 
+def click_models_of(cell: Cell) -> list[str | ClickModel]:
+    """How the users of a cell click, by name or as a record; PresetError for what there is not."""
+    given = cell.preset.users.clicks
+    return [_click_model(choice) for choice in ([given] if isinstance(given, str | dict) else given)]
+
+
+def _click_model(choice: Clicks) -> str | ClickModel:
+    if isinstance(choice, dict) or choice in CLICK_MODELS:
+        table = choice if isinstance(choice, dict) else {"model": choice}
+        return decode_tagged(table, CLICK_MODELS, tag="model", at="users.clicks")
+    if choice not in KINDS:
+        raise PresetError(f"users.clicks: {choice!r} is none of {', '.join((*KINDS, *CLICK_MODELS))}")
+    return choice
+
+
 def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None) -> Users:
     """The simulated users; with the click model's table for the grades of the data set."""
     table, info = cell.preset.users, DATASETS.get(cell.preset.data.dataset)
     top_grade = info.top_grade if info else max(1, int(fold.train.grades.max()), int(fold.test.grades.max()))
-    kinds = (table.clicks,) if isinstance(table.clicks, str) else table.clicks
-    etas = np.atleast_1d(table.eta)
     rng = np.random.default_rng(cell.sequence().spawn(1)[0])
-    groups = [
-        make_users(
-            kind,
-            top_grade=top_grade,
-            n_clients=n_clients,
-            k=table.k,
-            rng=rng,
-            eta=float(eta),
-            spread=table.spread,
-            table=table.table,
-        )
-        for kind in kinds
-        for eta in etas
-    ]
+    groups: list[Users] = []
+    for model in click_models_of(cell):
+        if isinstance(model, ClickModel):
+            groups.append(model.users(n_grades=top_grade + 1, n_clients=n_clients, k=table.k, rng=rng))
+            continue
+        groups += [
+            make_users(
+                model,
+                top_grade=top_grade,
+                n_clients=n_clients,
+                k=table.k,
+                rng=rng,
+                eta=float(eta),
+                spread=table.spread,
+                table=table.table,
+            )
+            for eta in np.atleast_1d(table.eta)
+        ]
     if len(groups) == 1:
         users = groups[0]
     elif table.mix == "page":
@@ -215,8 +239,9 @@ def unlearning_of(cell: Cell) -> UnlearningSettings | None:
         if federation.forgotten or federation.forgotten_from > 1:
             raise PresetError(f"federation.unlearning: how are they forgotten? there are {', '.join(UNLEARNING)}")
         return None
-    if cell.method.name not in ATTACKED or settings.get("shared") or settings.get("personal"):
-        raise PresetError(f"federation.unlearning: it is of whole weights that {', '.join(ATTACKED)} sends")
+    if not sends_weights(cell.method.name) or settings.get("shared") or settings.get("personal"):
+        senders = ", ".join(filter(sends_weights, METHODS))
+        raise PresetError(f"federation.unlearning: it is of whole weights that {senders} sends")
     if not 0 < n_leavers(cell) < federation.clients:
         raise PresetError(f"federation.forgotten: wanted 1 to {federation.clients - 1} clients, got {n_leavers(cell)}")
     if federation.forgotten_from > federation.rounds:

@@ -10,6 +10,7 @@
     [expect]       the numbers printed in the paper
     seeds = 5      above the tables: how many repetitions, or a list of seeds
     like = "NAME"  above the tables: another preset, of which this one only changes what it names
+    with = [..]    above the tables: files and packages that bring methods, attacks and more (simulation.extensions)
 
 Every name that is not known is an error that gives its place in the file.
 """
@@ -28,7 +29,8 @@ from simulation.errors import PresetError
 Scalar = str | int | float | bool
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
-Clicks = Literal["perfect", "navigational", "informational", "poison", "pbm", "fedips"]
+Clicks = str | dict[str, Any]
+"""a click model by name, or as {model = NAME, ...} with numbers of one's own"""
 Metric = Literal[
     "offline_ndcg",
     "offline_mrr",
@@ -251,13 +253,15 @@ class Expect(_Table, frozen=True, kw_only=True):
     note: str = ""
 
 
-class Preset(_Table, frozen=True, kw_only=True):
+class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
     """A study; `simulation.cells.cell.expand` makes its cells."""
 
     data: Data
     method: dict[str, Any]
     seeds: Count | tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = 1
     """how many, counted from 1; or which"""
+    with_: tuple[str, ...] = ()
+    """files, and installed packages, that bring what is named here and did not come with the program"""
     paper: Paper = Paper()
     users: UserTable = UserTable()
     federation: Federation = Federation()
@@ -316,7 +320,7 @@ def _place_and_fault(message: str, at: str, kind: Any) -> str:
     inside = ".".join(part for part in (at, place) if part)
     wanted = _type_at(kind, place)
     if key := re.fullmatch(r"Object contains unknown field `(.*)`", fault):
-        known = f"; there are {', '.join(wanted.__struct_fields__)}" if _is_record(wanted) else ""
+        known = f"; there are {', '.join(wanted.__struct_encode_fields__)}" if _is_record(wanted) else ""
         return f"{_dotted(inside, key[1])}: there is no such key{known}"
     if key := re.fullmatch(r"Object missing required field `(.*)`", fault):
         return f"{_dotted(inside, key[1])}: missing"

@@ -98,9 +98,16 @@ def _read_tables(name: str) -> dict[str, Any]:
     if not file.is_file():
         raise PresetError(f"no preset {name!r}, and no such file; `--list` shows the presets")
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PresetError(f"{name}: not TOML: {error}") from error
+    brought = tables.get("with", [])
+    return {**tables, "with": absolute(brought, file.parent)} if isinstance(brought, list) and brought else tables
+
+
+def absolute(names: Sequence[str], folder: Path) -> list[str]:
+    """Files by their whole path, whatever folder a run goes on in; names of packages as they are."""
+    return [str((folder / name).absolute()) if (folder / name).is_file() else str(name) for name in names]
 
 
 @cache
@@ -143,7 +150,7 @@ def _apart(line: dict[str, str], fields: tuple[str, ...]) -> tuple[dict[str, Any
 Overrides = dict[str, list[Any]]
 """by dotted key the values to try; a list is one value where the key takes a list, as data.folds does"""
 
-REPETITION = ("seeds", "federation.evaluate_every", "merging.split.feature")
+REPETITION = ("seeds", "with", "federation.evaluate_every", "merging.split.feature")
 """keys that change how often and how closely one looks, not what is looked at; the last is a fact about the files.
 Folds are not among them: they differ more from each other than methods do, so a mean of five is not one of two"""
 

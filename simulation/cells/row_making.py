@@ -95,7 +95,7 @@ class RowMaker:
         if personal is not None and self.cell.preset.federation.tested is None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
         guard = sightings.since_last_row() if sightings else None
-        offline = self.judged.evaluate(self.ranker, theta, users=self.population.users)
+        offline = self.judged.evaluate(self.ranker, theta, users=self.population.honest)
         return self.of_ranking(
             offline,
             tally,
@@ -112,7 +112,7 @@ class RowMaker:
 
     def of_scores(self, scorer: Scorer, **measured: Any) -> Row:
         """The only row of a ranker that was learned from labels."""
-        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.users)
+        offline = self.judged.evaluate_scores(scorer(self.judged.queries), users=self.population.honest)
         shares = mean_ndcg([one.evaluate_scores(scorer(one.queries)) for one in self.judged_by_clients])
         return self.of_ranking(offline, Tally(), offline_ndcg_clients=shares, last=True, **measured)
 

@@ -42,6 +42,7 @@ from simulation.data.queries import Fold, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.environment import build, difference
 from simulation.errors import SimulationError
+from simulation.extensions import load
 from simulation.labels.label_rankers import label_ranker, learned_scorer
 from simulation.labels.logging_policy import logging_policy
 from simulation.merging.two_owners import two_owners
@@ -82,6 +83,8 @@ def cell_events(cell: Cell, *, root: Path | None, alike: Alike | None = None) ->
     yield Started(cell.id)
     started = time.perf_counter()
     try:
+        if cell.preset.with_:
+            load(cell.preset.with_)
         with compile_clock() as compiled:
             yield from _events(cell, root, compiled, alike)
     except FoltrError as error:

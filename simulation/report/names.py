@@ -38,14 +38,17 @@ TITLES = {
 SELDOM_DRAWN = ("offline_max_rr", "offline_mrr", "offline_map", "online_mrr", "online_max_rr")
 """of these nDCG says nearly the same, and a picture takes longer than many a cell: drawn where the paper has them"""
 
-UNRANKED = ("chosen_alpha", "learned_queries", "learned_score_share", "auc_proven", "mu")
+UNRANKED = (
+    "chosen_alpha", "learned_queries", "learned_score_share", "epsilon", "auc", "auc_proven", "guessed", "mu",
+    "guard_alert", "suspected_malicious", "suspected_honest", "unlearning_distance", "unlearning_stretch",
+)  # fmt: skip
 """of these more is not better: nothing is tested"""
 
 CONDITIONS = ("data", "users")
 """tables of a preset that say under which conditions something is tried; the others say what is tried"""
 
-ATTACKED = ("federation.attack", "federation.malicious")
-"""how the keys begin that say who attacks, and in which way"""
+WHO_TAKES_PART = tuple(f"federation.{key}" for key in ("attack", "malicious", "partition", "clients", "local"))
+"""how the keys begin that say who holds what, how many search how often, who attacks, and in which way"""
 
 RANKER_KEYS = ("ranker", "client")
 """what is tried where two owners merge their rankers: everything else, the method too, is a condition"""
@@ -101,14 +104,15 @@ def condition_keys(settings: Iterable[Settings]) -> list[str]:
 
 
 def comparison_keys(settings: Iterable[Settings]) -> list[str]:
-    """The swept keys within whose values methods are compared: conditions, and who attacks in which way.
+    """The swept keys within whose values methods are compared: conditions, and who takes part, attackers included.
 
     What a defence is worth is told against others under the same attack: that more attackers do more harm is no finding
-    about it, and each test takes something from all.
+    about it, and each test takes something from all. Partitions are no methods either: with one grade a client the
+    pages alone make cumulative nDCG larger, whatever is learned.
     """
     found = list(settings)
-    attacked = (key for combination in found for key, _ in combination if key.startswith(ATTACKED))
-    return list(dict.fromkeys([*condition_keys(found), *attacked]))
+    taking_part = (key for combination in found for key, _ in combination if key.startswith(WHO_TAKES_PART))
+    return list(dict.fromkeys([*condition_keys(found), *taking_part]))
 
 
 def group_by(settings: Iterable[Settings], keys: Sequence[str]) -> dict[Settings, list[Settings]]:

@@ -102,7 +102,7 @@ class Line:
     best: frozenset[str]
     """metrics in which no other combination under the same conditions has a higher mean"""
     below: frozenset[str]
-    """metrics in which it is significantly below the best one under the same conditions"""
+    """metrics in which it is significantly below the best one under the same conditions; a single seed tells none"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +138,8 @@ def make_report(
 ) -> Report:
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
-    Combinations of settings under the same conditions (the swept keys of [data] and [users], attack and attackers) are
-    compared with each other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They
+    Combinations of settings under the same conditions (`simulation.report.names.comparison_keys`) are compared with
+    each other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They
     are means of the study's `folds`; () are those of the rows.
     """
     combinations = list(dict.fromkeys(map(settings_of, rows)))
@@ -156,12 +156,13 @@ def make_report(
         for metric in metrics
         if metric not in UNRANKED
     }
-    lines = {line.settings: line for group in groups.values() for line in _lines(group, values, comparisons)}
+    lasting = {settings for settings in combinations if settings in fixed or _has_seeds(values, settings)}
+    lines = {line.settings: line for group in groups.values() for line in _lines(group, values, comparisons, lasting)}
     return Report(
         tuple(lines[combination] for combination in combinations),
         metrics,
         comparisons,
-        tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))),
+        tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))) if wanted else (),
         tuple(against_retraining(values.get(OF_QUERIES, {}))),
         values,
         {metric: areas(rows, metric) for metric in metrics},
@@ -169,6 +170,11 @@ def make_report(
         tuple(notes),
         stand_in,
     )
+
+
+def _has_seeds(values: Mapping[str, Mapping[Settings, Runs]], settings: Settings) -> bool:
+    """Whether more than one tells what another seed would have made."""
+    return any(len({seed for _, seed in runs.get(settings, {})}) > 1 for runs in values.values())
 
 
 def _for_every_seed(
@@ -192,13 +198,20 @@ def _lines(
     group: Sequence[Settings],
     values: Mapping[str, Mapping[Settings, Runs]],
     comparisons: Mapping[str, Sequence[SettingsComparison]],
+    lasting: Collection[Settings],
 ) -> list[Line]:
-    """The lines of combinations under the same conditions."""
+    """The lines of combinations under the same conditions; those that are `lasting` may be below one that is."""
     best = {metric: best_of([s for s in group if s in values[metric]], values[metric]) for metric in comparisons}
     lines = []
     for settings in group:
         own = {metric: runs[settings] for metric, runs in values.items() if settings in runs}
-        below = [metric for metric in own if metric in best and _differ(settings, best[metric], comparisons[metric])]
+        below = [
+            metric
+            for metric in own
+            if metric in best
+            and {settings, best[metric]} <= {*lasting}
+            and _differ(settings, best[metric], comparisons[metric])
+        ]
         top = [metric for metric in own if best.get(metric) == settings and len(group) > 1]
         summaries = {metric: summarise(runs) for metric, runs in own.items()}
         lines.append(Line(settings, max(map(len, own.values())), summaries, frozenset(top), frozenset(below)))

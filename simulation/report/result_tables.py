@@ -63,16 +63,24 @@ def paper_grid(report: Report, *, narrow: bool = False) -> Grid:
     `narrow` leaves out what is in the other columns already: the round, the difference as such and its interval.
     """
     titles = key_titles(verdict.settings for verdict in report.verdicts)
-    columns = ["metric", "round", "paper", "ours", "difference", f"{BEYOND:.0%} interval", "verdict"]
-    shown = [n for n, name in enumerate(columns) if not (narrow and n in (1, 4, 5))]
+    columns = ["metric", "round", "paper", "source", "ours", "difference", f"{BEYOND:.0%} interval", "verdict"]
+    one_source = len({verdict.expected.source for verdict in report.verdicts}) < 2
+    left_out = {*([3] if one_source else []), *([1, 5, 6] if narrow else [])}
+    shown = [n for n in range(len(columns)) if n not in left_out]
     cells = [(verdict, _verdict_cells(verdict, report.k)) for verdict in report.verdicts]
     return Grid(
-        _titled("Beside the paper", report),
+        _titled("Beside the paper" + _source(report), report),
         [*titles.values(), *(columns[n] for n in shown)],
         [[*_keys(verdict.settings, titles), *(values[n] for n in shown)] for verdict, values in cells],
         _paper_notes(report.verdicts, report.k),
         left=len(titles) + 1,
     )
+
+
+def _source(report: Report) -> str:
+    """Where all its numbers stand, if that is one place; else each names its own."""
+    sources = {verdict.expected.source for verdict in report.verdicts} or {""}
+    return f" ({source})" if len(sources) == 1 and (source := sources.pop()) else ""
 
 
 def retraining_grid(report: Report) -> Grid:
@@ -131,16 +139,14 @@ def _result_notes(report: Report, metrics: Sequence[str]) -> list[str]:
         tests = [test for metric in metrics for test in report.comparisons.get(metric, ())]
         used = "; ".join(MEANINGS[name] for name in dict.fromkeys(test.test for test in tests))
         n_tests = max(len(report.comparisons.get(metric, ())) for metric in metrics)
-        seeds = {seed for runs in report.values[metrics[0]].values() for _, seed in runs}
-        of_one = " (one seed: of these rankers, not of what other seeds would make)" if len(seeds) == 1 else ""
-        by = f"p < {ALPHA:g} by Holm of {n_tests} tests: {used}{of_one}"
+        by = f"p < {ALPHA:g} by Holm of {n_tests} tests: {used}"
         notes.append(f"{BELOW} below the best under the same conditions, {by}")
     return notes
 
 
 def _verdict_cells(verdict: PaperVerdict, k: int | None) -> list[str]:
     given, found = verdict.expected, verdict.difference
-    start = [metric_title(given.metric, k=k), str(given.at), f"{given.value:.{verdict.digits}f}"]
+    start = [metric_title(given.metric, k=k), str(given.at), f"{given.value:.{verdict.digits}f}", given.source or "-"]
     if verdict.ours is None:
         return [*start, "-", "-", "-", "-"]
     digits = 4 if abs(given.value) < 10 else 2
@@ -201,7 +207,7 @@ def summary(report: Report) -> dict[str, Any]:
         "expected": [_verdict_data(verdict) for verdict in report.verdicts],
         "patterns": [
             {"metric": metric, "source": source, "above": signs.positive, "n": signs.n, "p": signs.p}
-            for (metric, source), signs in patterns(report.verdicts).items()
+            for (metric, source), signs in (patterns(report.verdicts) if report.verdicts else {}).items()
         ],
         "against_retraining": [_retraining_data(one) for one in report.forgotten],
         "comparisons": [

@@ -8,21 +8,22 @@ eta in {0, .5, 1, 1.5, 2}; the attraction by grade is that of the published code
 click 1 for grades 3 and 4 of 4, .1 for the others, and every user has a bias eta (there gamma_s) of its own.
 
 A user looks at the results from the top. At rank r a document of grade g is opened with probability
-click[g] * examination[client, r]; after an opened result the user stops with probability stop[g]. The cascade model
-has examination 1 everywhere; the position-based model never stops.
+click[g] * examination[client, r]; after an opened result the user stops with probability stop[g], after one that was
+passed over with leave. The cascade model has examination 1 everywhere; the position-based model never stops.
+Models by numbers of one's own are in `simulation.rounds.numbered_models`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from foltr.arithmetic import normals, power
-from foltr.arrays import BoolVector, FloatArray, FloatMatrix
+from foltr.arrays import BoolVector, FloatArray, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
 
@@ -32,12 +33,14 @@ class Users:
 
     click: FloatMatrix
     """[n_behaviours or 1, n_grades]"""
-    stop: FloatMatrix
-    """[n_behaviours or 1, n_grades]"""
+    stop: FloatArray
+    """[n_behaviours or 1, n_grades] after an opened result; or, where the rank matters too, [.., n_grades, k]"""
     examination: FloatMatrix
     """[n_behaviours or 1, k]"""
     mixed: bool = False
     """whether each page has a behaviour drawn uniformly; else client c has behaviour c on all pages"""
+    leave: FloatVector = field(default_factory=lambda: np.zeros(1))
+    """[n_behaviours or 1] after a result that was looked at and not opened"""
 
     @property
     def k(self) -> int:
@@ -52,28 +55,44 @@ class Users:
     @property
     def n_behaviours(self) -> int:
         """1 where all pages of all users are alike."""
-        return max(len(self.click), len(self.stop), len(self.examination))
+        return max(len(self.click), len(self.stop), len(self.examination), len(self.leave))
+
+    @property
+    def stop_by_rank(self) -> FloatArray:
+        """`stop` as [n_behaviours or 1, n_grades, k]."""
+        return self.stop if self.stop.ndim == 3 else np.repeat(self.stop[:, :, None], self.k, axis=2)
 
     def clicks(self, grades: npt.NDArray[np.int8], client: int, rng: np.random.Generator) -> BoolVector:
         """Which of the shown results `[k']`, k' <= k, `client` opens; `grades` are in ranked order.
 
         Draws, in this order and no others: one `rng.random()` for the behaviour where users are mixed; one for each
-        result looked at, and one more after each opened result whose stop[g] is above 0.
+        result looked at, and one more after each where the probability to stop there is above 0.
         """
         behaviour = int(rng.random() * self.n_behaviours) if self.mixed else client
         click, stop, looks = (_row(table, behaviour) for table in (self.click, self.stop, self.examination))
+        leave = self.leave[behaviour if len(self.leave) > 1 else 0]
         opened = np.zeros(len(grades), dtype=np.bool_)
         for rank, grade in enumerate(grades):
             if rng.random() < click[grade] * looks[rank]:
                 opened[rank] = True
-                if stop[grade] > 0 and rng.random() < stop[grade]:
-                    break
+            ends = (stop[grade] if stop.ndim == 1 else stop[grade, rank]) if opened[rank] else leave
+            if ends > 0 and rng.random() < ends:
+                break
         return opened
+
+    def first(self, n_users: int) -> Users:
+        """The first users alone, where each has a behaviour of its own; else all, who are alike."""
+        return self if self.mixed or self.n_behaviours <= n_users else self.behaving(slice(n_users))
 
     def alone(self, behaviour: int) -> Users:
         """Users who all have that one behaviour."""
-        click, stop, looks = (_row(table, behaviour)[None, :] for table in (self.click, self.stop, self.examination))
-        return Users(click, stop, looks)
+        return replace(self.behaving(slice(behaviour, behaviour + 1)), mixed=False)
+
+    def behaving(self, rows: slice) -> Users:
+        """Those behaviours, of every table that has more than one."""
+        tables = (self.click, self.stop, self.examination, self.leave)
+        click, stop, looks, leave = (table[rows] if len(table) > 1 else table for table in tables)
+        return replace(self, click=click, stop=stop, examination=looks, leave=leave)
 
 
 def _row(table: FloatMatrix, behaviour: int) -> FloatArray:
@@ -197,10 +216,12 @@ def last_ones(users: Users, others: Users, n_others: int, *, n_clients: int) -> 
 
 def _side_by_side(alone: Sequence[Users]) -> Users:
     """Users of one behaviour each as users of many."""
+    by_rank = any(one.stop.ndim == 3 for one in alone)
     return Users(
         np.concatenate([one.click for one in alone]),
-        np.concatenate([one.stop for one in alone]),
+        np.concatenate([one.stop_by_rank if by_rank else one.stop for one in alone]),
         np.concatenate([one.examination for one in alone]),
+        leave=np.concatenate([one.leave for one in alone]),
     )
 
 
@@ -213,16 +234,16 @@ def examination(eta: npt.ArrayLike, *, k: int) -> FloatArray:
 def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None = None) -> FloatArray:
     """Expectation of MaxRR, 1 / rank of the highest click, for pages of grades in ranked order `[n_pages, k']`.
 
-        E = sum_r (1 / r) p_r prod_{i < r} (1 - p_i),   p_r = click[g_r] * examination[r]
+        E = sum_r (1 / r) p_r prod_{i < r} (1 - p_i) (1 - leave),   p_r = click[g_r] * examination[r]
 
-    `[n_pages]`. Exact for both models: until the first click nobody stops. Only the first `users.k` ranks are seen;
-    negative grades mean that a page is shorter. It is the mean over all users unless `client` names one.
+    `[n_pages]`. Exact for all models: until the first click nobody stops but who leaves. Only the first `users.k` ranks
+    are seen; negative grades mean that a page is shorter. It is the mean over all users unless `client` names one.
     Used for Table 3 of FOLtR-ES, averaged over all queries. ShapeError unless pages are two-dimensional.
     """
     pages = np.asarray(grades)
     if pages.ndim != 2:
         raise ShapeError(f"grades must be [n_pages, k], not {list(pages.shape)}")
-    if len(users.click) > 1:
+    if len(users.click) > 1 or len(users.leave) > 1:
         meant = range(users.n_behaviours) if client is None or users.mixed else [client]
         each = [expected_max_rr(users.alone(behaviour), pages) for behaviour in meant]
         return np.asarray(np.mean(each, axis=0))
@@ -235,19 +256,19 @@ def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None =
     total = np.zeros(len(distinct))
     block = max(1, _CELLS // max(1, len(distinct)))
     for start in range(0, len(looks), block):
-        total += _first_click(distinct, looks[start : start + block]).sum(axis=0)
+        total += _first_click(distinct, looks[start : start + block], float(users.leave[0])).sum(axis=0)
     mean: FloatArray = (total / len(looks))[which.reshape(-1)]
     return mean
 
 
-def _first_click(attraction: FloatArray, looks: FloatArray) -> FloatArray:
+def _first_click(attraction: FloatArray, looks: FloatArray, leave: float) -> FloatArray:
     """The sum over r above for pages `[n_pages, k]` and users `[n_users, k]`: `[n_users, n_pages]`."""
     none_before = np.ones((len(looks), len(attraction)))
     value = np.zeros_like(none_before)
     for rank in range(attraction.shape[1]):
         p = np.outer(looks[:, rank], attraction[:, rank])
         value += none_before * p / (rank + 1)
-        none_before *= 1.0 - p
+        none_before *= (1.0 - p) * (1.0 - leave)
     return value
 
 

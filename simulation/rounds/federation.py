@@ -125,6 +125,11 @@ class Population:
         return np.full(self.n_clients, self.n_local, dtype=np.int64)
 
     @property
+    def honest(self) -> Users:
+        """Those who do not attack; everybody where all do."""
+        return self.users.first(self.n_clients - self.n_malicious) if self.n_malicious < self.n_clients else self.users
+
+    @property
     def ranges(self) -> Int64Matrix:
         """`holds`; the whole for all clients where that is None."""
         return self.holds if self.holds is not None else np.tile([0, self.data.n_queries], (self.n_clients, 1))

@@ -30,6 +30,7 @@ from foltr.privacy.mechanisms import Gaussian, NoPrivacy
 from foltr.privacy.noise import STEPS
 from simulation.batched import fedips_rounds, foltr_es_rounds, fpdgd_rounds
 from simulation.batched.fpdgd_rounds import is_compiled, reported_thetas
+from simulation.batched.step_method import StepMethod
 from simulation.cells.preset import Federation
 from simulation.errors import PresetError
 from simulation.rounds.acceptance import AcceptingRounds
@@ -138,7 +139,8 @@ _BY_THE_FOUR_VERBS = repeated(run_round)
 
 def fast_play(method: Method[Any, Any]) -> Play:
     """The compiled rounds of the method where it has them, else the four verbs."""
-    return COMPILED.get(type(method), _BY_THE_FOUR_VERBS)
+    by_type = fpdgd_rounds.play if isinstance(method, StepMethod) else _BY_THE_FOUR_VERBS
+    return COMPILED.get(type(method), by_type)
 
 
 def play_of(federation: Federation, method: Method[Any, Any]) -> Play:

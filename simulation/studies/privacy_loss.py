@@ -29,11 +29,11 @@ TABLE_LENGTH = 5
 def max_rr_distribution(users: Users, grades: npt.ArrayLike) -> FloatMatrix:
     """P(no click), then P(the highest click is at rank r) for r = 1..n: `[n_lists, n + 1]` for grades `[n_lists, n]`.
 
-    All users must look alike and look at n results; ValueRangeError when they do not.
+    All users must look alike, and look at n results as long as they open none; ValueRangeError when they do not.
     """
     lists = np.atleast_2d(np.asarray(grades))
     n = lists.shape[1]
-    if users.n_behaviours != 1 or users.k < n:
+    if users.n_behaviours != 1 or users.k < n or users.leave[0] > 0:
         raise ValueRangeError(f"one kind of user who looks at {n} results is needed")
     clicked = users.click[0][lists] * users.examination[0, :n]
     before = np.cumprod(np.concatenate([np.ones((len(lists), 1)), 1.0 - clicked], axis=1), axis=1)

@@ -26,14 +26,14 @@ import numpy as np
 
 from foltr.arithmetic import length
 from foltr.arrays import FloatVector
-from foltr.federated.fpdgd import FPDGDLocal
+from foltr.federated.fpdgd import FPDGD, FPDGDLocal
 from foltr.federated.method import Model
 from foltr.online import pdgd
 from foltr.privacy.clipping import clip_l2
 from foltr.ranking.interaction import Interaction
 from simulation.rounds import federation
 from simulation.unlearning.going_on import ForSoLong
-from simulation.unlearning.past import Count, KeepingServer, Moment, Past, Step, fields_of, only_last
+from simulation.unlearning.past import Count, KeptRound, Moment, Past, Step, fields_of, only_last, recorded
 
 N_RANDOM = 10
 """rankers to which the reference's distance is measured"""
@@ -74,18 +74,17 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
         leavers, theirs = only_last(past.everyone, streams, past.n_leaving)
         yield Step(model)
         for _ in range(self.rounds(past.together)):
-            climbing = AscendingFPDGD(**fields_of(past.method))
-            learning = KeepingServer(**fields_of(past.method))
-            _, (shown,) = past.play(learning, model, staying, streams, 1)
+            both: list[KeptRound] = []
+            climbing = recorded(AscendingFPDGD(**fields_of(past.method)), both)
+            _, (shown,) = past.play(recorded(past.method, both), model, staying, streams, 1)
             _, _ = federation.run_round(climbing, model, leavers, theirs)
-            both = [*learning.record, *climbing.record]
             thetas = np.concatenate([one.thetas for one in both])
             model = past.method.joined(model, thetas, np.concatenate([one.counts for one in both])).model
             yield Step(model, (shown,))
 
 
 @dataclass(frozen=True, slots=True)
-class AscendingFPDGD(KeepingServer):
+class AscendingFPDGD(FPDGD):
     """FPDGD whose devices step against the gradient, within a ball."""
 
     centre: FloatVector | None = None

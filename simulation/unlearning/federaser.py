@@ -20,7 +20,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
 from foltr.federated.unlearning import calibrate_lengths
-from simulation.unlearning.past import Count, KeptRound, Past, Step, UnlearningSettings, fields_of, without_last
+from simulation.unlearning.past import Count, KeptRound, Past, Step, UnlearningSettings, with_server, without_last
 
 
 class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
@@ -55,9 +55,10 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
                 yield Step(model, (shown,))
                 continue
             lengths = self._lengths(past.kept[kept], past.n_staying)
-            server = CalibratingServer(**fields_of(past.method), lengths=lengths)
+            calibration = Calibration(past.method, lengths)
+            server = with_server(past.method, calibration.joined)
             model, (shown,) = past.play(server, model, staying, streams, 1)
-            yield Step(model, (shown,), server.stretch[-1])
+            yield Step(model, (shown,), calibration.stretch[-1])
 
     def _lengths(self, then: KeptRound, n_staying: int) -> FloatVector:
         """How long the updates of those who stay were `[n_staying]`; or their mean `[1]`."""
@@ -68,20 +69,21 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
 
 
 @dataclass(frozen=True, slots=True)
-class CalibratingServer(FPDGD):
-    """FPDGD whose server gives updates the lengths of then."""
+class Calibration:
+    """A server that gives updates the lengths of then."""
 
-    lengths: FloatVector = field(default_factory=lambda: np.empty(0))
+    method: FPDGD
+    lengths: FloatVector
     """[n_clients]; or [1], that of the mean"""
     stretch: list[float] = field(default_factory=list)
     """how many times longer the updates of each round became"""
 
     def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
-        """As FPDGD joins what is as long as then."""
+        """As the method joins what is as long as then."""
         fresh = thetas - model.theta
         if len(self.lengths) < len(fresh):
             fresh = fresh.mean(axis=0, keepdims=True)
         now = float(arithmetic.lengths(fresh).sum())
         self.stretch.append(float(self.lengths.sum()) / now if now else 1.0)
         moved = model.theta + calibrate_lengths(fresh, self.lengths)
-        return FPDGD.joined(self, model, np.broadcast_to(moved, thetas.shape), n_interactions)
+        return self.method.joined(model, np.broadcast_to(moved, thetas.shape), n_interactions)

@@ -8,8 +8,8 @@ unlearning is a record of settings that goes on from there.
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
@@ -113,7 +113,7 @@ def learn_together(
     Rounds between two of `kept`, whose messages the server writes down, go by in blocks.
     """
     record: list[KeptRound] = []
-    keeper = KeepingServer(**fields_of(method), record=record)
+    keeper = recorded(method, record)
     start = before = Moment(method.initial(streams.model), copy.deepcopy(streams))
     alone = without_last(everyone, n_leaving)
     running = Running(method, start.model, everyone, streams, play)
@@ -145,12 +145,9 @@ def without_last(population: Population, n: int, *, n_local: int | None = None) 
 
 def only_last(population: Population, streams: Streams, n: int) -> tuple[Population, Streams]:
     """The last `n` clients alone, honest but for their clicks, and their streams, which advance with those of all."""
-    users = population.users
-    tables = (table if len(table) == 1 else table[-n:] for table in (users.click, users.stop, users.examination))
-    click, stop, examination = tables
     last = replace(
         population,
-        users=replace(users, click=click, stop=stop, examination=examination),
+        users=population.users.behaving(slice(-n, None)),
         n_clients=n,
         n_local=population.local[-n:],
         holds=None if population.holds is None else population.holds[-n:],
@@ -160,16 +157,21 @@ def only_last(population: Population, streams: Streams, n: int) -> tuple[Populat
     return last, replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
 
 
-@dataclass(frozen=True, slots=True)
-class KeepingServer(FPDGD):
-    """FPDGD whose server writes down what was reported."""
+def with_server(method: FPDGD, joined: Callable[[Model, FloatMatrix, FloatVector], Joined]) -> FPDGD:
+    """The method, whatever its devices do, with a server that joins so."""
+    kind = type(type(method).__name__, (type(method),), {"__slots__": (), "joined": staticmethod(joined)})
+    whole: FPDGD = kind(**{one.name: getattr(method, one.name) for one in fields(method)})
+    return whole
 
-    record: list[KeptRound] = field(default_factory=list)
 
-    def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
-        """As FPDGD joins."""
-        self.record.append(KeptRound(model, thetas.copy(), n_interactions.copy()))
-        return FPDGD.joined(self, model, thetas, n_interactions)
+def recorded(method: FPDGD, record: list[KeptRound]) -> FPDGD:
+    """The method, whose server writes down what was reported."""
+
+    def joined(model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
+        record.append(KeptRound(model, thetas.copy(), n_interactions.copy()))
+        return method.joined(model, thetas, n_interactions)
+
+    return with_server(method, joined)
 
 
 def fields_of(method: FPDGD) -> dict[str, Any]:

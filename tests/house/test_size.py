@@ -17,9 +17,9 @@ ROOMS = {
     "app": (171, 26_595),
     "console": (9, 1_028),
     "indexer": (112, 19_958),
-    "simulation": (91, 14_579),
+    "simulation": (96, 15_510),
     "federation_server": (61, 7_655),
-    "foltr": (64, 7_249),
+    "foltr": (64, 7_253),
 }
 """files and lines, at most"""
 CROWDED = {}

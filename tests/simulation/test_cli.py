@@ -140,6 +140,11 @@ def test_a_preset_of_ones_own_by_path(tmp_path: Path) -> None:
         (["mq2008"], "--data DIR or FOLTR_DATASETS"),
         (["nowhere"], "neither a data set ("),
         (["sample", "--clicks", "perfekt"], "users.clicks: 'perfekt' is none of perfect, "),
+        (["sample", "--clicks", "cascade"], "users.clicks.attraction: missing"),
+        (
+            ["sample", "--set", "users.clicks={model='cascade', attraction=[0, 1]}"],
+            "wanted 3 numbers, one for each grade",
+        ),
         (["sample", "--method", "fpgd"], "there is no method 'fpgd'; there are "),
         (["sample", "--rounds", "many"], "federation.rounds: expected int, got str"),
         (["sample", "--folds", "1-x"], "wanted numbers such as"),

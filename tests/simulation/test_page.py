@@ -1,33 +1,29 @@
-"""docs/simulation.md tells what is there."""
+"""The pages of the laboratory tell what is there."""
 
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
-import types
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 import pytest
 
+import simulation
 from foltr.federated.aggregation.registry import RULES, Aggregation
-from foltr.federated.registry import METHODS
-from simulation.attacks.registry import ATTACKS
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import Trial
-from simulation.cli import command, main
+from simulation.cli import command
 from simulation.data.datasets import load_fold
 from simulation.experiment import check_method
-from simulation.partitions.registry import PARTITIONS
 from simulation.report.result_tables import SUMMARY_DATA, SUMMARY_TEXT
-from simulation.run_folder import CELLS, PRESET, ROWS, TABLE, Row, read_run
+from simulation.run_folder import CELLS, PRESET, ROWS, TABLE, Row
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "presets.md"
+NEWCOMERS = PAGE.with_name("simulation.md")
 
 
 @pytest.fixture(scope="module")
@@ -79,66 +75,29 @@ def test_the_server_of_the_page_is_the_group_of_the_preset() -> None:
     assert set(example["federation"]) == set(decode_preset(tables, source="page").federation.joining)
 
 
-def example_of(file: str) -> Any:
-    """The class that the page's file defines: the code is run as it stands there."""
-    text = PAGE.read_text(encoding="utf-8")
-    (code,) = re.findall(rf"```python\n# {re.escape(file)}, in [\w/]+\n(.*?)```", text, flags=re.DOTALL)
-    module = types.ModuleType(file.removesuffix(".py"))
-    sys.modules[module.__name__] = module  # dataclasses look there for the types of fields
-    exec(compile(code, file, "exec"), vars(module))
-    (found,) = [kind for kind in vars(module).values() if getattr(kind, "__module__", "") == module.__name__]
-    return found
-
-
-@pytest.fixture
-def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The page's four examples, each by the line that the page gives for its registry."""
-    lines = dict(re.findall(r'The line: `"([\w-]+)": (\w+),` in', PAGE.read_text(encoding="utf-8")))
-    names = {kind: name for name, kind in lines.items()}
-    method, rule, attack, partition = map(example_of, OWN)
-    monkeypatch.setitem(METHODS, names[method.__name__], method)
-    monkeypatch.setitem(ATTACKS, names[attack.__name__], attack)
-    monkeypatch.setitem(PARTITIONS, names[partition.__name__], partition)
-    monkeypatch.setattr("foltr.federated.fpdgd.Aggregation", Aggregation | rule)
-    yield
-    for file in OWN:
-        sys.modules.pop(file.removesuffix(".py"))
-
-
-OWN = ("sign_pdgd.py", "midrange.py", "silent.py", "in_order.py")
-
-
-@pytest.mark.usefixtures("registered")
-def test_what_the_page_adds_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every command below the examples ends well, and what each asks for is what its cells ran with."""
-    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
-    commands = re.findall(
-        r"^foltr-search --simulate (sample .*)$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE
+def test_a_first_study_of_ones_own_is_one() -> None:
+    """The newcomer's file: two rates for two kinds of users, one of them by numbers, whom the sample's grades fit."""
+    (text,) = re.findall(r"```toml\n(.*?)```", NEWCOMERS.read_text(encoding="utf-8"), flags=re.DOTALL)
+    cells = expand(decode_preset(tomllib.loads(text), source="page"), folds_of=lambda dataset: (1,))
+    assert len(cells) == 2 * 2
+    assert [Trial.prepared(cell, load_fold("sample", 1)).population.users.leave[0] for cell in cells] == pytest.approx(
+        [0.0, 1 - 0.9, 0.0, 1 - 0.9]
     )
-    few = ["--rounds", "3", "--folds", "1", "--clicks", "perfect", "--jobs", "1"]
-    ran = []
-    for number, line in enumerate(commands):
-        folder = tmp_path / str(number)
-        assert main([*line.split(), *few, "--out", str(folder)]) == 0
-        ran.append((folder / "preset.toml").read_text(encoding="utf-8"))
-        assert {row.round for row in read_run(folder).rows} == {0, 1, 2, 3}
-    assert [word in text for word, text in zip(("sign-pdgd", "midrange", "silent", "in-order"), ran, strict=True)] == [
-        True
-    ] * 4
 
 
-@pytest.mark.usefixtures("registered")
-def test_what_the_page_adds_is_checked_and_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The rule refuses a single client and the partition more clients than queries, before anything runs."""
-    alone = ["sample", "--aggregation", "midrange", "--clients", "1", "--out", str(tmp_path / "out")]
-    assert main(alone) == 2
-    assert "federation.aggregation: midrange needs at least 2 clients, not 1" in capsys.readouterr().err
-    many = ["sample", "--set", "federation.partition.kind=in-order", "--clients", "50", "--out", str(tmp_path / "out")]
-    assert main(many) == 2
-    assert "federation.partition: wanted a query for each of 50 clients, got 40" in capsys.readouterr().err
-    assert main(["--list"]) == 0
-    listed = capsys.readouterr().out
-    assert all(f"  {name} " in listed or f"  {name}\n" in listed for name in ("sign-pdgd", "silent", "in-order"))
+def test_the_lines_of_python_run(capsys: pytest.CaptureFixture[str]) -> None:
+    """But for the frame, whose library may not be there; and every name of the interface is on the page."""
+    text = NEWCOMERS.read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)^frame", text, flags=re.DOTALL | re.MULTILINE)
+    exec(compile(code.replace('"data.dataset"', '"data.folds": [[1]], "data.dataset"'), "page", "exec"), {})
+    assert len(capsys.readouterr().out.split()) >= 2 * 2 * 3
+    assert all(f"`{name}`" in text for name in simulation.__all__ if name != "run")
+
+
+def test_every_example_is_on_the_page() -> None:
+    """And each that is named is there."""
+    named = set(re.findall(r"\.\./examples/(\w+\.py)", NEWCOMERS.read_text(encoding="utf-8")))
+    assert named == {path.name for path in (PAGE.parents[1] / "examples").glob("*.py")}
 
 
 def test_the_names_of_the_rules_are_their_tags() -> None:

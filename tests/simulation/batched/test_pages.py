@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log2
 
 import numpy as np
@@ -48,11 +49,12 @@ def test_a_page_by_hand() -> None:
     assert sums == pytest.approx([ndcg, 1 / 2, 1 / 3, 1])
 
 
-@pytest.mark.parametrize("stop", [(0.0, 0.0, 0.0), (0.3, 0.5, 0.7)])
-def test_clicks_are_those_of_the_users(stop: tuple[float, ...]) -> None:
-    """300 pages of two clients who look differently: the same clicks, and the stream as far."""
+@pytest.mark.parametrize("leave", [0.0, 0.4])
+@pytest.mark.parametrize("stop", [(0.0, 0.0, 0.0), (0.3, 0.5, 0.7), [[0.0, 0.5, 0.2, 0.4, 1.0]] * 3])
+def test_clicks_are_those_of_the_users(stop: Sequence[object], leave: float) -> None:
+    """300 pages of two clients who look differently, and lose patience or not: the same clicks, the stream as far."""
     looks = np.array([[1.0, 0.9, 0.5, 0.2, 0.1], [1.0, 1.0, 1.0, 1.0, 1.0]])
-    users = Users(np.array([[0.2, 0.5, 0.9]]), np.array([stop]), looks)
+    users = Users(np.array([[0.2, 0.5, 0.9]]), np.array([stop]), looks, leave=np.array([leave]))
     data, streams, rng = judged([0, 1, 2, 0, 2, 1, 0]), make_streams(4, 2), np.random.default_rng(0)
     pages, clicks = pages_of(Population(data, users, 2, 1)), np.empty(5, dtype=np.bool_)
     for page in range(300):

@@ -28,7 +28,7 @@ def preset(**tables: Any) -> Preset:
         ({"data": {}}, "data.dataset: missing"),
         ({"data": {"dataset": "x", "folds": [1, 0]}}, r"data.folds\[...\]|data.folds\[1\]: expected int >= 1"),
         ({"federation": {"rounds": "ten"}}, "federation.rounds: expected int, got str"),
-        ({"users": {"clicks": "pefect"}}, "users.clicks: 'pefect' is none of perfect, navigational"),
+        ({"users": {"table": "thessis"}}, "users.table: 'thessis' is none of thesis, intents"),
         ({"expect": {"values": [{"metric": "ndcg", "value": 1}]}}, "metric: 'ndcg' is none of offline_ndcg"),
         ({"seeds": 0}, "seeds"),
     ],

@@ -92,6 +92,17 @@ def test_every_method_runs_as_a_cell(name: str) -> None:
     assert [row.round for row in rows_of(events)] == ([0] if name in LABEL_RANKERS else [0, 1, 2])
 
 
+def test_max_rr_is_that_of_honest_users() -> None:
+    """Attackers click what is bad: a spoilt ranking would look good. Round 0 is as without them."""
+    attacked = {"attack": {"attack": "poisoned-clicks"}, "malicious": 2, "clients": 3, "local": 2, "rounds": 1}
+    in_peace = {"clients": 3, "local": 2, "rounds": 1}
+    (first, *_), (twin, *_) = (
+        rows_of(InProcess().run(cells_of(preset(seeds=1, sweep={}, federation=federation))[:1], work_with(None)))
+        for federation in (attacked, in_peace)
+    )
+    assert first.offline_max_rr == twin.offline_max_rr
+
+
 def test_fedips_pages_come_from_a_ranker_trained_on_labels() -> None:
     """logging_share decides who shows the pages, `indifferent` which queries are asked: both change what is learned."""
     method, federation = {"name": "fedips"}, {"clients": 2, "local": 2, "rounds": 2}

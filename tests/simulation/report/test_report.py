@@ -9,9 +9,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from simulation.report.report import make_report
-from simulation.report.result_tables import result_grid, show_report, write_summary
+from simulation.report.result_tables import paper_grid, result_grid, show_report, write_summary
 from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected, rows_of
 
 
@@ -76,13 +77,40 @@ def test_other_data_are_said_in_titles_and_files(tmp_path: Path) -> None:
     assert (data["stand_in"], data["expected"][0]["verdict"]) == ("MSLR-shaped, not MSLR", "other data")
 
 
-def test_one_seed_speaks_of_its_rankers() -> None:
-    """A mark that rests on a single seed says so; one of several does not."""
-    for n_seeds, said in ((1, True), (5, False)):
-        report = make_report([row for row in ROWS if row.seed <= n_seeds])
-        notes = " ".join(result_grid(report, report.metrics).notes)
-        assert "* below the best" in notes
-        assert ("of these rankers, not of what other seeds would make" in notes) == said
+def test_marks_need_seeds() -> None:
+    """A single seed marks nothing: what another would have made is not known; where nothing is drawn, it is."""
+    one_seed = [row for row in ROWS if row.seed == 1]
+    for rows, marked in ((one_seed, False), (ROWS, True), ([replace(row, fixed=True) for row in one_seed], True)):
+        report = make_report(rows)
+        assert any(line.below for line in report.lines) == marked
+        assert ("* below the best" in " ".join(result_grid(report, report.metrics).notes)) == marked
+
+
+@pytest.mark.parametrize("key", ["federation.partition.kind", "federation.local", "federation.clients"])
+def test_partitions_are_no_methods(key: str) -> None:
+    """Who holds what, and how many search how often, is a condition: no mark says that one is below another."""
+    perfect = [row for row in ROWS if row.settings["users.clicks"] == PERFECT]
+    rows = [replace(row, settings={key: row.settings["method.learning_rate"]}) for row in perfect]
+    assert not any(line.below for line in make_report(rows).lines)
+
+
+def test_what_is_better_when_small_is_not_marked() -> None:
+    """The AUC of an attacker, or how far unlearning moved, has no best that is the highest."""
+    rows = [replace(row, auc=row.offline_ndcg, offline_ndcg=None) for row in ROWS]
+    report = make_report(rows)
+    assert report.metrics == ("auc",)
+    assert not any(line.below or line.best for line in report.lines)
+
+
+def test_the_papers_numbers_name_their_source() -> None:
+    """Where numbers of two tables stand beside ours, each line says whose it is; of one alone the title does."""
+    two = [expected(0.67, source="Table 1"), expected(0.66, source="Figure 2")]
+    grid = paper_grid(make_report(ROWS, expected=two))
+    place = list(grid.header).index("source")
+    assert [row[place] for row in grid.rows] == ["Table 1", "Figure 2"]
+    assert "source" in paper_grid(make_report(ROWS, expected=two), narrow=True).header
+    grid = paper_grid(make_report(ROWS, expected=two[:1]))
+    assert ("source" in grid.header, grid.title) == (False, "Beside the paper (Table 1)")
 
 
 def test_the_summary_is_kept_for_people_and_programs(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from simulation.batched.fpdgd_rounds import reported_thetas
 from simulation.rounds import federation
 from simulation.rounds.streams import make_streams
 from simulation.unlearning.ascent import AscendingFPDGD, GradientAscent
-from simulation.unlearning.past import fields_of, only_last, without_last
+from simulation.unlearning.past import KeptRound, fields_of, only_last, recorded, without_last
 from tests.simulation.unlearning.lived_past import METHOD, POISONED, TRAIN, lived
 
 PAGE = Interaction(np.eye(TRAIN.n_features)[:3], np.arange(3), np.array([False, True, False]))
@@ -57,8 +57,8 @@ def test_the_published_variant_turns_the_leavers_steps() -> None:
     streams.users[:] = again.users[:] = past.now.streams.users
     learned, _ = reported_thetas(METHOD, begin, without_last(POISONED, 1), streams)
     leaver, theirs = only_last(POISONED, again, 1)
-    method = AscendingFPDGD(**fields_of(METHOD))
-    federation.run_round(method, begin, leaver, theirs)
-    turned = [record.thetas[0] for record in method.record]
+    record: list[KeptRound] = []
+    federation.run_round(recorded(AscendingFPDGD(**fields_of(METHOD)), record), begin, leaver, theirs)
+    turned = [kept.thetas[0] for kept in record]
     steps = list(way.forget(past))
     np.testing.assert_allclose(steps[1].model.theta, np.array([*learned, *turned]).mean(axis=0), rtol=1e-12)

@@ -10,13 +10,13 @@ import pytest
 from foltr.federated.method import Model
 from simulation.batched.fpdgd_rounds import reported_thetas
 from simulation.rounds.streams import make_streams
-from simulation.unlearning.federaser import CalibratingServer, FedEraser
-from simulation.unlearning.past import fields_of, without_last
+from simulation.unlearning.federaser import Calibration, FedEraser
+from simulation.unlearning.past import without_last
 from tests.simulation.unlearning.lived_past import METHOD, N_ROUNDS, POISONED, TRAIN, lived
 
 
-def server(lengths: list[float]) -> CalibratingServer:
-    return CalibratingServer(**fields_of(METHOD), lengths=np.array(lengths))
+def server(lengths: list[float]) -> Calibration:
+    return Calibration(METHOD, np.array(lengths))
 
 
 def sent(*updates: tuple[float, float]) -> np.ndarray:

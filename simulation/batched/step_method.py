@@ -1,0 +1,117 @@
+"""Methods of one's own at compiled speed: kernels draw a page, its clicks and its weights; then comes one's own step.
+
+    def step(theta, shown, clicks, wanted, numbers): ...     moves `theta` [n_features] by what one page says
+
+        shown    [k, n_features] the features of the results shown, best first
+        clicks   [k] which of them were opened
+        wanted   [k] by how much PDGD would have each result's score rise (foltr.online.pdgd); 0 where it has no pair
+        numbers  what the method's `numbers` gives, in its order
+
+`step` is a plain Python function of numbers, loops and numpy that numba can compile. It is the only definition: the
+four verbs call it as the rounds do. What the server does, privacy, attacks and unlearning are those of FPDGD.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numba import cfunc, njit, types
+from numba.core.errors import NumbaError
+
+from foltr.arrays import BoolVector, FloatMatrix, FloatVector
+from foltr.errors import ValueRangeError
+from foltr.federated.fpdgd import FPDGD, FPDGDLocal
+from foltr.online import pdgd
+from foltr.ranking.interaction import Interaction
+from foltr.ranking.rankers import Linear
+from simulation.batched import kernel
+from simulation.batched.pages import Pages, next_query
+from simulation.batched.pdgd_linear import copy_to, hold_within, linear_scores, visit
+
+Step = Callable[[FloatVector, FloatMatrix, BoolVector, FloatVector, FloatVector], None]
+
+_VECTOR = types.float64[::1]
+SIGNATURE = types.void(_VECTOR, types.float64[:, ::1], types.boolean[::1], _VECTOR, _VECTOR)
+
+
+@cache
+def compiled(step: Step) -> tuple[Step, Any]:
+    """The step for Python and for other kernels; ValueRangeError says what numba cannot compile."""
+    try:
+        return njit(SIGNATURE, error_model="numpy")(step), cfunc(SIGNATURE)(step)
+    except NumbaError as error:
+        reason = " ".join(str(error).split())
+        raise ValueRangeError(f"{step.__module__}.{step.__name__} cannot be compiled: {reason}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class StepMethod(FPDGD):
+    """FPDGD with another step, of a linear ranker that is learned whole, page after page."""
+
+    step: ClassVar[Step]
+    """a staticmethod, as the head of this file describes it"""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """What the step is given of the settings."""
+        return (self.learning_rate,)
+
+    def __post_init__(self) -> None:
+        FPDGD.__post_init__(self)
+        capped = self.longest_step is not None or self.longest_query is not None
+        if not isinstance(self.ranker, Linear) or self.shared or self.proximal or capped or self.update != "each":
+            raise ValueRangeError(f"{type(self).__name__}: a step of one's own is for a linear ranker, learned whole")
+
+    def learn(self, local: FPDGDLocal, interaction: Interaction, query: bytes = b"") -> FPDGDLocal:
+        """The step, within the bound of the privacy mechanism."""
+        theta, ranking = local.theta.copy(), interaction.ranking
+        scores = self.ranker.score(theta, interaction.features)
+        pairs = pdgd.preference_pairs(scores, interaction, temperature=self.temperature)
+        wanted = pdgd.document_weights(pairs, interaction.n_docs)[ranking]
+        step = compiled(type(self).step)[0]
+        step(theta, interaction.features[ranking], interaction.clicks.copy(), wanted, np.array(self.numbers))
+        return FPDGDLocal(local.start, self._bounded(theta), local.n_interactions + 1)
+
+
+class StepRoom(NamedTuple):
+    """Room for a page, as a step sees it."""
+
+    shown: FloatMatrix
+    """[k, n_features]"""
+    wanted: FloatVector
+    """[k]"""
+    numbers: FloatVector
+
+
+def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
+    """What `step_clients` needs of the method."""
+    k = len(pages.discounts)
+    room = StepRoom(np.empty((k, pages.features.shape[1])), np.empty(k), np.array(method.numbers, dtype=np.float64))
+    return compiled(type(method).step)[1], room
+
+
+@kernel()
+def step_clients(pages, sheet, room, steps, thetas, states, sums, step, own):  # type: ignore[no-untyped-def]
+    """`simulation.batched.pdgd_linear.linear_clients` with a step that is given; False when scores are not finite."""
+    for client in range(len(thetas)):
+        theta, state = thetas[client], states[client]
+        copy_to(room.ranker, theta)
+        for _ in range(steps.n_local[client]):
+            query = next_query(pages, client, state)
+            first, last = pages.offsets[query], pages.offsets[query + 1]
+            top = linear_scores(pages.features, first, last, room.ranker, steps.scale, sheet.scores)
+            seen = visit(pages, sheet, client, query, top, state, sums)
+            if seen < 0:
+                return False
+            k = min(len(pages.discounts), last - first)
+            for r in range(k):
+                own.wanted[r] = steps.scale * sheet.wanted[r] if r < seen else 0.0
+                copy_to(own.shown[r], pages.features[first + sheet.ranking[r]])
+            step(theta, own.shown[:k], sheet.clicks[:k], own.wanted[:k], own.numbers)
+            hold_within(theta, steps.radius)
+            copy_to(room.ranker, theta)
+    return True

@@ -1,0 +1,114 @@
+"""What strangers bring: methods, rules, attacks and more in a file of their own, or in an installed package.
+
+A file says what it brings in dicts named as the registries that they join:
+
+    METHODS = {"sign-pdgd": SignPDGD}        RULES, ATTACKS, PARTITIONS, CLICK_MODELS, UNLEARNING, MEASUREMENTS
+
+It is named in a preset, `with = ["my_method.py"]`, or on the command line; a package by an entry point of the group
+`foltr_search.laboratory` whose object is such a module. Every process that runs a cell loads it, once; its digest
+stands beside those of the data, so that a run does not go on with other code.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import traceback
+from collections.abc import Iterable, Mapping
+from importlib import metadata
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from foltr.federated.aggregation.registry import RULES
+from foltr.federated.registry import METHODS
+from simulation.attacks.registry import ATTACKS
+from simulation.errors import PresetError
+from simulation.partitions.registry import PARTITIONS
+from simulation.rounds.numbered_models import CLICK_MODELS
+from simulation.studies.registry import MEASUREMENTS
+from simulation.unlearning.registry import UNLEARNING
+
+ENTRY_POINTS = "foltr_search.laboratory"
+
+REGISTRIES: dict[str, dict[str, Any]] = {
+    "METHODS": METHODS,
+    "RULES": RULES,
+    "ATTACKS": ATTACKS,
+    "PARTITIONS": PARTITIONS,
+    "CLICK_MODELS": CLICK_MODELS,
+    "UNLEARNING": UNLEARNING,
+    "MEASUREMENTS": MEASUREMENTS,
+}
+
+_loaded: dict[str, tuple[str, ModuleType]] = {}
+"""digest and module by name"""
+
+
+def load(names: Iterable[str]) -> dict[str, str]:
+    """Add to the registries what these files and packages bring; their digests by name, without folders.
+
+    PresetError for what is not there, brings nothing, fails, or takes a name that is taken.
+    """
+    return {Path(name).name: _load(name)[0] for name in names}
+
+
+def brought(name: str) -> dict[str, tuple[str, ...]]:
+    """The names that a loaded file or package adds, by registry."""
+    return {registry: tuple(added) for registry, added in _dicts(_load(name)[1]).items()}
+
+
+def _load(name: str) -> tuple[str, ModuleType]:
+    file = Path(name).expanduser()
+    if not file.is_file():
+        return _loaded.get(name) or _joined(name, *_packaged(name))
+    name, digest = str(file.resolve()), hashlib.blake2b(file.read_bytes(), digest_size=20).hexdigest()
+    if name in _loaded and _loaded[name][0] == digest:
+        return _loaded[name]
+    return _joined(name, digest, _module(file, f"laboratory_{file.stem}_{digest[:8]}"))
+
+
+def _packaged(name: str) -> tuple[str, ModuleType]:
+    """Version and module of an installed package."""
+    points = {point.name: point for point in metadata.entry_points(group=ENTRY_POINTS)}
+    if name not in points:
+        there = f"; installed are {', '.join(points)}" if points else ""
+        raise PresetError(f"with: there is no file {name!r}, and no installed package brings it{there}")
+    point = points[name]
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "", point.load()
+
+
+def _module(file: Path, name: str) -> ModuleType:
+    """The file as a module of that name, which dataclasses and records look up their types in."""
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise PresetError(f"with: {file} is no Python file")
+    module = sys.modules[name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # whatever a stranger's file raises is a word about that file
+        del sys.modules[name]
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        place = f"{file.name}, line {lines[-1]}" if lines else file.name
+        raise PresetError(f"with: {place}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+    return module
+
+
+def _joined(name: str, digest: str, module: ModuleType) -> tuple[str, ModuleType]:
+    """Add what a module brings, in the place of what it brought before it was changed."""
+    added = _dicts(module)
+    if not added:
+        raise PresetError(f"with: {Path(name).name} brings nothing: wanted a dict called {', '.join(REGISTRIES)}")
+    before = _dicts(_loaded[name][1]) if name in _loaded else {}
+    for registry, entries in added.items():
+        for entry, kind in entries.items():
+            if REGISTRIES[registry].get(entry, kind) is not before.get(registry, {}).get(entry, kind):
+                raise PresetError(f"with: {Path(name).name}: {registry} has a {entry!r} already")
+            REGISTRIES[registry][entry] = kind
+    _loaded[name] = digest, module
+    return _loaded[name]
+
+
+def _dicts(module: ModuleType) -> Mapping[str, Mapping[str, Any]]:
+    return {registry: getattr(module, registry) for registry in REGISTRIES if hasattr(module, registry)}

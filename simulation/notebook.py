@@ -1,0 +1,105 @@
+"""The laboratory from Python: a study is run by its preset, and its rows are columns."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from simulation.cells.preset import decode_preset
+from simulation.cells.preset_tables import absolute, load_tables, overridden, with_stand_in
+from simulation.data.places import data_folder
+from simulation.engines import make_engine
+from simulation.experiment import prepare, work_with
+from simulation.run_folder import Row, read_run
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The rows of a study."""
+
+    rows: tuple[Row, ...]
+    """cell after cell, each from its first round to its last"""
+    failed: Mapping[str, str]
+    """why, by the title of each cell that ended with an error"""
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        """A column `[n_rows]`; KeyError names those that there are."""
+        columns = self.columns
+        if name not in columns:
+            raise KeyError(f"no column {name!r}; there are {', '.join(columns)}")
+        return columns[name]
+
+    @property
+    def columns(self) -> dict[str, npt.NDArray[Any]]:
+        """The swept keys, fold, seed and round, then every metric that some row has: NaN where it was not measured."""
+        swept = dict.fromkeys(key for row in self.rows for key in row.settings)
+        columns = {key: np.array([row.settings.get(key) for row in self.rows]) for key in swept}
+        for name in Row.__struct_fields__:
+            values = [getattr(row, name) for row in self.rows]
+            if name not in ("settings", "query_ndcg") and any(value is not None for value in values):
+                columns[name] = np.array([np.nan if value is None else value for value in values])
+        return columns
+
+    @property
+    def last(self) -> Results:
+        """The last row of each cell."""
+        return Results(tuple({row.cell: row for row in self.rows}.values()), self.failed)
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame; ModuleNotFoundError where pandas is not installed."""
+        import pandas
+
+        return pandas.DataFrame(self.columns)
+
+    def to_polars(self) -> Any:
+        """A polars DataFrame; ModuleNotFoundError where polars is not installed."""
+        import polars
+
+        return polars.DataFrame(self.columns)
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Results:
+        """The rows of finished cells in the folder of a run; SimulationError where it cannot be read."""
+        return cls(read_run(Path(folder)).complete, {})
+
+
+def run(
+    preset: str | Path | Mapping[str, Any] = "quick/fpdgd",
+    changes: Mapping[str, Any] | None = None,
+    *,
+    data: str | Path | None = None,
+    with_: Sequence[str | Path] = (),
+    folder: str | Path | None = None,
+    jobs: int = 1,
+) -> Results:
+    """Run a preset, by name, path or as its tables, and give its rows; FoltrError where it cannot be run at all.
+
+    changes  dotted keys and their values, `{"federation.rounds": 100}`; a list is tried value by value, as by `--set`
+    data     the folder of data sets; else where the command looks
+    with_    files of one's own, and packages that bring something (`simulation.extensions`)
+    folder   where the run is kept, a new one; None keeps nothing
+    jobs     cells at a time; above 1 the calling script must guard its `__main__`, as multiprocessing wants it
+    """
+    import os
+
+    root = data_folder(None if data is None else str(data), os.environ)
+    tables = load_tables(str(preset)) if isinstance(preset, str | Path) else dict(preset)
+    values = {key: value if isinstance(value, list) else [value] for key, value in (changes or {}).items()}
+    if with_:
+        values["with"] = [absolute([str(name) for name in with_], Path())]
+    study = decode_preset(
+        overridden(tables, values), source=str(preset) if isinstance(preset, str | Path) else "preset"
+    )
+    with tempfile.TemporaryDirectory() as nowhere:
+        place = Path(folder) if folder is not None else Path(nowhere) / "run"
+        experiment = prepare(with_stand_in(study, root, insist=data is not None), root=root, folder=place, resume=False)
+        outcome = experiment.run(make_engine("local", jobs), work_with(root), tell=lambda event: None)
+        if outcome.interrupted:
+            raise KeyboardInterrupt
+        return Results(tuple(experiment.rows()), {cell.title: why for cell, why in outcome.failed})

@@ -1,0 +1,127 @@
+"""What strangers bring in a file of their own, or in an installed package."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from simulation.cli import main
+from simulation.errors import PresetError
+from simulation.extensions import REGISTRIES, load
+from simulation.run_folder import read_run
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[2] / "examples").glob("*.py"))
+FEW = ["--rounds", "3", "--folds", "1", "--jobs", "1"]
+
+RULE = """
+from simulation import RuleSettings
+
+class Last(RuleSettings, frozen=True, tag="last"):
+    def combine(self, rows, weights=None):
+        return rows[{row}]
+
+RULES = {{"last": Last}}
+"""
+
+
+@pytest.fixture(autouse=True)
+def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take longer than the rest."""
+    monkeypatch.setattr("simulation.report.plots.write_plots", lambda *arguments, **options: [])
+
+
+def command_of(example: Path) -> list[str]:
+    """The command that stands at the head of an example."""
+    (line,) = re.findall(r"^foltr-search --simulate ((?:.*\\\n)*.*)$", example.read_text(), flags=re.MULTILINE)
+    return shlex.split(line.replace("\\\n", " "))
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_runs_as_it_says(example: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its command ends well, what it brings ran, and --list shows it."""
+    monkeypatch.chdir(example.parents[1])
+    words = command_of(example)
+    brings = re.findall(r'^[A-Z_]+ = \{"([\w-]+)": \w+\}$', example.read_text(), flags=re.MULTILINE)
+    assert main([*words, *FEW, "--out", str(tmp_path / "run")]) == 0
+    assert {row.round for row in read_run(tmp_path / "run").rows} == {0, 1, 2, 3}
+    assert all(f'"{name}"' in (tmp_path / "run" / "preset.toml").read_text() for name in brings)
+
+
+def test_what_is_brought_is_listed_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A rule refuses a single client, a partition more clients than queries, before anything runs; --list has both."""
+    in_order, midrange = (["--with", str(path)] for path in EXAMPLES if path.stem in ("in_order", "midrange"))
+    out = ["--out", str(tmp_path / "out")]
+    assert main(["sample", *midrange, "--aggregation", "midrange", "--clients", "1", *out]) == 2
+    assert "federation.aggregation: midrange needs at least 2 clients, not 1" in capsys.readouterr().err
+    assert main(["sample", *in_order, "--set", "federation.partition.kind=in-order", "--clients", "50", *out]) == 2
+    assert "federation.partition: wanted a query for each of 50 clients, got 40" in capsys.readouterr().err
+    assert main(["--list", *in_order, *midrange]) == 0
+    assert {"in-order", "midrange"} <= set(capsys.readouterr().out.split())
+
+
+def test_a_run_does_not_go_on_with_other_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The digest of the file stands beside those of the data; a file that changed is read anew."""
+    own, out = tmp_path / "last.py", ["--out", str(tmp_path / "run")]
+    own.write_text(RULE.format(row=-1))
+    assert main(["sample", "--with", str(own), "--aggregation", "last", *FEW, *out]) == 0
+    assert main(["--resume", *out]) == 0
+    own.write_text(RULE.format(row=0))
+    assert main(["--resume", *out]) == 2
+    assert "it was begun with last.py = " in capsys.readouterr().err
+
+
+def test_a_preset_names_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From whatever folder it is run, and gone on with."""
+    (tmp_path / "last.py").write_text(RULE.format(row=-1))
+    (tmp_path / "own.toml").write_text(
+        'with = ["last.py"]\ndata = { dataset = "sample" }\nmethod = { name = "fpdgd" }\n'
+        'federation = { aggregation = { rule = "last" } }\n'
+    )
+    monkeypatch.chdir(EXAMPLES[0].parent)
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["--preset", str(tmp_path / "own.toml"), *FEW, *out]) == 0
+    monkeypatch.chdir(tmp_path.parent)
+    assert main(["--resume", *out]) == 0
+
+
+def test_a_file_is_one_however_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a path from here, and by the whole path that a cell has."""
+    monkeypatch.chdir(EXAMPLES[0].parent)
+    assert load(["sign_pdgd.py"]) == load([str(EXAMPLES[0].with_name("sign_pdgd.py"))]) == load(["./sign_pdgd.py"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("x = 1", "own.py brings nothing: wanted a dict called METHODS, RULES, ATTACKS"),
+        ("\nx = 1 / 0", "own.py, line 2: ZeroDivisionError: division by zero"),
+        ("from simulation import StepMethods", "ImportError: cannot import name 'StepMethods'"),
+        (RULE.format(row=0).replace('"last"', '"mean"'), "own.py: RULES has a 'mean' already"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_one_line(tmp_path: Path, content: str, message: str) -> None:
+    """Nothing is brought then."""
+    before = {name: dict(registry) for name, registry in REGISTRIES.items()}
+    (tmp_path / "own.py").write_text(content)
+    with pytest.raises(PresetError, match=re.escape(message)):
+        load([str(tmp_path / "own.py")])
+    assert before == REGISTRIES
+
+
+def test_a_package_brings_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its module is found by the name of its entry point, and its version stands for its bytes."""
+    (tmp_path / "last_rule.py").write_text(RULE.format(row=-1))
+    about = tmp_path / "last_rule-1.2.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: last-rule\nVersion: 1.2\n")
+    (about / "entry_points.txt").write_text("[foltr_search.laboratory]\nlast-rule = last_rule\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert load(["last-rule"]) == {"last-rule": "last-rule 1.2"}
+    assert "last" in REGISTRIES["RULES"]
+    with pytest.raises(
+        PresetError, match="no file 'first-rule', and no installed package brings it; installed are last-rule"
+    ):
+        load(["first-rule"])

@@ -1,0 +1,56 @@
+"""The laboratory from Python."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simulation
+from simulation import PresetError, Results, presets, run
+from tests.simulation.small_study import STUDY
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sign_pdgd.py"
+
+
+def test_a_study_is_run_and_its_rows_are_columns(tmp_path: Path) -> None:
+    """Two users on two folds with two seeds: arrays of one length, kept where it is asked for, the last rows alone."""
+    results = run(STUDY, {"federation.rounds": 2, "federation.evaluate_every": 1}, folder=tmp_path / "run")
+    assert {len(column) for column in results.columns.values()} == {2 * 2 * 2 * 3}
+    assert results["offline_ndcg"].dtype == np.float64
+    assert np.isnan(results["online_ndcg"][results["round"] == 0]).all()
+    assert set(results["users.clicks"]) == {"perfect", "pbm"}
+    assert results.last["round"].tolist() == [2] * 8
+    assert (results.failed, Results.read(tmp_path / "run").rows) == ({}, results.rows)
+    with pytest.raises(KeyError, match="no column 'ndcg'; there are users"):
+        results["ndcg"]
+
+
+def test_ones_own_is_run_beside_others() -> None:
+    """A file's method in a list of values to try; a preset by its name; what does not fit is an error."""
+    few = {"data.dataset": "sample", "data.folds": [[1]], "federation.rounds": 2, "users.clicks": "perfect"}
+    results = run("quick/fpdgd", few | {"method.name": ["sign-pdgd", "fpdgd"]}, with_=[EXAMPLE])
+    assert set(results.last["method.name"]) == {"sign-pdgd", "fpdgd"}
+    with pytest.raises(PresetError, match=r"users.clicks: 'x' is none of"):
+        run("quick/fpdgd", few | {"users.clicks": "x"})
+    assert "quick/fpdgd" in presets()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_rows_are_a_frame_where_the_library_is_installed(library: str) -> None:
+    """The same columns."""
+    pytest.importorskip(library)
+    results = run(STUDY, {"federation.rounds": 1})
+    assert list(getattr(results, f"to_{library}")().columns) == list(results.columns)
+
+
+def test_every_name_of_the_interface_is_there() -> None:
+    """Each is loaded when it is asked for; the package alone loads no numpy, for the command sets threads before."""
+    assert all(getattr(simulation, name) for name in simulation.__all__)
+    with pytest.raises(AttributeError, match="has no 'walk'; it has AttackSettings"):
+        _ = simulation.walk
+    alone = "import sys, simulation; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", alone], check=False).returncode == 0

@@ -183,7 +183,8 @@ def _show_json(review: Review, shown: Proposal | None) -> None:
     from app.commands.documents_json import path_fields
     from app.review.review import is_enough, progress_line
 
-    found, record = review.progress, {"v": 1}
+    found = review.progress
+    record: dict[str, Any] = {"v": 1}
     if shown is not None:
         hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
         record |= {

@@ -5,7 +5,7 @@ until 95 % are found and the program has said that one may stop (surely more tha
 `--order bm25` to the end, and AutoTAR (benchmarks/autotar.py). The constants of the learner were chosen on topics of
 cranfield and cisi, that of the estimate on cranfield; medline and time saw none of it.
 
-    python -m benchmarks review [--collections medline time] [--topics 30]
+    python -m benchmarks review [--collections medline time] [--topics 30] [--seconds 3600]
 """
 
 from __future__ import annotations
@@ -84,12 +84,14 @@ def read_topic(search: Search, library: Library, query: str, texts: autotar.Text
     return Reading(costs, *stopped, (time.process_time() - began) / len(own))
 
 
-def readings(library: Library, settings: Settings) -> Iterator[Reading]:
-    """Each topic of a collection."""
+def readings(library: Library, settings: Settings, seconds: float) -> Iterator[Reading]:
+    """Each topic of a collection, by lot, until so many seconds of the clock are over."""
+    end, queries = time.monotonic() + seconds, list(library.collection.queries)
     texts = autotar.Texts([f"{document.title} {document.text}" for document in library.collection.documents])
     with device(library.paths, settings) as search:
-        for query in library.collection.queries:
-            yield read_topic(search, library, query, texts)
+        for i in np.random.default_rng(1).permutation(len(queries)).tolist():
+            if time.monotonic() < end:
+                yield read_topic(search, library, queries[i], texts)
 
 
 def medians(found: Sequence[Reading]) -> npt.NDArray[np.float64]:
@@ -99,7 +101,10 @@ def medians(found: Sequence[Reading]) -> npt.NDArray[np.float64]:
 
 def main() -> None:
     wanted = arguments(
-        __doc__, collections=Option(("medline", "time"), choices=collections.ALL), topics=Option(30, kind=int)
+        __doc__,
+        collections=Option(("medline", "time"), choices=collections.ALL),
+        topics=30,
+        seconds=Option(3600.0, "of the clock, for each collection"),
     )
     settings = Settings()
     costs = Table(("collection", "documents", "topics", "BM25F, 80 / 95 %", "AutoTAR", "review", "aim: <= AutoTAR"))
@@ -111,7 +116,7 @@ def main() -> None:
     with libraries(settings, tuple(wanted.collections)) as found:
         for name, library in found.items():
             chosen = with_topics(library, wanted.topics)
-            own = list(readings(chosen, settings))
+            own = list(readings(chosen, settings, wanted.seconds))
             every += own
             _add(costs, stops, name, len(chosen.collection.documents), own)
     if len(wanted.collections) > 1:

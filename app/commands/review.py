@@ -164,14 +164,14 @@ def _answered(context: Context, review: Review, shown: Proposal, *, as_json: boo
 def _show_lines(review: Review, shown: Proposal | None) -> None:
     """A document as a few lines for a person, with how far it is; at the end this alone."""
     from app.commands.command import printed_path
-    from app.review.review import told_progress
+    from app.review.review import progress_line
 
     found = review.progress
     if shown is None:
-        click.echo(f"\n{told_progress(found)}")
+        click.echo(f"\n{progress_line(found)}")
         return
     hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
-    click.echo(f"\n[{found.n_read + 1:,} of {found.n_documents:,}] {told_progress(found)}")
+    click.echo(f"\n[{found.n_read + 1:,} of {found.n_documents:,}] {progress_line(found)}")
     click.echo(printed_path(hit.path) + (f" {safe_line(hit.part)}" if hit.part else ""), color=True)
     for line in (safe_line(hit.title), safe_line(snippet.text), shown.remark):
         if line:
@@ -181,9 +181,10 @@ def _show_lines(review: Review, shown: Proposal | None) -> None:
 def _show_json(review: Review, shown: Proposal | None) -> None:
     """The same as a line of JSON for a program."""
     from app.commands.documents_json import path_fields
-    from app.review.review import is_enough, told_progress
+    from app.review.review import is_enough, progress_line
 
-    found, record = review.progress, {"v": 1}
+    found = review.progress
+    record: dict[str, Any] = {"v": 1}
     if shown is not None:
         hit, snippet = shown.hit, review.snippet(shown, SNIPPET)
         record |= {
@@ -193,7 +194,7 @@ def _show_json(review: Review, shown: Proposal | None) -> None:
     progress = {
         "n_read": found.n_read, "n_found": found.n_found, "n_documents": found.n_documents,
         "about": found.n_found + found.n_left, "surely_more_than": found.sure_share, "enough": is_enough(found),
-        "in_words": told_progress(found),
+        "in_words": progress_line(found),
     }  # fmt: skip
     click.echo(json.dumps({**record, "end": shown is None, "progress": progress}, ensure_ascii=False))
 

@@ -188,12 +188,13 @@ class Review:
         return len(rows)
 
     def rows_of(self, judgement: Judgement) -> list[DocumentRow]:
-        """All documents of the index that hold what was judged, copies included; [] where it is gone or has changed."""
+        """All documents of the index that hold what was judged, the one of its path first; [] where none does."""
         documents = self.population.snapshot.documents
         near = np.flatnonzero(documents["content"] == content_number(judgement.identity))
         ids = [*documents["doc_id"][near].tolist(), *self.search.catalogue.doc_ids_of(judgement.path)]
         rows = self.search.catalogue.documents(dict.fromkeys(ids)).values()
-        return [row for row in rows if identity(row) == judgement.identity]
+        same = [row for row in rows if identity(row) == judgement.identity]
+        return sorted(same, key=lambda row: (row.path, row.part) != (judgement.path, judgement.part))
 
 
 def _require(search: Search) -> None:
@@ -207,16 +208,11 @@ def is_enough(found: Estimate) -> bool:
 
 
 def progress_line(found: Estimate) -> str:
-    """As "38 of about 41, surely more than 90 %"."""
+    """As "38 of about 41, surely more than 90 %: you may stop"."""
     if found.n_read >= found.n_documents:
         return f"{found.n_found:,}, and all {found.n_documents:,} are read"
     if found.n_found < LEAST_FOUND:
         return f"{found.n_found:,} found, too few to tell of how many"
     surely = max(int(np.ceil(100 * found.sure_share)) - 1, 0)
-    return f"{found.n_found:,} of about {found.n_found + found.n_left:,}, surely more than {surely} %"
-
-
-def told_progress(found: Estimate) -> str:
-    """The same, and whether that is enough."""
-    line = progress_line(found)
-    return f"{line}: you may stop" if is_enough(found) and found.n_read < found.n_documents else line
+    line = f"{found.n_found:,} of about {found.n_found + found.n_left:,}, surely more than {surely} %"
+    return f"{line}: you may stop" if is_enough(found) else line

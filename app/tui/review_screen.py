@@ -111,17 +111,17 @@ class ReviewScreen(Screen[None]):
         self._review = Review(search, which) if isinstance(which, int) else Review.of_query(search, which)
 
     def _next(self) -> NextDocument:
-        from app.review.review import told_progress
+        from app.review.review import progress_line
         from app.tui.preview.rendering import render
 
         assert self._review is not None, "a job that fails is not followed by a document"
         review, shown = self._review, self._review.next()
         if shown is None:
-            return NextDocument(f"{told_progress(review.progress)}: nothing is left to read")
+            return NextDocument(f"{progress_line(review.progress)}: nothing is left to read")
         preview = review.preview(shown)
         rows = render(shown.hit, preview, max(self.pane.body.text_width, 20))
         place = f"document {review.progress.n_read + 1:,} of {review.progress.n_documents:,}"
-        line = "  ·  ".join(filter(None, (told_progress(review.progress), place, shown.remark)))
+        line = "  ·  ".join(filter(None, (progress_line(review.progress), place, shown.remark)))
         return NextDocument(line, shown, preview, rows)
 
     @on(NextDocument)

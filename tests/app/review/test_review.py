@@ -8,7 +8,7 @@ import pytest
 from app.review import review as module
 from app.review.estimate import Estimate
 from app.review.judgements import ReviewError
-from app.review.review import Review, progress_line, told_progress
+from app.review.review import Review, progress_line
 from app.search.results import SearchRequest
 from app.settings import LearningSettings, Settings
 from tests.app.conftest import DOCUMENTS, Device
@@ -193,4 +193,4 @@ def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
 )
 def test_progress_in_words(found: Estimate, line: str) -> None:
     """ "More than" is never said of what may be exactly that."""
-    assert told_progress(found) == line
+    assert progress_line(found) == line

@@ -32,6 +32,8 @@ REASONS: dict[str, tuple[int, str]] = {
     "wrong-phase": (409, "the round is in another phase; fetch the announcement again"),
     "wrong-shares": (400, "the message does not hold together"),
     "wrong-list": (409, "the answer adds up another list than the round's"),
+    "wrong-complaint": (400, "the complaint does not hold"),
+    "false-answer": (400, "the answer is none of this member's shares"),
     "not-in-roster": (403, "this device takes no part in this"),
     "wrong-roster": (409, "these entries do not continue the group's roster"),
     "bad-vouching": (400, "the signature for a member does not hold"),

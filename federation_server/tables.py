@@ -190,6 +190,19 @@ answers = Table(
 )
 """CommitteeAnswers; deleted when the round is over"""
 
+named = Table(
+    "named",
+    metadata,
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("device", String(32), primary_key=True),
+    Column("lie", String(10), primary_key=True),
+    Column("proof", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+)
+"""who has lied in a sealed round, by what (message, complaint, answer), and the signed record that proves it; deleted
+when the round is over, whose report names them"""
+
 forgettings = Table(
     "forgettings",
     metadata,

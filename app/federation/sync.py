@@ -176,6 +176,8 @@ class Sync:
         try:
             return taking_part.add_up(self.store, server, announced, occasion)
         except Declined as refusal:
+            if refusal.reason == "wrong-list":
+                return f"round {announced.round} is added up anew, because a message does not hold; sync once more"
             if refusal.reason not in ROUND_ENDED:
                 raise
             return f"round {announced.round} was added up without this device"

@@ -18,7 +18,9 @@ collect     the roster is followed, cohort and committee are drawn from it as it
             answer is cut into shares that only the committee can add up
 sum         a member of the committee notes the server's list durably, then answers it, and no other for that round
 
-A list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
+Where a box holds something else than its sender has committed to, the member complains, by a proof that everybody
+checks, and the list is answered without that message; whoever had answered it with the message answers once more. A
+list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
 sums that differ by one member would open that member's update. Each published ranker names the one before and the list
 of its round, so that the rankers are a chain, which each device follows: whoever answered another list sees it, and a
 server that shows other members another chain must do so for ever, for what they send is bound to it. Two lists of one
@@ -47,12 +49,14 @@ from foltr.federated.fpdgd import FPDGDLocal
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
 from foltr.federated.sealed.committee import Cohort, CohortError, cohort_of
+from foltr.federated.sealed.complaints import complaint, left_out
 from foltr.federated.sealed.sums import (
     Occasion,
     SealedSumError,
     answer,
     mechanism_of,
     noised_steps,
+    opened_shares,
     randomness,
     shared,
 )
@@ -326,11 +330,30 @@ def add_up(store: Store, server: Correspondence, announced: Announcement, occasi
         raise Distrusted("the server sent another list than it announced")
     _note(store, announced, task.signed_list)
     try:
-        said = answer(occasion, task, listed, member.identity, member.device, member.box_key)
+        out = left_out(occasion, task, listed)
+        found = opened_shares(occasion, task, listed, member.device, member.box_key, without=out)
+        for box in task.boxes:
+            if box.device in found.bad:
+                about = complaint(occasion, box, listed, member.identity, member.device, member.box_key)
+                server.send_complaint(encode(about))
+        if found.bad:
+            return _without_the_bad(store, server, announced, occasion, {*out, *found.bad})
+        said = answer(occasion, listed, member.identity, member.device, found, out)
     except SealedSumError as error:
         raise Distrusted(f"round {announced.round} is not added up here: {error}") from error
     server.send_answer(encode(said))
-    return f"added up round {announced.round} of {len(listed.messages):,} members, unread"
+    without = f", without {', '.join(out)}, whose message does not hold together" if out else ""
+    return f"added up round {announced.round} of {len(listed.messages) - len(out):,} members, unread{without}"
+
+
+def _without_the_bad(
+    store: Store, server: Correspondence, announced: Announcement, occasion: Occasion, bad: set[str]
+) -> str:
+    """`add_up` again, once the server has taken the complaints; Distrusted if it has not."""
+    told = {one.complaint.about for one in server.list_task().complaints}
+    if not bad <= told:
+        raise Distrusted(f"the server goes on with messages that were shown to it as false: {', '.join(bad - told)}")
+    return add_up(store, server, announced, occasion)
 
 
 def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:

@@ -45,9 +45,11 @@ from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
 from foltr.federated.wire import (
+    SUMS_VERSION,
     Accepted,
     Announcement,
     CommitteeAnswer,
+    Complaint,
     Enrolled,
     Enrolment,
     Farewell,
@@ -243,6 +245,7 @@ class Service:
             answered=enrolment.answered(connection, device),
             carried=group.carried_by(connection, announced.lineage),
             moved=group.move_of(connection),
+            sums=SUMS_VERSION,
         )
 
     def _of_round(self, connection: Connection, agreed: Terms, here: Round, device: str) -> Announcement:
@@ -328,9 +331,24 @@ class Service:
         """Take what a member of the committee added up."""
         device, sent = self._asked(request, CommitteeAnswer)
         with writing(self.engine) as connection:
-            accepted = inbox.keep_answer(connection, self.sealed, device, sent, now=self.clock())
+            kept = inbox.keep_answer(connection, self.sealed, self.vault, device, sent, now=self.clock())
+        return self._kept(kept)
+
+    def complaint(self, request: Request) -> Accepted:
+        """Take a committee member's proof that a message does not hold together."""
+        device, sent = self._asked(request, Complaint)
+        with writing(self.engine) as connection:
+            kept = inbox.keep_complaint(
+                connection, self.sealed, self.vault, device, sent, self.policy.schedule, now=self.clock()
+            )
+        return self._kept(kept)
+
+    def _kept(self, kept: Accepted | Refused) -> Accepted:
+        """What the committee said is stored, be it that it was a lie."""
         self._go_on()
-        return accepted
+        if isinstance(kept, Refused):
+            raise kept
+        return kept
 
     def _go_on(self) -> None:
         """What was just kept may have made the sealed round due."""

@@ -71,6 +71,7 @@ class Server:
             self.route("/v1/shares", "POST", self.shared),
             self.route("/v1/list", "GET", self._by(service.task)),
             self.route("/v1/answers", "POST", self._by(service.answer)),
+            self.route("/v1/complaints", "POST", self._by(service.complaint)),
             self.route("/v1/farewell", "POST", self._by(service.farewell)),
             self.route("/v1/receipts/{request:str}", "GET", self.receipt),
             self.route("/v1/log", "GET", self.journal),

@@ -13,12 +13,17 @@ from foltr.arrays import FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed import verifiable_sharing
+from foltr.federated.sealed.boxes import box_hashes, sealed_boxes
 from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.complaints import complaint, left_out
 from foltr.federated.sealed.roster import INVITE, LEAVE, VOUCH, Roster
-from foltr.federated.sealed.sums import Occasion, answer, mechanism_of, shared
+from foltr.federated.sealed.sums import SHARES, Occasion, answer, mechanism_of, opened_shares, shared, signed_text
+from foltr.federated.sealed.verifiable_sharing import random_scalars, share_bytes
 from foltr.federated.wire import (
     Announcement,
     CommitteeAnswer,
+    Complaint,
     Invite,
     InviteOffer,
     RosterPage,
@@ -124,16 +129,44 @@ def message(client: Client, told: Announcement, steps: Int64Vector) -> SharedUpd
     return shared(occasion, steps, client.identity, client.device, np.random.default_rng(seed))
 
 
+def forged(occasion: Occasion, client: Client, steps: Int64Vector, point: int) -> SharedUpdate:
+    """A well signed message whose box for this point holds another number."""
+    context, rng = occasion.context(client.device), np.random.default_rng(1)
+    made = verifiable_sharing.share(
+        steps, n_shares=len(occasion.cohort.committee), threshold=occasion.cohort.threshold, rng=rng
+    )
+    contents = [share_bytes((one[0] + (at == point), *one[1:])) for at, one in enumerate(made.shares, 1)]
+    opening, boxes = sealed_boxes(context.encode(), occasion.owners, contents, *random_scalars(2, rng))
+    told = {"commitments": b"".join(made.commitments), "opening": opening}
+    signature = client.identity.sign(SHARES, signed_text(context, **told, hashes=box_hashes(boxes)))
+    named = occasion.named()
+    return SharedUpdate(device=client.device, boxes=b"".join(boxes), signature=signature, **told, **named)  # type: ignore[arg-type]
+
+
 def share(client: Client, told: Announcement, steps: Int64Vector) -> requests.Response:
     """Send the round's update, which is the same for the same client and steps."""
     return client.send("POST", "/v1/shares", encode(message(client, told, steps)))
 
 
+def the_task(client: Client) -> tuple[SumTask, ShareList]:
+    """What the committee is to add up."""
+    task = decode(client.send("GET", "/v1/list").content, SumTask)
+    return task, decode(task.signed_list.body, ShareList)
+
+
 def the_answer(client: Client, told: Announcement) -> CommitteeAnswer:
     """What this member of the committee adds up."""
-    task = decode(client.send("GET", "/v1/list").content, SumTask)
-    listed = decode(task.signed_list.body, ShareList)
-    return answer(occasion_of(client, told), task, listed, client.identity, client.device, client.box)
+    (task, listed), occasion = the_task(client), occasion_of(client, told)
+    out = left_out(occasion, task, listed)
+    found = opened_shares(occasion, task, listed, client.device, client.box, without=out)
+    return answer(occasion, listed, client.identity, client.device, found, out)
+
+
+def the_complaint(client: Client, told: Announcement, about: str) -> Complaint:
+    """What this member of the committee shows of its box, with or without reason."""
+    task, listed = the_task(client)
+    box = next(one for one in task.boxes if one.device == about)
+    return complaint(occasion_of(client, told), box, listed, client.identity, client.device, client.box)
 
 
 def send_answer(client: Client, told: Announcement) -> requests.Response:

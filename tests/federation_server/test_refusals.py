@@ -99,6 +99,8 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "wrong-phase",
         "wrong-shares",
         "wrong-list",
+        "wrong-complaint",
+        "false-answer",
         "not-in-roster",
         "wrong-roster",
         "bad-vouching",

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (150, 23_455),
+    "app": (150, 23_490),
     "console": (7, 885),
     "indexer": (108, 19_040),
     "simulation": (89, 14_050),
-    "federation_server": (60, 7_610),
-    "foltr": (63, 7_075),
+    "federation_server": (61, 7_785),
+    "foltr": (66, 7_620),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -12,7 +12,19 @@ from foltr.federated.envelope import Identity, box_public, pseudonym, sign_docum
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import cohort_of
 from foltr.federated.sealed.roster import INVITE, Roster, RosterMember
-from foltr.federated.sealed.sums import Occasion, answer, check_shared, listed_box, make_list, shared
+from foltr.federated.sealed.sums import (
+    ListedSum,
+    Occasion,
+    answer,
+    check_answer,
+    check_shared,
+    combined,
+    listed_box,
+    listed_sum,
+    make_list,
+    opened_shares,
+    shared,
+)
 from foltr.federated.wire import CommitteeAnswer, RosterEntry, SharedUpdate, ShareList, SumTask
 from foltr.privacy.mechanisms import Gaussian
 
@@ -90,13 +102,40 @@ def task_of(occasion: Occasion, received: Mapping[str, SharedUpdate], listed: Sh
     return SumTask(signed_list=sign_document(SERVER, "list", listed), boxes=boxes)
 
 
+def answered(
+    occasion: Occasion, task: SumTask, listed: ShareList, who: Person, without: Sequence[str] = ()
+) -> CommitteeAnswer:
+    """What this member of the committee says, whose boxes all hold together."""
+    found = opened_shares(occasion, task, listed, who.device, who.box, without=without)
+    return answer(occasion, listed, who.identity, who.device, found, without)
+
+
 def answers(
-    occasion: Occasion, received: Mapping[str, SharedUpdate], people: Sequence[Person], points: Sequence[int]
+    occasion: Occasion,
+    received: Mapping[str, SharedUpdate],
+    people: Sequence[Person],
+    points: Sequence[int],
+    without: Sequence[str] = (),
 ) -> list[CommitteeAnswer]:
     """Of these members of the committee."""
     listed, known, found = list_of(occasion, received), by_device(people), []
     for point in points:
         who = known[occasion.cohort.committee[point - 1].device]
-        task = task_of(occasion, received, listed, point)
-        found.append(answer(occasion, task, listed, who.identity, who.device, who.box))
+        found.append(answered(occasion, task_of(occasion, received, listed, point), listed, who, without))
     return found
+
+
+def wanted_of(occasion: Occasion, received: Mapping[str, SharedUpdate], without: Sequence[str] = ()) -> ListedSum:
+    """What their answers are checked against."""
+    commitments = {device: one.commitments for device, one in received.items()}
+    return listed_sum(occasion, list_of(occasion, received), commitments, without)
+
+
+def summed(
+    occasion: Occasion, received: Mapping[str, SharedUpdate], said: Sequence[CommitteeAnswer]
+) -> tuple[Int64Vector, ...]:
+    """The sums of answers, each checked, as the server does."""
+    wanted = wanted_of(occasion, received, said[0].without if said else ())
+    for one in said:
+        check_answer(occasion, one, wanted)
+    return combined(occasion, said)

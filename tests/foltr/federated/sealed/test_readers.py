@@ -13,10 +13,19 @@ import pytest
 
 from foltr.arrays import Int64Vector
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.sealed.secret_sharing import PRIME, SharingError
-from foltr.federated.sealed.sums import Occasion, SealedSumError, combined, noised_steps
+from foltr.federated.sealed.points import ORDER as PRIME
+from foltr.federated.sealed.sums import Occasion, SealedSumError, noised_steps
+from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import SharedUpdate
-from tests.foltr.federated.sealed.sealed_groups import PRIVACY, Person, answers, make_occasion, make_roster, messages
+from tests.foltr.federated.sealed.sealed_groups import (
+    PRIVACY,
+    Person,
+    answers,
+    make_occasion,
+    make_roster,
+    messages,
+    summed,
+)
 
 
 def sum_of(
@@ -29,7 +38,7 @@ def sum_of(
     """The sum of the listed, opened by the answers of these members."""
     points = [place for place, member in enumerate(occasion.cohort.committee, 1) if member.device in hands]
     some = {device: received[device] for device in sorted(listed)}
-    return combined(occasion, answers(occasion, some, people, points)).steps[0]
+    return summed(occasion, some, answers(occasion, some, people, points))[0]
 
 
 def by_two_lists(

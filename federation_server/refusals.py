@@ -31,6 +31,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "wrong-mode": (409, "the group's mode takes no such message"),
     "wrong-phase": (409, "the round is in another phase; fetch the announcement again"),
     "wrong-shares": (400, "the message does not hold together"),
+    "wrong-proof": (400, "the note's proof does not hold"),
     "wrong-list": (409, "the answer adds up another list than the round's"),
     "wrong-complaint": (400, "the complaint does not hold"),
     "false-answer": (400, "the answer is none of this member's shares"),

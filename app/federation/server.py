@@ -37,6 +37,7 @@ from foltr.federated.wire import (
     SUMS_VERSION,
     Accepted,
     Announcement,
+    Coins,
     CommitteeAnswer,
     Complaint,
     Enrolled,
@@ -46,6 +47,7 @@ from foltr.federated.wire import (
     InviteOffer,
     JournalPage,
     ModelRecord,
+    NoiseCommitment,
     R,
     Receipt,
     RosterEntry,
@@ -257,6 +259,13 @@ class Correspondence:
         signature = self.member.identity.sign(purpose, text)
         asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, signature=signature)
         return self._page(self._transport.post("/v1/vouchers", encode(asked)))[1]
+
+    def commit_noise(self, committed: NoiseCommitment) -> bytes:
+        """The seed of the coins of this device's noise, which the server draws once it has the commitment."""
+        found = _decode(self._transport.post("/v1/noise", encode(committed)), Coins)
+        if found.round != committed.round:
+            raise Distrusted(f"the server drew coins for round {found.round}, not {committed.round}")
+        return found.seed
 
     def send_shared(self, body: bytes) -> Accepted:
         """An answer in shares, as it is kept in the outbox."""

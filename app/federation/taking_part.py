@@ -14,8 +14,9 @@ or not; they then do not count as used.
 
 A sealed round has two phases:
 
-collect     the roster is followed, cohort and committee are drawn from it as it was when the round opened, and the
-            answer is cut into shares that only the committee can add up
+collect     the roster is followed, cohort and committee are drawn from it as it was when the round opened; an answer is
+            drafted, the bits of its noise fixed, and once the server has drawn the coins it is proved, and cut into
+            shares that only the committee can add up
 sum         a member of the committee notes the server's list durably, then answers it, and no other for that round
 
 Where a box holds something else than its sender has committed to, the member complains, by a proof that everybody
@@ -54,11 +55,11 @@ from foltr.federated.sealed.sums import (
     Occasion,
     SealedSumError,
     answer,
-    mechanism_of,
-    noised_steps,
+    drafted,
+    noise_commitment,
     opened_shares,
+    proved,
     randomness,
-    shared,
 )
 from foltr.federated.wire import (
     Announcement,
@@ -70,8 +71,10 @@ from foltr.federated.wire import (
     Terms,
     Update,
     decode,
+    decode_vector,
     digest,
     encode,
+    encode_vector,
 )
 from foltr.privacy.mechanisms import Gaussian
 from foltr.privacy.noise import keyed_generator
@@ -244,27 +247,34 @@ def occasion_of(announced: Announcement, cohort: Cohort) -> Occasion:
         model_hash=announced.model_hash,
         cohort=cohort,
         n_numbers=method_of(announced.terms).n_sent,
+        privacy=_noise_of(announced.terms),
     )
 
 
-def part_of_noise(terms: Terms, cohort: Cohort) -> Gaussian:
-    """What this device adds of the round's noise, and its ledger writes down."""
+def _noise_of(terms: Terms) -> Gaussian:
+    """Of the sum."""
     privacy = method_of(terms).privacy
     if not isinstance(privacy, Gaussian):
         raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")
-    return mechanism_of(privacy, cohort)
+    return privacy
 
 
-def shared_update(
-    occasion: Occasion, announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership
-) -> SharedUpdate:
-    """Begin from `theta`, learn from each page, add this device's part of the noise, cut into shares: all keyed."""
-    privacy = part_of_noise(announced.terms, occasion.cohort)
-    change = method_of(announced.terms).hidden(learned(announced, theta, pages, member))
-    context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, change)
-    rng = keyed_generator(member.noise_key, context)
-    steps = noised_steps(privacy, occasion, change, rng)
-    return shared(occasion, steps, member.identity, member.device, rng)
+def change_of(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> bytes:
+    """What this device will say in a sealed round, clipped and without noise: a draft, which stays here."""
+    return encode_vector(method_of(announced.terms).hidden(learned(announced, theta, pages, member)))
+
+
+def shared_update(server: Correspondence, occasion: Occasion, announced: Announcement, change: bytes) -> SharedUpdate:
+    """The draft with this device's part of the noise, proved and in shares; its bits are fixed before its coins.
+
+    All of it is keyed: drafted again, or with the same coins again, it is the same.
+    """
+    member, vector = server.member, decode_vector(change, occasion.n_numbers)
+    context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, vector)
+    draft = drafted(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))
+    seed = server.commit_noise(noise_commitment(occasion, draft, member.device))
+    rng = keyed_generator(member.noise_key, b"proved\n" + seed + context)
+    return proved(occasion, draft, seed, member.identity, member.device, rng)
 
 
 def note_roster(store: Store, member: Membership, announced: Announcement) -> None:

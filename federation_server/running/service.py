@@ -44,10 +44,12 @@ from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
+from foltr.federated.sealed.note_proof import false_claims
 from foltr.federated.wire import (
     SUMS_VERSION,
     Accepted,
     Announcement,
+    Coins,
     CommitteeAnswer,
     Complaint,
     Enrolled,
@@ -55,6 +57,7 @@ from foltr.federated.wire import (
     Farewell,
     Invited,
     InviteOffer,
+    NoiseCommitment,
     R,
     Record,
     RosterReturn,
@@ -314,12 +317,22 @@ class Service:
         return self._document("roster", page)
 
     def shared(self, request: Request) -> Accepted:
-        """Take a shared update."""
+        """Take a shared update whose proof holds."""
         device, sent = self._asked(request, SharedUpdate)
+        with reading(self.engine) as connection:
+            found = inbox.offered(connection, self.sealed, self.vault, device, sent, now=self.clock())
+        false = bool(false_claims(found.terms, found.claims))  # a tenth of a second and more: under no lock
         with writing(self.engine) as connection:
-            accepted = inbox.keep_shared(connection, self.sealed, self.vault, device, sent, now=self.clock())
-        self._go_on()
-        return accepted
+            kept = inbox.keep_shared(
+                connection, self.sealed, self.vault, sent, found.message, false=false, now=self.clock()
+            )
+        return self._kept(kept)
+
+    def noise(self, request: Request) -> Coins:
+        """Take a commitment to a device's noise, and tell its coins once it is on disk."""
+        device, sent = self._asked(request, NoiseCommitment)
+        with writing(self.engine) as connection:
+            return inbox.keep_noise(connection, self.sealed, self.vault, device, sent, now=self.clock())
 
     def task(self, request: Request) -> SumTask:
         """What a member of the committee is to add up."""

@@ -68,6 +68,7 @@ class Server:
             self.route("/v1/roster", "POST", self.take_back),
             self.route("/v1/invites", "POST", self._by(service.invite)),
             self.route("/v1/vouchers", "POST", self._by(service.vouch)),
+            self.route("/v1/noise", "POST", self._by(service.noise)),
             self.route("/v1/shares", "POST", self.shared),
             self.route("/v1/list", "GET", self._by(service.task)),
             self.route("/v1/answers", "POST", self._by(service.answer)),

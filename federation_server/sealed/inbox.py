@@ -9,6 +9,7 @@ federation_server.sealed.summing, and never changed.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -21,13 +22,14 @@ from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import Awaited, awaited
 from federation_server.rounds.rounds import Round, Schedule, of_round
-from federation_server.tables import answers, lists, named, shares
+from federation_server.tables import answers, lists, named, noises, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of
+from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of, quorums
 from foltr.federated.sealed.complaints import FalseComplaintError, check_complaint
-from foltr.federated.sealed.points import SIZE
+from foltr.federated.sealed.note_proof import Claim, NoteTerms
+from foltr.federated.sealed.points import SIZE, PointError, check_points
 from foltr.federated.sealed.sums import (
     FalseAnswerError,
     ListedSum,
@@ -35,14 +37,17 @@ from foltr.federated.sealed.sums import (
     SealedSumError,
     check_answer,
     check_shared,
+    claim_of,
     listed_box,
     listed_sum,
 )
 from foltr.federated.wire import (
     Accepted,
+    Coins,
     CommitteeAnswer,
     Complaint,
     ListedComplaint,
+    NoiseCommitment,
     SharedUpdate,
     ShareList,
     Signed,
@@ -54,7 +59,7 @@ from foltr.federated.wire import (
 
 KNOWN = 8
 """rounds that are kept in mind"""
-Lie = Literal["message", "complaint", "answer"]
+Lie = Literal["proof", "message", "complaint", "answer"]
 
 
 @dataclass(slots=True, eq=False)
@@ -86,6 +91,7 @@ class SealedRounds:
                 model_hash=here.model_hash,
                 cohort=cohort_of(roster_book.state(connection, here.roster_number), agreed.mode),
                 n_numbers=self.method(agreed).n_sent,
+                privacy=group.gaussian_of(self.method(agreed)),
             )
             if len(self._occasions) >= KNOWN:
                 self._occasions.clear()
@@ -111,28 +117,93 @@ class SealedRounds:
 
 
 def largest_message(agreed: Terms) -> int:
-    """Bytes of the longest message or answer: the largest committee's boxes, or the sums of a thousand members."""
-    share = 2 * SIZE * (group.method_of(agreed).n_sent + 1)
-    return LARGEST_COMMITTEE * (share + 256) + 100 * share
+    """Bytes of the longest message or answer: a proof of a small group, which needs most coins, and the largest
+    committee's boxes, or the sums of a thousand members."""
+    method = group.method_of(agreed)
+    part, share = group.gaussian_of(method).shared_out(quorums(0).n_honest), 2 * SIZE * (method.n_sent + 1)
+    proof = NoteTerms(method.n_sent, part.coins, part.most).proof_bytes
+    return LARGEST_COMMITTEE * (share + 256) + 100 * share + 2 * proof
 
 
-def keep_shared(
-    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: SharedUpdate, *, now: int
-) -> Accepted:
-    """Keep a member's message durably, under the round's lock; the same message again is acknowledged again.
+def keep_noise(
+    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: NoiseCommitment, *, now: int
+) -> Coins:
+    """Keep a commitment to a device's noise durably; its coins are drawn after it, and are the same for the same again.
 
-    Refused for another round or phase, for who is not in its cohort, and for a message that does not hold together.
+    They hang on the round's secret key, which no member knows, and on the commitment, which the server does not choose.
     """
     round_, agreed = _same_round(connection, device, sent, now=now)
     where = known_rounds.occasion_or_refused(connection, round_, agreed)
-    if sent.roster_head != round_.roster_head:
-        raise Refused("wrong-phase", "the round goes by another roster since the message was prepared")
-    if sent.device not in where.cohort.by_device:
+    if device not in where.cohort.by_device:
         raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
+    try:
+        check_points([sent.point])
+    except PointError as error:
+        raise Refused("wrong-shares", str(error)) from error
+    known = _noise(connection, round_, device)
+    if known not in (None, sent.point):
+        raise Refused("already-reported")
+    if known is None and round_.phase != "collect":
+        raise Refused("wrong-phase", "the round's list is fixed")
+    if known is None:
+        row = {"lineage": round_.lineage, "round": round_.number, "device": device}
+        connection.execute(insert(noises).values(point=sent.point, **row))
+    return Coins(round=round_.number, seed=_coins(vault, round_, device, sent.point))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A message that holds together, but for the proof of its note, which is still to be checked."""
+
+    message: str
+    """its hash"""
+    terms: NoteTerms
+    claims: dict[str, Claim]
+    """by pseudonym: one, or none of a message that is kept already"""
+
+
+def offered(
+    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: SharedUpdate, *, now: int
+) -> Offered:
+    """What a message says; Refused where its proof need not be looked at."""
+    round_, where = _of_cohort(connection, known_rounds, device, sent, now=now, lock=False)
     try:
         message = check_shared(where, sent)
     except SealedSumError as error:
         raise Refused("wrong-shares", str(error)) from error
+    known = _of_device(connection, round_, device)
+    if known is not None:
+        return Offered(message, where.note_terms, {})
+    if round_.phase != "collect":
+        raise Refused("wrong-phase", "the round's list is fixed")
+    point = _noise(connection, round_, device)
+    if point is None:
+        raise Refused("wrong-proof", "no noise was committed to before")
+    if device in lies(connection, round_, "proof"):
+        raise Refused("wrong-proof", "this device has lied in the round")
+    claim = claim_of(where, sent, point, _coins(vault, round_, device, point))
+    return Offered(message, where.note_terms, {device: claim})
+
+
+def keep_shared(
+    connection: Connection,
+    known_rounds: SealedRounds,
+    vault: Vault,
+    sent: SharedUpdate,
+    message: str,
+    *,
+    false: bool,
+    now: int,
+) -> Accepted | Refused:
+    """Keep a member's message durably, under the round's lock; the same message again is acknowledged again.
+
+    Refused for another round or phase, for who is not in its cohort, and for another message than the first. One whose
+    proof was found `false` is refused, too: that is given, not raised, for its sender is named.
+    """
+    round_, _ = _of_cohort(connection, known_rounds, sent.device, sent, now=now)
+    if false:
+        _name(connection, round_, sent.device, "proof", encode(sent))
+        return Refused("wrong-proof")
     known = _of_device(connection, round_, sent.device)
     if known is not None and known != message:
         raise Refused("already-reported")
@@ -318,14 +389,52 @@ def _being_summed(
     return round_, known_rounds.occasion_or_refused(connection, round_, agreed)
 
 
+def _of_cohort(
+    connection: Connection,
+    known_rounds: SealedRounds,
+    device: str,
+    sent: SharedUpdate,
+    *,
+    now: int,
+    lock: bool = True,
+) -> tuple[Round, Occasion]:
+    """The open round; Refused unless the message is a member's of its cohort, by its roster."""
+    round_, agreed = _same_round(connection, device, sent, now=now, lock=lock)
+    where = known_rounds.occasion_or_refused(connection, round_, agreed)
+    if sent.roster_head != round_.roster_head:
+        raise Refused("wrong-phase", "the round goes by another roster since the message was prepared")
+    if device not in where.cohort.by_device:
+        raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
+    return round_, where
+
+
+def _noise(connection: Connection, here: Round, device: str) -> bytes | None:
+    query = select(noises.c.point).where(of_round(noises, here), noises.c.device == device)
+    found = connection.execute(query).scalar_one_or_none()
+    return None if found is None else bytes(found)
+
+
+def _coins(vault: Vault, here: Round, device: str, point: bytes) -> bytes:
+    if here.sealed_key is None:
+        raise Refused("stale-round", "no round is open")
+    secret = vault.decrypt(here.sealed_key)
+    said = f"{here.lineage}\n{here.number}\n{device}\n".encode() + point
+    return hashlib.blake2b(said, key=secret, digest_size=SIZE, person=b"foltr-coins").digest()
+
+
 def _same_round(
-    connection: Connection, device: str, sent: SharedUpdate | CommitteeAnswer | Complaint, *, now: int
+    connection: Connection,
+    device: str,
+    sent: NoiseCommitment | SharedUpdate | CommitteeAnswer | Complaint,
+    *,
+    now: int,
+    lock: bool = True,
 ) -> tuple[Round, Terms]:
     """The open round, locked, and the terms; Refused unless the message is a member's own and for it."""
     active_member(connection, device, now=now)
     if sent.device != device:
         raise Refused("wrong-device")
-    here, agreed = rounds.present(connection, lock=True), group.terms(connection)
+    here, agreed = rounds.present(connection, lock=lock), group.terms(connection)
     if sent.group_id != agreed.group_id:
         raise Refused("wrong-group")
     if here is None:

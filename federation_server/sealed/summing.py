@@ -4,7 +4,7 @@
               asks). Then the list is signed and stored; only after that transaction anybody is told of it.
     sum       until all of the committee have answered, so that each has looked into its boxes; from the deadline on the
               threshold suffices. Whose message is proved false is left out, and everybody adds up again, with all the
-              time; who answers falsely is not waited for. The sum's mean moves the ranker.
+              time; who has lied about it is not waited for. The sum's mean moves the ranker.
     void      too few can answer any more, a listed member was forgotten, too few true messages are left to hide one
               another, too few answer in seven times their time, or the mean is longer than honest members can make it:
               the ranker stays, the round counts as spent.
@@ -34,10 +34,9 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import ImpossibleMean, join_sums
 from foltr.federated.method import Model
 from foltr.federated.sealed.committee import Cohort, CohortError
-from foltr.federated.sealed.sums import Occasion, combined, make_list, mechanism_of
+from foltr.federated.sealed.sums import Occasion, combined, make_list
 from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
-from foltr.privacy.mechanisms import Gaussian
 
 PATIENCE = 7
 """times the committee's time until the round is void: five sixths must answer, and a void round spends every note"""
@@ -148,7 +147,7 @@ def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozen
 
 def _awaited(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
     """Answers that close the round at once: of all who are still members, but for those that have lied."""
-    liars = inbox.lies(connection, here, "answer")
+    liars = {*inbox.lies(connection, here, "answer"), *inbox.lies(connection, here, "complaint")}
     return max(cohort.threshold, _n_hands(connection, here, cohort, now=now, but=frozenset(liars)))
 
 
@@ -203,14 +202,11 @@ def _close(
     now: int,
 ) -> Closed:
     """The sums become the next ranker."""
-    before, privacy = group.newest(connection).model, method.privacy
-    if not isinstance(privacy, Gaussian):
-        raise group.GroupError("a sealed group needs Gaussian noise")
+    before = group.newest(connection).model
     counts = [len(part.intersection(devices)) for part in where.cohort.parts]
     try:
         sums = combined(where, inbox.answers_of(connection, here))
-        part, start = mechanism_of(privacy, where.cohort), method.shared_part(before)
-        joined = join_sums(policy.joining, part, start, sums, counts)
+        joined = join_sums(policy.joining, where.part, method.shared_part(before), sums, counts)
     except (SharingError, ImpossibleMean) as error:
         return _void(connection, here, str(error), now=now)
     _publish(connection, agreed, here, method.whole(before, joined.model), now=now)
@@ -242,6 +238,7 @@ def _ended(
 
 
 LIES: dict[inbox.Lie, str] = {
+    "proof": "sent a note without the proof that it is within the clip and noised, which was refused",
     "message": "sent what does not hold together, which was left out",
     "complaint": "complained without reason",
     "answer": "answered falsely",

@@ -315,6 +315,29 @@ class Vouching(Record, frozen=True):
     """[64] by the sender's device key"""
 
 
+class NoiseCommitment(SumRecord, frozen=True):
+    """A device fixes the secret bits of its noise for a round, before it hears the coins that are added to them."""
+
+    group_id: str
+    """the group's random name"""
+    lineage: int
+    """of the round"""
+    round: int
+    """whose noise it is"""
+    device: str
+    """the member's pseudonym"""
+    point: bytes
+    """[32] a commitment: it hides the bits, and no others fit it"""
+
+
+class Coins(SumRecord, frozen=True):
+    """The coins of one device's noise; the same again for the same commitment."""
+
+    round: int
+    seed: bytes
+    """[32] from which they are drawn"""
+
+
 class SharedUpdate(SumRecord, frozen=True):
     """What a device reports in one round of a sealed group: its update in shares, which nobody can add up alone."""
 
@@ -342,6 +365,8 @@ class SharedUpdate(SumRecord, frozen=True):
     update and one to check them by, 32 bytes each; alone they tell nothing"""
     signature: bytes
     """[64] by the device's key over commitments, opening, the hashes of all boxes, and what the message belongs to"""
+    proof: bytes
+    """that the update is within the clip, and its noise made of the round's coins; it tells nothing else"""
 
 
 class ShareList(Record, frozen=True):
@@ -546,6 +571,7 @@ DEVICE_RECORDS: tuple[type[Record], ...] = (
     Enrolment,
     Sealed,
     Update,
+    NoiseCommitment,
     SharedUpdate,
     Complaint,
     CommitteeAnswer,

@@ -100,6 +100,7 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "wrong-shares",
         "wrong-list",
         "wrong-complaint",
+        "wrong-proof",
         "false-answer",
         "not-in-roster",
         "wrong-roster",

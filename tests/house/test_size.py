@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (150, 23_490),
+    "app": (150, 23_530),
     "console": (7, 885),
     "indexer": (108, 19_040),
     "simulation": (89, 14_050),
-    "federation_server": (61, 7_785),
-    "foltr": (66, 7_620),
+    "federation_server": (61, 7_940),
+    "foltr": (67, 8_125),
 }
 """files and lines, at most"""
 CROWDED = {}

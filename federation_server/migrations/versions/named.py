@@ -1,4 +1,4 @@
-"""Who has lied in a sealed round."""
+"""Who has lied in a sealed round, and commitments to its noise."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,6 +8,15 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
+    op.create_table(
+        "noises",
+        sa.Column("lineage", sa.BigInteger(), autoincrement=False, nullable=False),
+        sa.Column("round", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("device", sa.String(length=32), nullable=False),
+        sa.Column("point", sa.LargeBinary(length=32), nullable=False),
+        sa.ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+        sa.PrimaryKeyConstraint("lineage", "round", "device"),
+    )
     op.create_table(
         "named",
         sa.Column("lineage", sa.BigInteger(), autoincrement=False, nullable=False),

@@ -1,13 +1,17 @@
 """The sum of a round without anyone seeing a part of it: what devices, the committee and the server do.
 
-    device      noised steps -> commitments, shares, one box for each of the committee, a signature       `shared`
-    server      takes messages (`check_shared`), fixes one list, signs it                                 `make_list`
-    committee   opens its boxes of the listed messages; complains, or adds up and signs       `opened_shares`, `answer`
-    server      checks each answer by the messages' commitments (`check_answer`); any t give the sum      `combined`
+    device      clipped change -> steps, secret bits of noise; a commitment to these  `drafted`, `noise_commitment`
+    server      keeps the commitment, then draws the coins                            federation_server.sealed.inbox
+    device      steps + noise -> commitments, shares, boxes, a proof, a signature     `proved`
+    server      takes messages whose proof holds, fixes one list, signs it            `check_shared`, `make_list`
+    committee   opens its boxes of the listed messages; complains, or adds up         `opened_shares`, `answer`
+    server      checks each answer by the commitments; any t give the sum             `check_answer`, `combined`
 
-Each device adds discrete Gaussian noise of variance (z clip)^2 / n_honest in whole steps of one grid, so the sum holds
-at least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
-its committee twice: in each box's key, and under its signature.
+Each device adds noise of variance (z clip)^2 / n_honest, of coins, in whole steps of one grid, so the sum holds at
+least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
+its committee twice: in each box's key, and under its signature. That its signal is within the clip, and its noise what
+the coins made of bits that were fixed before, is proved to the server, which reads neither
+(foltr.federated.sealed.note_proof).
 
 Who sends a share that is not what it committed to is named by a complaint that everybody checks
 (foltr.federated.sealed.complaints), and its message is left out. Nobody else's note is spent by that: the list stays
@@ -16,8 +20,7 @@ difference of two such answers tells of liars alone. Who adds up falsely is name
 
 What it costs: a member of the committee sees who answered, and t of them with the server, or t with the boxes, could
 open what single devices sent (their share of the noise remains). What it makes impossible: looking at one update, so no
-rule on single updates, no guard, no FedEraser; and a member can send numbers of any size. All the server can do about
-that is to refuse a mean that is longer than honest members can make it (`foltr.federated.joining.longest_mean`).
+rule on single updates, no guard, no FedEraser.
 """
 
 from __future__ import annotations
@@ -46,9 +49,20 @@ from foltr.federated.sealed.boxes import (
     sealed_boxes,
 )
 from foltr.federated.sealed.committee import Cohort
+from foltr.federated.sealed.note_proof import (
+    Claim,
+    NoteTerms,
+    SecretNoise,
+    Statement,
+    coins_of,
+    drawn_noise,
+    noise_of_coins,
+    prove,
+)
 from foltr.federated.sealed.points import SIZE, PointError, check_points, cut
 from foltr.federated.sealed.verifiable_sharing import (
     Scalars,
+    Sharing,
     SharingError,
     add_commitments,
     add_shares,
@@ -62,6 +76,7 @@ from foltr.federated.sealed.verifiable_sharing import (
 from foltr.federated.wire import (
     CommitteeAnswer,
     ListedBox,
+    NoiseCommitment,
     SharedUpdate,
     ShareList,
     SumTask,
@@ -92,6 +107,18 @@ class Occasion:
     cohort: Cohort
     n_numbers: int
     """of an update"""
+    privacy: Gaussian
+    """of the sum"""
+
+    @cached_property
+    def part(self) -> Gaussian:
+        """What each device does to its change, and its ledger writes down: its part of the sum's noise."""
+        return self.privacy.shared_out(self.cohort.n_honest)
+
+    @cached_property
+    def note_terms(self) -> NoteTerms:
+        """What is proved of each note."""
+        return NoteTerms(self.n_numbers, self.part.coins, self.part.most)
 
     def context(self, device: str) -> str:
         """Hash of all that a message of this device belongs to."""
@@ -120,11 +147,6 @@ class Occasion:
         return tuple(box_point(member.box_key) for member in self.cohort.committee)
 
 
-def mechanism_of(privacy: Gaussian, cohort: Cohort) -> Gaussian:
-    """What each device of the cohort does to its change, and its ledger writes down: its part of the sum's noise."""
-    return msgspec.structs.replace(privacy, distributed=True, n_clients=cohort.n_honest)
-
-
 def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
     """What keyed noise and polynomials must be derived from, together with the device's secret.
 
@@ -135,30 +157,85 @@ def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
     return occasion.context(device).encode() + np.ascontiguousarray(change, dtype="<f8").tobytes()
 
 
-def noised_steps(privacy: Gaussian, occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
-    """The device's clipped change `[n_numbers]` with its part of the noise, in steps of the cohort's grid."""
-    return mechanism_of(privacy, occasion.cohort).release_steps(change, rng)
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A note before its coins are known: all that its sender has any choice in."""
+
+    signal: Int64Vector
+    """[n_numbers]"""
+    noise: SecretNoise
+
+
+def drafted(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Draft:
+    """The device's clipped change `[n_numbers]` in steps, and the secret bits of its part of the noise."""
+    return Draft(occasion.part.signal_steps(change, rng), drawn_noise(occasion.note_terms, rng))
+
+
+def noise_commitment(occasion: Occasion, draft: Draft, device: str) -> NoiseCommitment:
+    """What is sent first: the coins are drawn after it."""
+    return NoiseCommitment(
+        group_id=occasion.group_id,
+        lineage=occasion.lineage,
+        round=occasion.round,
+        device=device,
+        point=draft.noise.commitment(occasion.note_terms),
+    )
+
+
+def note_of(occasion: Occasion, draft: Draft, seed: bytes) -> Int64Vector:
+    """The signal with its noise `[n_numbers]`, in steps, once the coins' seed is known."""
+    terms = occasion.note_terms
+    return draft.signal + noise_of_coins(terms, draft.noise.bits, coins_of(terms, seed))
+
+
+def proved(
+    occasion: Occasion, draft: Draft, seed: bytes, identity: Identity, device: str, rng: np.random.Generator
+) -> SharedUpdate:
+    """The device's one message of the round; all its randomness is drawn from `rng`."""
+    sent, made = _shared(occasion, note_of(occasion, draft, seed), identity, device, rng)
+    stated = _statement(occasion, sent, draft.noise.commitment(occasion.note_terms), seed)
+    proof = prove(occasion.note_terms, stated, draft.signal, draft.noise, made.blinding, rng)
+    return msgspec.structs.replace(sent, proof=proof)
 
 
 def shared(
     occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
 ) -> SharedUpdate:
-    """The device's one message of the round; all its randomness is drawn from `rng`."""
+    """A message of any numbers at all, of which nothing is proved: no server takes it."""
+    return _shared(occasion, steps, identity, device, rng)[0]
+
+
+def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Claim:
+    """What a message claims of its note, by the commitment that was kept before the coins were drawn."""
+    return Claim(_statement(occasion, update, committed, seed), update.proof)
+
+
+def _statement(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Statement:
+    context = occasion.context(update.device).encode()
+    return Statement(context, committed, coins_of(occasion.note_terms, seed), update.commitments[:SIZE])
+
+
+def _shared(
+    occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
+) -> tuple[SharedUpdate, Sharing]:
     if steps.shape != (occasion.n_numbers,):
         raise ShapeError(f"an update of this group has {occasion.n_numbers} numbers, not {list(steps.shape)}")
     cohort, context = occasion.cohort, occasion.context(device)
     made = share(steps, n_shares=len(cohort.committee), threshold=cohort.threshold, rng=rng)
     contents = [share_bytes(one) for one in made.shares]
     opening, boxes = sealed_boxes(context.encode(), occasion.owners, contents, *random_scalars(2, rng))
-    told = {"commitments": b"".join(made.commitments), "opening": opening}
-    signature = identity.sign(SHARES, signed_text(context, **told, hashes=box_hashes(boxes)))
-    return SharedUpdate(
+    commitments = b"".join(made.commitments)
+    text = signed_text(context, commitments=commitments, opening=opening, hashes=box_hashes(boxes))
+    sent = SharedUpdate(
         device=device,
+        commitments=commitments,
+        opening=opening,
         boxes=b"".join(boxes),
-        signature=signature,
-        **told,  # type: ignore[arg-type]
+        signature=identity.sign(SHARES, text),
+        proof=b"",
         **occasion.named(),  # type: ignore[arg-type]
     )
+    return sent, made
 
 
 def check_shared(occasion: Occasion, update: SharedUpdate) -> str:

@@ -80,7 +80,7 @@ def make_roster(n: int) -> tuple[Roster, list[RosterEntry], list[Person]]:
 
 def make_occasion(state: Roster, *, n_numbers: int = 3, round: int = 1, **changes: object) -> Occasion:
     cohort = cohort_of(state, changes.pop("mode", "sealed"))  # type: ignore[arg-type]
-    told = {"group_id": GROUP, "lineage": 1, "round": round, "model_hash": "model", **changes}
+    told = {"group_id": GROUP, "lineage": 1, "round": round, "model_hash": "model", "privacy": PRIVACY, **changes}
     return Occasion(cohort=cohort, n_numbers=n_numbers, **told)  # type: ignore[arg-type]
 
 

@@ -77,6 +77,10 @@ def hashed_to_group(seed: bytes) -> bytes:
     return encoded(times(8, decoded((y | sign << 255).to_bytes(32, "little"))))
 
 
+def sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
+
+
 def asked(purpose: bytes, *said: bytes) -> int:
     """The challenge of a transcript."""
     text = b"foltr challenge 1\n" + b"".join(len(one).to_bytes(8, "little") + one for one in (purpose, *said))

@@ -49,7 +49,7 @@ def forged(change: Callable[[Contents], Contents], who: Person = LIAR) -> Shared
     told = {"commitments": b"".join(made.commitments), "opening": opening}
     signature = who.identity.sign(SHARES, signed_text(context, **told, hashes=box_hashes(boxes)))
     named = OCCASION.named()
-    return SharedUpdate(device=who.device, boxes=b"".join(boxes), signature=signature, **told, **named)  # type: ignore[arg-type]
+    return SharedUpdate(device=who.device, boxes=b"".join(boxes), signature=signature, proof=b"", **told, **named)  # type: ignore[arg-type]
 
 
 def off(place: int, by: int = 1) -> Callable[[Contents], Contents]:

@@ -14,11 +14,10 @@ import pytest
 from foltr.arrays import Int64Vector
 from foltr.federated.sealed.committee import quorums
 from foltr.federated.sealed.points import ORDER as PRIME
-from foltr.federated.sealed.sums import Occasion, SealedSumError, noised_steps
+from foltr.federated.sealed.sums import Occasion, SealedSumError
 from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import SharedUpdate
 from tests.foltr.federated.sealed.sealed_groups import (
-    PRIVACY,
     Person,
     answers,
     make_occasion,
@@ -65,7 +64,7 @@ def test_a_note_is_read_by_as_many_as_are_named_and_not_by_one_fewer(n: int) -> 
     occasion = make_occasion(state, n_numbers=2)
     rng, victim = np.random.default_rng(n), people[-1].device
     sent = {one.device: np.zeros(2, dtype=np.int64) for one in people}
-    sent[victim] = noised_steps(PRIVACY, occasion, np.array([0.3, -0.2]), rng)
+    sent[victim] = occasion.part.release_steps(np.array([0.3, -0.2]), rng)
     for one in people[n // 2 + 3 : -1]:
         sent[one.device] = rng.integers(-99, 99, size=2)
     received = messages(occasion, sent, people)

@@ -11,8 +11,10 @@ import pytest
 
 from foltr.errors import ShapeError
 from foltr.federated.envelope import Identity, pseudonym
+from foltr.federated.sealed.note_proof import NoteTerms, false_claims
 from foltr.federated.sealed.sums import (
     ANSWER,
+    Draft,
     FalseAnswerError,
     Occasion,
     SealedSumError,
@@ -20,18 +22,19 @@ from foltr.federated.sealed.sums import (
     check_answer,
     check_list,
     check_shared,
+    claim_of,
     combined,
-    mechanism_of,
-    noised_steps,
+    drafted,
+    noise_commitment,
+    note_of,
+    proved,
     randomness,
     shared,
 )
 from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import CommitteeAnswer, SharedUpdate, digest
 from foltr.privacy.accounting import noise_over_signal
-from foltr.privacy.noise import STEPS
 from tests.foltr.federated.sealed.sealed_groups import (
-    PRIVACY,
     Person,
     answered,
     answers,
@@ -96,27 +99,55 @@ def signed(occasion: Occasion, said: CommitteeAnswer, who: Person) -> CommitteeA
 def test_the_sum_of_noised_updates_is_that_of_adding_up_in_the_clear() -> None:
     """The sum that the server finds is that of the devices' own noised steps."""
     rng = np.random.default_rng(5)
-    steps = {one.device: noised_steps(PRIVACY, OCCASION, rng.normal(size=3), rng) for one in PEOPLE[:6]}
+    steps = {one.device: OCCASION.part.release_steps(rng.normal(size=3), rng) for one in PEOPLE[:6]}
     received = messages(OCCASION, steps, PEOPLE)
     opened = summed(OCCASION, received, answers(OCCASION, received, PEOPLE, (1, 2, 4, 5, 6, 7)))[0]
     assert (opened == sum(steps.values())).all()
 
 
 def test_a_devices_part_of_the_noise() -> None:
-    """n = 7: least 5, n_honest 4, a step is 2.16 * .8 / 2 / 2^20."""
-    part = mechanism_of(PRIVACY, OCCASION.cohort)
-    assert part.grid_step == 2.16 * 0.8 / 2 / STEPS
+    """n = 7: least 5, n_honest 4, 128 coins, as 64 would leave a signal 13.7 steps; a step is 2 (2.16 * .8 / 2) /
+    sqrt(128), and a signal's squared length a hundredth below (.8 / step)^2 = 128 * 4 / (4 * 2.16^2)."""
+    part = OCCASION.part
+    assert (part.n_clients, part.coins) == (4, 128)
+    assert part.grid_step == pytest.approx(2.16 * 0.8 / math.sqrt(128))
+    assert part.most == int(0.99 * 128 / 2.16**2) == 27
+    assert OCCASION.note_terms == NoteTerms(3, 128, 27)
     assert noise_over_signal(part, n_params=3, counts=[6]) == pytest.approx(2.16 * math.sqrt(3) / math.sqrt(24))
 
 
 def test_the_noise_of_the_honest_is_the_ledgers() -> None:
     """n_honest devices' noise has the deviation z clip in the sum: 3000 sums of 4 within 4 standard errors."""
-    cohort = OCCASION.cohort
-    assert cohort.n_honest == 4
-    wide, rng = msgspec.structs.replace(PRIVACY), np.random.default_rng(11)
-    total = sum(mechanism_of(wide, cohort).release_steps(np.zeros(3000), rng) for _ in range(4))
-    deviation = np.std(np.asarray(total) * mechanism_of(wide, cohort).grid_step)
+    part, rng = OCCASION.part, np.random.default_rng(11)
+    total = sum(part.release_steps(np.zeros(3000), rng) for _ in range(4))
+    deviation = np.std(np.asarray(total) * part.grid_step)
     assert deviation == pytest.approx(2.16 * 0.8, rel=4 / math.sqrt(2 * 3000))
+
+
+def test_a_note_is_its_signal_and_what_the_coins_made_of_its_bits() -> None:
+    """Drafted, committed to, proved once the coins are known: the proof holds for this commitment and seed alone, and
+    the message is the same each time."""
+    who, change = PEOPLE[0], np.array([0.5, -0.3, 0.1])
+    draft = drafted(OCCASION, change, np.random.default_rng(3))
+    committed = noise_commitment(OCCASION, draft, who.device).point
+    one, same = (proved(OCCASION, draft, b"seed", who.identity, who.device, np.random.default_rng(4)) for _ in range(2))
+    assert one == same
+    terms = OCCASION.note_terms
+    claims = {
+        "right": claim_of(OCCASION, one, committed, b"seed"),
+        "other coins": claim_of(OCCASION, one, committed, b"another"),
+        "other bits": claim_of(OCCASION, one, noise_commitment(OCCASION, elsewhere(change), who.device).point, b"seed"),
+        "other sender": claim_of(OCCASION, msgspec.structs.replace(one, device=PEOPLE[1].device), committed, b"seed"),
+    }
+    assert false_claims(terms, claims) == ("other bits", "other coins", "other sender")
+    sent = {**SENT, who.device: note_of(OCCASION, draft, b"seed")}
+    received = {**messages(OCCASION, sent, PEOPLE), who.device: one}
+    total = summed(OCCASION, received, answers(OCCASION, received, PEOPLE, range(1, 7)))[0]
+    assert (total == sum(sent.values())).all()
+
+
+def elsewhere(change: np.ndarray) -> Draft:
+    return drafted(OCCASION, change, np.random.default_rng(5))
 
 
 def test_equal_inputs_give_equal_bytes() -> None:

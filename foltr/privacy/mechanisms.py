@@ -171,14 +171,14 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     n_clients: int = 1
     """honest shares that are sure to arrive; only for distributed noise"""
     coins: int = 0
-    """of the noise of one number, even; 0: the discrete Gaussian"""
+    """of the noise of one number, even, only for distributed noise; 0: the discrete Gaussian"""
 
     def __post_init__(self) -> None:
         _positive(self.clip, "clip")
         _positive(self.noise_multiplier, "noise_multiplier")
         _counted(self.n_clients)
-        if self.coins < 0 or self.coins % 2:
-            raise ValueRangeError(f"coins of a privacy mechanism must be even and at least 0, not {self.coins}")
+        if self.coins < 0 or self.coins % 2 or (self.coins and not self.distributed):
+            raise ValueRangeError(f"coins are an even number, of distributed noise alone, not {self.coins}")
 
     def shared_out(self, n_honest: int) -> Gaussian:
         """One device's part of the noise of a sum, of which so many honest parts are sure to arrive: made of coins.

@@ -35,7 +35,7 @@ class Schedule:
     seconds: int
     """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
     sum_seconds: int = 86_400
-    """that a sealed round's committee has to answer, before fewer than all that check one another suffice"""
+    """that a sealed round's committee has to answer, all of it, before its threshold suffices"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

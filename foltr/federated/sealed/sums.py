@@ -192,17 +192,10 @@ def proved(
     occasion: Occasion, draft: Draft, seed: bytes, identity: Identity, device: str, rng: np.random.Generator
 ) -> SharedUpdate:
     """The device's one message of the round; all its randomness is drawn from `rng`."""
-    sent, made = _shared(occasion, note_of(occasion, draft, seed), identity, device, rng)
+    sent, made = in_shares(occasion, note_of(occasion, draft, seed), identity, device, rng)
     stated = _statement(occasion, sent, draft.noise.commitment(occasion.note_terms), seed)
     proof = prove(occasion.note_terms, stated, draft.signal, draft.noise, made.blinding, rng)
     return msgspec.structs.replace(sent, proof=proof)
-
-
-def shared(
-    occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
-) -> SharedUpdate:
-    """A message of any numbers at all, of which nothing is proved: no server takes it."""
-    return _shared(occasion, steps, identity, device, rng)[0]
 
 
 def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Claim:
@@ -215,9 +208,10 @@ def _statement(occasion: Occasion, update: SharedUpdate, committed: bytes, seed:
     return Statement(context, committed, coins_of(occasion.note_terms, seed), update.commitments[:SIZE])
 
 
-def _shared(
+def in_shares(
     occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
 ) -> tuple[SharedUpdate, Sharing]:
+    """A message of any numbers, of which nothing is proved yet: no server takes it."""
     if steps.shape != (occasion.n_numbers,):
         raise ShapeError(f"an update of this group has {occasion.n_numbers} numbers, not {list(steps.shape)}")
     cohort, context = occasion.cohort, occasion.context(device)

@@ -16,7 +16,7 @@ from federation_server.tables import answers, journal, lists, named, noises, rou
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise
 from foltr.federated.sealed.roster import LEAVE, leave_text
-from foltr.federated.sealed.sums import ANSWER, Draft, Occasion, answer_text, proved, shared
+from foltr.federated.sealed.sums import ANSWER, Draft, Occasion, answer_text, proved
 from foltr.federated.wire import (
     Accepted,
     Announcement,
@@ -53,6 +53,7 @@ from tests.federation_server.sealed_members import (
     the_complaint,
     vouch,
 )
+from tests.foltr.federated.sealed.sealed_groups import shared
 
 STEPS = [np.roll([2, -1, 1, 0, 0, -2, 1, 1, 0, place % 2], place) for place in range(6)]
 """signals, in steps of the grid"""

@@ -19,11 +19,11 @@ from foltr.federated.sealed.sums import (
     check_answer,
     check_shared,
     combined,
+    in_shares,
     listed_box,
     listed_sum,
     make_list,
     opened_shares,
-    shared,
 )
 from foltr.federated.wire import CommitteeAnswer, RosterEntry, SharedUpdate, ShareList, SumTask
 from foltr.privacy.mechanisms import Gaussian
@@ -82,6 +82,13 @@ def make_occasion(state: Roster, *, n_numbers: int = 3, round: int = 1, **change
     cohort = cohort_of(state, changes.pop("mode", "sealed"))  # type: ignore[arg-type]
     told = {"group_id": GROUP, "lineage": 1, "round": round, "model_hash": "model", "privacy": PRIVACY, **changes}
     return Occasion(cohort=cohort, n_numbers=n_numbers, **told)  # type: ignore[arg-type]
+
+
+def shared(
+    occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
+) -> SharedUpdate:
+    """A message of any numbers at all, without a proof."""
+    return in_shares(occasion, steps, identity, device, rng)[0]
 
 
 def messages(occasion: Occasion, sent: Mapping[str, Int64Vector], people: Sequence[Person]) -> dict[str, SharedUpdate]:

@@ -18,7 +18,7 @@ from foltr.federated.sealed.complaints import (
     listed_complaint,
 )
 from foltr.federated.sealed.points import ORDER, cut
-from foltr.federated.sealed.sums import SHARES, SealedSumError, listed_box, opened_shares, shared, signed_text
+from foltr.federated.sealed.sums import SHARES, SealedSumError, listed_box, opened_shares, signed_text
 from foltr.federated.sealed.verifiable_sharing import random_scalars, share, share_bytes
 from foltr.federated.wire import Complaint, SharedUpdate, ShareList, SumTask
 from tests.foltr.federated.sealed.sealed_groups import (
@@ -29,6 +29,7 @@ from tests.foltr.federated.sealed.sealed_groups import (
     make_occasion,
     make_roster,
     messages,
+    shared,
     summed,
     task_of,
 )

@@ -29,7 +29,6 @@ from foltr.federated.sealed.sums import (
     note_of,
     proved,
     randomness,
-    shared,
 )
 from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import CommitteeAnswer, SharedUpdate, digest
@@ -43,6 +42,7 @@ from tests.foltr.federated.sealed.sealed_groups import (
     make_occasion,
     make_roster,
     messages,
+    shared,
     summed,
     task_of,
     wanted_of,

@@ -173,10 +173,8 @@ def prove(
     if slack < 0:
         raise ValueRangeError(f"a signal of squared length {terms.most - slack} is beyond {terms.most}")
     bits = (*_signal_bits(terms, signal, slack), *noise.bits)
-    secret = b"".join(map(scalar_bytes, (noise.blinding, note_blinding))) + repr(bits).encode()
-    seed = hashlib.sha512(rng.bytes(32) + secret + challenge_bytes(b"masks", *statement.said(terms))).digest()[:32]
-    n = len(bits)
-    masks, (rho, *alpha, tau_0, tau_1) = (drawn := stream_scalars(n + 6, seed))[:n], drawn[n:]
+    n, secrets = len(bits), (noise.blinding, note_blinding, *bits)
+    masks, (rho, *alpha, tau_0, tau_1) = _masks(terms, statement, secrets, n, rng)
     cut_at, blind = terms.n_signal_bits, terms.bases[-1]
     signal_bases, noise_bases = terms.bases[:cut_at], terms.bases[cut_at:n]
     of_signal = _of_bits(bits[:cut_at], signal_bases, rho)
@@ -191,18 +189,18 @@ def prove(
     products = [combine(pair, terms.bases[-2:]) for pair in ((at_0, tau_0), (at_1, tau_1))]
     x = challenge(b"open", *said, *products)
     answers = [bit * x + mask for bit, mask in zip(bits, masks, strict=True)]
-    closing = (
-        x * rho + alpha[0],
-        x * noise.blinding + alpha[1],
-        x * note_blinding + alpha[2],
-        x * tau_1 + tau_0,
-    )
+    blindings = zip((rho, noise.blinding, note_blinding, tau_1), (*alpha, tau_0), strict=True)
+    closing = [x * blinding + mask for blinding, mask in blindings]
     return b"".join((of_signal, *opened, *products, *map(scalar_bytes, (*answers, *closing))))
 
 
-def challenge_bytes(purpose: bytes, *said: bytes) -> bytes:
-    """A challenge, [32]."""
-    return scalar_bytes(challenge(purpose, *said))
+def _masks(
+    terms: NoteTerms, statement: Statement, secrets: Sequence[int], n: int, rng: np.random.Generator
+) -> tuple[Scalars, Scalars]:
+    """n masks, and six blindings: of B_S, A_S, A_E, A_0, T_0, T_1."""
+    told = hashlib.sha512(rng.bytes(32) + repr(secrets).encode() + repr(statement.said(terms)).encode())
+    drawn = stream_scalars(n + N_POINTS, told.digest()[:32])
+    return drawn[:n], drawn[n:]
 
 
 @dataclass(frozen=True, slots=True)

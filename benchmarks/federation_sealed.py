@@ -1,10 +1,12 @@
 """What sealed rounds cost the server, and how long their messages are: a group of the default terms, over loopback.
 
-    python -m benchmarks federation_sealed [--members 30 100] [--rounds 4]
+    python -m benchmarks federation_sealed [--members 5 10 30] [--rounds 4]
 
-Members join by invites, vouch, share, add up and answer as devices do; one request at a time. Seconds are of the
+Members join by invites, vouch, share, prove, add up and answer as devices do; one request at a time. Seconds are of the
 server's processor while it takes the messages of whole rounds: among the messages is the one after which it fixes the
-list, among the answers the one after which it adds up and closes.
+list, among the answers the one after which it adds up and closes. A device's seconds are those of making its message
+(the first of a round aside, in which the generators are made), and of a member of the committee those of checking all
+boxes and adding up; the last column is all of a round on all machines.
 """
 
 from __future__ import annotations
@@ -22,17 +24,21 @@ from benchmarks.federation_devices import Device, ServerProcess, free_port
 from benchmarks.running import arguments
 from benchmarks.tables import Table, machine
 from federation_server import setup
+from federation_server.group.group import gaussian_of, method_of
 from foltr.federated.envelope import box_public, new_box_key, open_document
 from foltr.federated.links import from_link
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import Cohort, cohort_of
+from foltr.federated.sealed.complaints import left_out
 from foltr.federated.sealed.roster import INVITE
-from foltr.federated.sealed.sums import Occasion, answer, shared
+from foltr.federated.sealed.sums import Occasion, answer, drafted, noise_commitment, opened_shares, proved
 from foltr.federated.wire import (
     Announcement,
+    Coins,
     InviteOffer,
     Record,
     RosterPage,
+    SharedUpdate,
     ShareList,
     Signed,
     SumTask,
@@ -141,25 +147,41 @@ def send(server: ServerProcess, cost: Cost, path: str, messages: list[tuple[Memb
     cost.cpu += server.cpu_seconds() - before
 
 
+def note(one: Member, occasion: Occasion, cost: Cost, rng: np.random.Generator) -> SharedUpdate:
+    """A member's message, with its proof."""
+    began = time.process_time()
+    draft = drafted(occasion, rng.normal(size=occasion.n_numbers), rng)
+    committed = noise_commitment(occasion, draft, one.device.name)
+    seed = decode(one.ask("POST", "/v1/noise", encode(committed)), Coins).seed
+    made = proved(occasion, draft, seed, one.device.identity, one.device.name, rng)
+    cost.cpu += time.process_time() - began
+    cost.sizes.append(len(made.proof))
+    return made
+
+
 def play(people: list[Member], server: ServerProcess, server_key: bytes, costs: dict[str, Cost]) -> Cohort:
     """One round, in which nobody is missing."""
     told, cohort = announced(people, server_key)
+    privacy = gaussian_of(method_of(told.terms))
     occasion = Occasion(told.terms.group_id, told.lineage, told.round, told.model_hash, cohort,
-                        len(told.terms.settings["shared"]))  # fmt: skip
+                        len(told.terms.settings["shared"]), privacy)  # fmt: skip
     rng, messages = np.random.default_rng(told.round), list[tuple[Member, Record]]()
     for one in people:
-        steps = rng.integers(-9000, 9000, occasion.n_numbers)
-        messages.append((one, shared(occasion, steps, one.device.identity, one.device.name, rng)))
+        messages.append((one, note(one, occasion, costs["note"], rng)))
     send(server, costs["shares"], "/v1/shares", messages)
     named = {one.device.name: one for one in people}
     answers = list[tuple[Member, Record]]()
     for seat in cohort.committee:
-        one = named[seat.device]
+        one, name = named[seat.device], seat.device
         body = one.ask("GET", "/v1/list")
         costs["list"].sizes.append(len(body))
+        began = time.process_time()
         task = decode(body, SumTask)
         listed = open_document(server_key, task.signed_list, "list", ShareList)
-        answers.append((one, answer(occasion, task, listed, one.device.identity, one.device.name, one.box)))
+        out = left_out(occasion, task, listed)
+        found = opened_shares(occasion, task, listed, name, one.box, without=out)
+        answers.append((one, answer(occasion, listed, one.device.identity, name, found, out)))
+        costs["list"].cpu += time.process_time() - began
     send(server, costs["answers"], "/v1/answers", answers)
     return cohort
 
@@ -171,7 +193,7 @@ def measured(n: int, n_rounds: int) -> list[object]:
         (folder / "server.toml").write_text(SETTINGS.format(port=port), encoding="utf-8")
         made = setup.make(folder, name="sealed", start=setup.shipped_start(), now=int(time.time()))
         link = setup.invitation(made, note="", seconds=3600, now=int(time.time()))
-        server, costs = ServerProcess(folder, port), {kind: Cost() for kind in ("shares", "list", "answers")}
+        server, costs = ServerProcess(folder, port), {kind: Cost() for kind in ("note", "shares", "list", "answers")}
         server.start()
         try:
             people = members(link, server, n)
@@ -181,15 +203,17 @@ def measured(n: int, n_rounds: int) -> list[object]:
             made.engine.dispose()
     last = cohorts[-1]
     assert len(last.members) == n
-    given = f"{np.mean(costs['list'].sizes) / 1024:.1f}"
-    return [n, len(last.committee), *costs["shares"].cells(), given, *costs["answers"].cells()]
+    total = sum(cost.cpu for cost in costs.values()) / n_rounds
+    kinds = (cell for kind in ("note", "shares", "list", "answers") for cell in costs[kind].cells())
+    return [n, len(last.committee), *kinds, f"{total:.1f}"]
 
 
 def main() -> None:
     """Print the table."""
-    wanted = arguments(__doc__, members=[30, 100], rounds=4)
-    table = Table(("members", "committee", "a shared update, KiB", "server CPU, ms", "what a member of the committee "
-                   "reads, KiB", "its answer, KiB", "server CPU, ms"))  # fmt: skip
+    wanted = arguments(__doc__, members=[5, 10, 30], rounds=4)
+    table = Table(("members", "committee", "a proof, KiB", "device CPU, ms", "a shared update, KiB", "server CPU, ms",
+                   "what a member of the committee reads, KiB", "its CPU, ms", "its answer, KiB", "server CPU, ms",
+                   "a round on all machines, CPU s"))  # fmt: skip
     for n in wanted.members:
         table.add(*measured(n, wanted.rounds))
     print(machine(), table, sep="\n\n")

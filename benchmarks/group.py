@@ -126,7 +126,9 @@ def mechanism(mode: str, n: int) -> Gaussian:
     """What each device does to its update."""
     if mode == "open":
         return OPEN_PRIVACY
-    return msgspec.structs.replace(SUM_PRIVACY, n_clients=honest_arrivals(least_arrivals(n)))
+    if mode == "whole":
+        return SUM_PRIVACY.shared_out(1)
+    return SUM_PRIVACY.shared_out(honest_arrivals(least_arrivals(n)))
 
 
 def closed(mode: str, method: FPDGD, model: Model, members: Sequence[Member], rng: np.random.Generator) -> Model:
@@ -186,7 +188,7 @@ def main() -> None:
         members=[5, 10, 30],
         draws=40,
         first=Option(0, "number of the first draw"),
-        modes=Option(["open", "sealed", "absent"], choices=("open", "sealed", "absent")),
+        modes=Option(["open", "sealed", "absent"], choices=("open", "sealed", "absent", "whole")),
         scenes=Option(tuple(SCENES), choices=tuple(SCENES)),
         left_out=False,
         cache=Option(help="folder that keeps the pages for another run", kind=Path),

@@ -33,11 +33,11 @@ from federation_server.forgetting.tombstones import Restored
 from federation_server.group import group
 from federation_server.rounds import rounds
 from federation_server.serve import Installation
-from federation_server.tables import answers, lists, metadata, nonces, shares, updates
+from federation_server.tables import answers, lists, metadata, named, noises, nonces, shares, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.errors import FoltrError
 
-LEFT_OUT = tuple(table.name for table in (updates, nonces, shares, lists, answers))
+LEFT_OUT = tuple(table.name for table in (updates, nonces, noises, shares, lists, answers, named))
 FORMAT = 1
 
 

@@ -28,6 +28,7 @@ from federation_server.settings import ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
+from foltr.federated.sealed.points import check_library
 
 log = logging.getLogger("foltr-server")
 
@@ -95,8 +96,10 @@ def database_url(settings: ServerSettings, folder: Path) -> str:
 def open_installation(settings_file: Path) -> Installation:
     """Read the settings and secrets, connect, bring the tables up to date; a FoltrError says what is wrong.
 
-    Refuses a database that belongs to another identity than the key file's: its updates could not be opened.
+    Refuses a database that belongs to another identity than the key file's: its updates could not be opened; and a
+    libsodium that would let false proofs pass.
     """
+    check_library()
     settings, folder = read(settings_file), settings_file.resolve().parent
     vault = Vault.read(folder / settings.server.keys)
     engine = connect(database_url(settings, folder))

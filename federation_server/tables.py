@@ -178,6 +178,17 @@ lists = Table(
 )
 """the one list of a sealed round, as it was signed: the primary key makes a second one impossible"""
 
+noises = Table(
+    "noises",
+    metadata,
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("device", String(32), primary_key=True),
+    Column("point", LargeBinary(32), nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+)
+"""commitments to the noise of a sealed round, kept before their coins are drawn; deleted when the round is over"""
+
 answers = Table(
     "answers",
     metadata,
@@ -189,6 +200,19 @@ answers = Table(
     ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
 )
 """CommitteeAnswers; deleted when the round is over"""
+
+named = Table(
+    "named",
+    metadata,
+    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
+    Column("round", Integer, primary_key=True, autoincrement=False),
+    Column("device", String(32), primary_key=True),
+    Column("lie", String(10), primary_key=True),
+    Column("proof", LargeBinary, nullable=False),
+    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+)
+"""who has lied in a sealed round, by what (proof, message, complaint, answer), and the signed record; deleted when the
+round is over, whose report names them"""
 
 forgettings = Table(
     "forgettings",

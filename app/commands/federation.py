@@ -104,7 +104,7 @@ def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if found["sealed"] is not None:
         yield from _sealed(found["sealed"])
     sent = [update for update in found["updates"] if update["state"] == "sent"]
-    waiting = len([update for update in found["updates"] if update["state"] == "waiting"])
+    waiting = len([update for update in found["updates"] if update["state"] in ("drafted", "waiting")])
     yield "sent", count(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
     yield "privacy", spent_in_words(privacy)
     if privacy["rounds_left"] is not None:

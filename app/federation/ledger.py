@@ -143,7 +143,7 @@ def _seen(mechanism: Mechanism, against: str) -> Mechanism:
     Gaussian shares alone: those of Laplace noise are only worth something when every one of them arrives.
     """
     if against == "sum" and isinstance(mechanism, Gaussian):
-        return msgspec.structs.replace(mechanism, distributed=False, n_clients=1)
+        return msgspec.structs.replace(mechanism, distributed=False, n_clients=1, coins=0)
     return mechanism
 
 
@@ -164,7 +164,7 @@ def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: in
     return missing
 
 
-State = Literal["waiting", "sent", "late"]
+State = Literal["drafted", "waiting", "sent", "late"]
 COLUMNS = "lineage, round, body, state, last_page, n_interactions"
 """of an Upload, in the order of its fields"""
 
@@ -176,7 +176,7 @@ class Upload:
     lineage: int
     round: int
     body: bytes | None
-    """the JSON of the Sealed record; None once it need not be sent any more"""
+    """the JSON of the record to send; where it is drafted, the change that it will be of; None once it is not needed"""
     state: State
     last_page: int
     """the newest interaction in it, 0 when its pages do not count as used"""
@@ -201,7 +201,7 @@ def last_page_used(store: Store, lineages: Collection[int]) -> int:
 def settle_past(store: Store, lineage: int, round: int) -> None:
     """Updates that wait for another round than the present one have simply ended; what they cost stays spent."""
     for upload in all_uploads(store):
-        if upload.state == "waiting" and (upload.lineage, upload.round) != (lineage, round):
+        if upload.body is not None and (upload.lineage, upload.round) != (lineage, round):
             settle_upload(store, upload, "late")
 
 
@@ -219,6 +219,17 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
     return upload
 
 
+def finish_upload(store: Store, upload: Upload, body: bytes) -> Upload:
+    """What is to be sent in place of its draft; gives what is there when another process was quicker."""
+    with store.transaction() as db:
+        key = (upload.lineage, upload.round)
+        finished = (
+            "UPDATE uploads SET body = ?, state = 'waiting' WHERE lineage = ? AND round = ? AND state = 'drafted'"
+        )
+        db.execute(finished, (body, *key))
+        return find_upload(store, *key) or upload
+
+
 def settle_upload(store: Store, upload: Upload, state: State) -> None:
     """The server has it ("sent"), or its round ended first ("late"); its bytes are not needed any more."""
     with store.transaction() as db:
@@ -231,7 +242,7 @@ def settle_upload(store: Store, upload: Upload, state: State) -> None:
 def _read(store: Store, rest: str, parameters: tuple[object, ...] = ()) -> tuple[Upload, ...]:
     rows = store.rows(f"SELECT {COLUMNS} FROM uploads {rest}", parameters)
     found = tuple(Upload(*row) for row in rows)
-    if any(upload.state not in ("waiting", "sent", "late") for upload in found):
+    if any(upload.state not in ("drafted", "waiting", "sent", "late") for upload in found):
         raise FederationError(f"an update in {store.path} is in a state that this program does not know")
     return found
 

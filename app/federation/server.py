@@ -34,9 +34,12 @@ from foltr.federated.sealed.roster import (
     vouch_text,
 )
 from foltr.federated.wire import (
+    SUMS_VERSION,
     Accepted,
     Announcement,
+    Coins,
     CommitteeAnswer,
+    Complaint,
     Enrolled,
     Farewell,
     Invite,
@@ -44,6 +47,7 @@ from foltr.federated.wire import (
     InviteOffer,
     JournalPage,
     ModelRecord,
+    NoiseCommitment,
     R,
     Receipt,
     RosterEntry,
@@ -100,6 +104,11 @@ def read_announcement(answer: bytes, member: Membership, standing: Standing, *, 
     if announced.lineage == standing.lineage and standing.terms and encode(announced.terms) != standing.terms:
         raise Distrusted("the server changed the group's terms without beginning a new lineage")
     check_terms(announced.terms)
+    if announced.terms.mode != "open" and announced.sums != SUMS_VERSION:
+        raise FederationError(
+            f"the group's server adds up by version {announced.sums} of sealed sums, this program by version "
+            f"{SUMS_VERSION}: update the older one; nothing is sent until then"
+        )
     return announced
 
 
@@ -142,7 +151,7 @@ def theta_of(record: ModelRecord) -> FloatVector:
     return theta
 
 
-def read_accepted(answer: bytes, sent: Sealed | SharedUpdate | CommitteeAnswer) -> Accepted:
+def read_accepted(answer: bytes, sent: Sealed | SharedUpdate | CommitteeAnswer | Complaint) -> Accepted:
     """The server has this update."""
     found = _decode(answer, Accepted)
     if found.round != sent.round:
@@ -251,6 +260,13 @@ class Correspondence:
         asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, signature=signature)
         return self._page(self._transport.post("/v1/vouchers", encode(asked)))[1]
 
+    def commit_noise(self, committed: NoiseCommitment) -> bytes:
+        """The seed of the coins of this device's noise, which the server draws once it has the commitment."""
+        found = _decode(self._transport.post("/v1/noise", encode(committed)), Coins)
+        if found.round != committed.round:
+            raise Distrusted(f"the server drew coins for round {found.round}, not {committed.round}")
+        return found.seed
+
     def send_shared(self, body: bytes) -> Accepted:
         """An answer in shares, as it is kept in the outbox."""
         return read_accepted(self._transport.post("/v1/shares", body), decode(body, SharedUpdate))
@@ -262,6 +278,10 @@ class Correspondence:
     def send_answer(self, body: bytes) -> Accepted:
         """What this member of the committee has added up."""
         return read_accepted(self._transport.post("/v1/answers", body), decode(body, CommitteeAnswer))
+
+    def send_complaint(self, body: bytes) -> Accepted:
+        """What this member of the committee proves about a message."""
+        return read_accepted(self._transport.post("/v1/complaints", body), decode(body, Complaint))
 
     def _page(self, answer: bytes) -> tuple[Signed, RosterPage]:
         signed = _decode(answer, Signed)

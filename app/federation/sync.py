@@ -23,7 +23,7 @@ from app.federation import consent, group_ranker, group_roster, ledger, membersh
 from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
-from app.federation.ledger import LedgerEntry, Upload
+from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
 from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
 from app.federation.taking_part import ReplayPages, RoundPlace, newest_pages, rounds_left
@@ -110,7 +110,7 @@ class Sync:
         sent, sentence = announced.received or (upload is not None and upload.state == "sent"), decision.sentence
         if upload is not None and upload.body is not None:
             with self._talk(member) as server:
-                sent, sentence = self._send(server, announced, upload)
+                sent, sentence = self._send(server, announced, upload, place.occasion)
                 said.append(self._add_up(server, announced, place.occasion))
                 newest = server.newest_model(announced)
         said += [sentence, consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
@@ -176,6 +176,8 @@ class Sync:
         try:
             return taking_part.add_up(self.store, server, announced, occasion)
         except Declined as refusal:
+            if refusal.reason == "wrong-list":
+                return f"round {announced.round} is added up anew, because a message does not hold; sync once more"
             if refusal.reason not in ROUND_ENDED:
                 raise
             return f"round {announced.round} was added up without this device"
@@ -242,12 +244,13 @@ class Sync:
     ) -> Upload:
         """This device's answer, on disk with its cost; without new pages it is noise alone."""
         pages, theta = self._pages(announced), theta_of(start)
+        state: State = "waiting" if occasion is None else "drafted"
         if occasion is None:
             body = encode(taking_part.sealed_update(announced, theta, pages, member))
         else:
-            body = encode(taking_part.shared_update(occasion, announced, theta, pages, member))
+            body = taking_part.change_of(announced, theta, pages, member)
         last = 0 if announced.purpose == "forget" else pages.last
-        upload = Upload(announced.lineage, announced.round, body, "waiting", last, len(pages.interactions))
+        upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         return ledger.write_upload(self.store, upload, self._cost(member, announced, occasion))
 
     def _pages(self, announced: Announcement) -> ReplayPages:
@@ -259,7 +262,7 @@ class Sync:
 
     def _cost(self, member: Membership, announced: Announcement, occasion: Occasion | None) -> LedgerEntry:
         """Of a sealed round this device's part of the noise, which holds for the sum that anyone sees."""
-        part = taking_part.part_of_noise(announced.terms, occasion.cohort) if occasion is not None else None
+        part = occasion.part if occasion is not None else None
         now = self._moment(member)
         return ledger.plan_entry(
             announced.terms, lineage=announced.lineage, round=announced.round, now=now, mechanism=part
@@ -270,10 +273,16 @@ class Sync:
         seen = max(member.joined, membership.load_standing(self.store).synced, int(self.clock()))
         return ledger.latest_moment(ledger.entries(self.store), seen)
 
-    def _send(self, server: Correspondence, announced: Announcement, upload: Upload) -> tuple[bool, str]:
+    def _send(
+        self, server: Correspondence, announced: Announcement, upload: Upload, occasion: Occasion | None
+    ) -> tuple[bool, str]:
         """Hand the answer over; whether the server has it, and a sentence."""
-        assert upload.body is not None
         try:
+            if upload.state == "drafted" and upload.body is not None and occasion is not None:
+                made = taking_part.shared_update(server, occasion, announced, upload.body)
+                upload = ledger.finish_upload(self.store, upload, encode(made))
+            if upload.state != "waiting" or upload.body is None:
+                return upload.state == "sent", f"round {upload.round} is not answered by this device as it is now"
             accepted = (server.send if announced.terms.mode == "open" else server.send_shared)(upload.body)
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:

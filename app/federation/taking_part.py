@@ -14,11 +14,14 @@ or not; they then do not count as used.
 
 A sealed round has two phases:
 
-collect     the roster is followed, cohort and committee are drawn from it as it was when the round opened, and the
-            answer is cut into shares that only the committee can add up
+collect     the roster is followed, cohort and committee are drawn from it as it was when the round opened; an answer is
+            drafted, the bits of its noise fixed, and once the server has drawn the coins it is proved, and cut into
+            shares that only the committee can add up
 sum         a member of the committee notes the server's list durably, then answers it, and no other for that round
 
-A list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
+Where a box holds something else than its sender has committed to, the member complains, by a proof that everybody
+checks, and the list is answered without that message; whoever had answered it with the message answers once more. A
+list that was noted is answered with the same bytes however often. A second one for the round is never answered: two
 sums that differ by one member would open that member's update. Each published ranker names the one before and the list
 of its round, so that the rankers are a chain, which each device follows: whoever answered another list sees it, and a
 server that shows other members another chain must do so for ever, for what they send is bound to it. Two lists of one
@@ -47,14 +50,16 @@ from foltr.federated.fpdgd import FPDGDLocal
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
 from foltr.federated.sealed.committee import Cohort, CohortError, cohort_of
+from foltr.federated.sealed.complaints import complaint, left_out
 from foltr.federated.sealed.sums import (
     Occasion,
     SealedSumError,
     answer,
-    mechanism_of,
-    noised_steps,
+    drafted,
+    noise_commitment,
+    opened_shares,
+    proved,
     randomness,
-    shared,
 )
 from foltr.federated.wire import (
     Announcement,
@@ -66,8 +71,10 @@ from foltr.federated.wire import (
     Terms,
     Update,
     decode,
+    decode_vector,
     digest,
     encode,
+    encode_vector,
 )
 from foltr.privacy.mechanisms import Gaussian
 from foltr.privacy.noise import keyed_generator
@@ -240,27 +247,34 @@ def occasion_of(announced: Announcement, cohort: Cohort) -> Occasion:
         model_hash=announced.model_hash,
         cohort=cohort,
         n_numbers=method_of(announced.terms).n_sent,
+        privacy=_noise_of(announced.terms),
     )
 
 
-def part_of_noise(terms: Terms, cohort: Cohort) -> Gaussian:
-    """What this device adds of the round's noise, and its ledger writes down."""
+def _noise_of(terms: Terms) -> Gaussian:
+    """Of the sum."""
     privacy = method_of(terms).privacy
     if not isinstance(privacy, Gaussian):
         raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")
-    return mechanism_of(privacy, cohort)
+    return privacy
 
 
-def shared_update(
-    occasion: Occasion, announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership
-) -> SharedUpdate:
-    """Begin from `theta`, learn from each page, add this device's part of the noise, cut into shares: all keyed."""
-    privacy = part_of_noise(announced.terms, occasion.cohort)
-    change = method_of(announced.terms).hidden(learned(announced, theta, pages, member))
-    context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, change)
-    rng = keyed_generator(member.noise_key, context)
-    steps = noised_steps(privacy, occasion, change, rng)
-    return shared(occasion, steps, member.identity, member.device, rng)
+def change_of(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> bytes:
+    """What this device will say in a sealed round, clipped and without noise: a draft, which stays here."""
+    return encode_vector(method_of(announced.terms).hidden(learned(announced, theta, pages, member)))
+
+
+def shared_update(server: Correspondence, occasion: Occasion, announced: Announcement, change: bytes) -> SharedUpdate:
+    """The draft with this device's part of the noise, proved and in shares; its bits are fixed before its coins.
+
+    All of it is keyed: drafted again, or with the same coins again, it is the same.
+    """
+    member, vector = server.member, decode_vector(change, occasion.n_numbers)
+    context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, vector)
+    draft = drafted(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))
+    seed = server.commit_noise(noise_commitment(occasion, draft, member.device))
+    rng = keyed_generator(member.noise_key, b"proved\n" + seed + context)
+    return proved(occasion, draft, seed, member.identity, member.device, rng)
 
 
 def note_roster(store: Store, member: Membership, announced: Announcement) -> None:
@@ -326,11 +340,30 @@ def add_up(store: Store, server: Correspondence, announced: Announcement, occasi
         raise Distrusted("the server sent another list than it announced")
     _note(store, announced, task.signed_list)
     try:
-        said = answer(occasion, task, listed, member.identity, member.device, member.box_key)
+        out = left_out(occasion, task, listed)
+        found = opened_shares(occasion, task, listed, member.device, member.box_key, without=out)
+        for box in task.boxes:
+            if box.device in found.bad:
+                about = complaint(occasion, box, listed, member.identity, member.device, member.box_key)
+                server.send_complaint(encode(about))
+        if found.bad:
+            return _without_the_bad(store, server, announced, occasion, {*out, *found.bad})
+        said = answer(occasion, listed, member.identity, member.device, found, out)
     except SealedSumError as error:
         raise Distrusted(f"round {announced.round} is not added up here: {error}") from error
     server.send_answer(encode(said))
-    return f"added up round {announced.round} of {len(listed.messages):,} members, unread"
+    without = f", without {', '.join(out)}, whose message does not hold together" if out else ""
+    return f"added up round {announced.round} of {len(listed.messages) - len(out):,} members, unread{without}"
+
+
+def _without_the_bad(
+    store: Store, server: Correspondence, announced: Announcement, occasion: Occasion, bad: set[str]
+) -> str:
+    """`add_up` again, once the server has taken the complaints; Distrusted if it has not."""
+    told = {one.complaint.about for one in server.list_task().complaints}
+    if not bad <= told:
+        raise Distrusted(f"the server goes on with messages that were shown to it as false: {', '.join(bad - told)}")
+    return add_up(store, server, announced, occasion)
 
 
 def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:

@@ -175,6 +175,7 @@ TYPES = {
     "bool": "yes or no",
     "Signed": "what the server signed",
     "tuple[RosterEntry, ...]": "entries of the roster",
+    "tuple[str, ...]": "texts",
 }
 
 

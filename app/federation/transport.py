@@ -72,8 +72,8 @@ def within(seconds: float, work: Callable[[threading.Event], T]) -> T:
     return found  # type: ignore[return-value]
 
 
-LARGEST_ANSWER = 1 << 20
-"""bytes; twice the largest model in base64, and more"""
+LARGEST_ANSWER = 1 << 23
+"""bytes; what the committee of a group of nine hundred reads, and any model"""
 BUSY = (429, 500, 502, 503, 504)
 """statuses that mean: later, or when the server's fault is mended"""
 STRANGER = ("the certificate is of another key", "CERTIFICATE_VERIFY_FAILED")

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, 
 
 from federation_server.group import roster_book
 from federation_server.refusals import Refused
-from federation_server.tables import answers, guarded, invites, members, rounds, shares, updates
+from federation_server.tables import answers, guarded, invites, members, named, noises, rounds, shares, updates
 from federation_server.vault import hash_of
 from foltr.federated.envelope import pseudonym
 from foltr.federated.sealed.roster import RosterError, check_enrolment, invite_identity
@@ -215,7 +215,8 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     connection.execute(counted.values(n_updates=rounds.c.n_updates - 1))
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
-    connection.execute(delete(guarded).where(guarded.c.device == device))
+    for table in (guarded, named, noises):
+        connection.execute(delete(table).where(table.c.device == device))
     erased = {
         table.name: int(connection.execute(delete(table).where(table.c.device == device)).rowcount)
         for table in (updates, shares, answers, members)

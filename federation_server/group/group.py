@@ -29,6 +29,7 @@ from foltr.federated.wire import (
     encode,
     encode_vector,
 )
+from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import make_ranker
 
 
@@ -83,6 +84,13 @@ def lock(connection: Connection) -> bool:
     """Until the transaction ends nobody else closes or opens rounds; False where there is no group yet."""
     query = select(facts.c.value).where(facts.c.name == "terms").with_for_update()
     return connection.execute(query).scalar_one_or_none() is not None
+
+
+def gaussian_of(method: FPDGD) -> Gaussian:
+    """The noise of a group whose server learns sums; GroupError for terms with any other."""
+    if not isinstance(method.privacy, Gaussian):
+        raise GroupError("a sealed group needs Gaussian noise")
+    return method.privacy
 
 
 def method_of(agreed: Terms) -> FPDGD:

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, ins
 
 from federation_server.group import enrolment, group, journal_book, roster_book
 from federation_server.settings import ServerSettings
-from federation_server.tables import answers, lists, members, rounds, shares, updates
+from federation_server.tables import answers, lists, members, named, noises, rounds, shares, updates
 from federation_server.vault import Vault
 from foltr.federated.envelope import box_public, new_box_key
 from foltr.federated.joining import Joining
@@ -35,7 +35,7 @@ class Schedule:
     seconds: int
     """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
     sum_seconds: int = 86_400
-    """that a sealed round's committee has to answer, before fewer than all that check one another suffice"""
+    """that a sealed round's committee has to answer, all of it, before its threshold suffices"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +188,7 @@ def recount(connection: Connection, open_round: Round) -> int:
 def end(connection: Connection, open_round: Round, *, now: int, state: str, **report: object) -> None:
     """Close or abandon it and destroy its private key, and all that it had of single members in a sealed group."""
     recount(connection, open_round)
-    for table in (shares, lists, answers):
+    for table in (noises, shares, lists, answers, named):
         connection.execute(delete(table).where(of_round(table, open_round)))
     connection.execute(
         update(rounds)

@@ -44,15 +44,20 @@ from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
+from foltr.federated.sealed.note_proof import false_claims
 from foltr.federated.wire import (
+    SUMS_VERSION,
     Accepted,
     Announcement,
+    Coins,
     CommitteeAnswer,
+    Complaint,
     Enrolled,
     Enrolment,
     Farewell,
     Invited,
     InviteOffer,
+    NoiseCommitment,
     R,
     Record,
     RosterReturn,
@@ -243,6 +248,7 @@ class Service:
             answered=enrolment.answered(connection, device),
             carried=group.carried_by(connection, announced.lineage),
             moved=group.move_of(connection),
+            sums=SUMS_VERSION,
         )
 
     def _of_round(self, connection: Connection, agreed: Terms, here: Round, device: str) -> Announcement:
@@ -311,12 +317,22 @@ class Service:
         return self._document("roster", page)
 
     def shared(self, request: Request) -> Accepted:
-        """Take a shared update."""
+        """Take a shared update whose proof holds."""
         device, sent = self._asked(request, SharedUpdate)
+        with reading(self.engine) as connection:
+            found = inbox.offered(connection, self.sealed, self.vault, device, sent, now=self.clock())
+        false = bool(false_claims(found.terms, found.claims))  # a tenth of a second and more: under no lock
         with writing(self.engine) as connection:
-            accepted = inbox.keep_shared(connection, self.sealed, self.vault, device, sent, now=self.clock())
-        self._go_on()
-        return accepted
+            kept = inbox.keep_shared(
+                connection, self.sealed, self.vault, sent, found.message, false=false, now=self.clock()
+            )
+        return self._kept(kept)
+
+    def noise(self, request: Request) -> Coins:
+        """Take a commitment to a device's noise, and tell its coins once it is on disk."""
+        device, sent = self._asked(request, NoiseCommitment)
+        with writing(self.engine) as connection:
+            return inbox.keep_noise(connection, self.sealed, self.vault, device, sent, now=self.clock())
 
     def task(self, request: Request) -> SumTask:
         """What a member of the committee is to add up."""
@@ -328,9 +344,24 @@ class Service:
         """Take what a member of the committee added up."""
         device, sent = self._asked(request, CommitteeAnswer)
         with writing(self.engine) as connection:
-            accepted = inbox.keep_answer(connection, self.sealed, device, sent, now=self.clock())
+            kept = inbox.keep_answer(connection, self.sealed, self.vault, device, sent, now=self.clock())
+        return self._kept(kept)
+
+    def complaint(self, request: Request) -> Accepted:
+        """Take a committee member's proof that a message does not hold together."""
+        device, sent = self._asked(request, Complaint)
+        with writing(self.engine) as connection:
+            kept = inbox.keep_complaint(
+                connection, self.sealed, self.vault, device, sent, self.policy.schedule, now=self.clock()
+            )
+        return self._kept(kept)
+
+    def _kept(self, kept: Accepted | Refused) -> Accepted:
+        """What the committee said is stored, be it that it was a lie."""
         self._go_on()
-        return accepted
+        if isinstance(kept, Refused):
+            raise kept
+        return kept
 
     def _go_on(self) -> None:
         """What was just kept may have made the sealed round due."""

@@ -1,16 +1,19 @@
-"""What arrives in a sealed round: shared updates, and the committee's answers; and what a member of it is given.
+"""What arrives in a sealed round: shared updates, the committee's complaints and answers; what a member of it is given.
 
 The server can check who sent a message and that it is of this round and this roster; what is in its boxes only their
-owners can open. A message and an answer are kept once for each device by their tables' primary keys, on disk before
-they are acknowledged, and acknowledged again when they are sent again: nothing here spends a nonce. The list is fixed
-by federation_server.sealed.summing, and never changed.
+owners can open, and prove. Who has lied is noted with the proof: the report of the round names it. A message and an
+answer are kept once for each device by their tables' primary keys, on disk before they are acknowledged, and
+acknowledged again when they are sent again: nothing here spends a nonce. The list is fixed by
+federation_server.sealed.summing, and never changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from console.wording import count
 from federation_server.group import enrolment, group, roster_book
@@ -19,16 +22,32 @@ from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import Awaited, awaited
 from federation_server.rounds.rounds import Round, Schedule, of_round
-from federation_server.tables import answers, lists, shares
+from federation_server.tables import answers, lists, named, noises, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of
-from foltr.federated.sealed.secret_sharing import ELEMENT_BYTES
-from foltr.federated.sealed.sums import Occasion, SealedSumError, check_answer, check_shared, listed_box
+from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of, quorums
+from foltr.federated.sealed.complaints import FalseComplaintError, check_complaint
+from foltr.federated.sealed.note_proof import Claim, NoteTerms
+from foltr.federated.sealed.points import SIZE, PointError, check_points
+from foltr.federated.sealed.sums import (
+    FalseAnswerError,
+    ListedSum,
+    Occasion,
+    SealedSumError,
+    check_answer,
+    check_shared,
+    claim_of,
+    listed_box,
+    listed_sum,
+)
 from foltr.federated.wire import (
     Accepted,
+    Coins,
     CommitteeAnswer,
+    Complaint,
+    ListedComplaint,
+    NoiseCommitment,
     SharedUpdate,
     ShareList,
     Signed,
@@ -40,17 +59,18 @@ from foltr.federated.wire import (
 
 KNOWN = 8
 """rounds that are kept in mind"""
+Lie = Literal["proof", "message", "complaint", "answer"]
 
 
 @dataclass(slots=True, eq=False)
 class SealedRounds:
     """What one process works out once of its group's rounds; for many threads."""
 
-    contradictory: tuple[str, int] = ("", 0)
-    """hash of the list and number of the answers that gave no sum: it takes one more, or the deadline, to try again"""
     _method: FPDGD | None = None
     _occasions: dict[tuple[str, int, int, str], Occasion] = field(default_factory=dict)
     """by roster head, lineage, round and model: the same for ever"""
+    _listed: ListedSum | None = None
+    """of the list that was answered last"""
 
     def method(self, agreed: Terms) -> FPDGD:
         """The group's, which never changes."""
@@ -71,6 +91,7 @@ class SealedRounds:
                 model_hash=here.model_hash,
                 cohort=cohort_of(roster_book.state(connection, here.roster_number), agreed.mode),
                 n_numbers=self.method(agreed).n_sent,
+                privacy=group.gaussian_of(self.method(agreed)),
             )
             if len(self._occasions) >= KNOWN:
                 self._occasions.clear()
@@ -84,30 +105,105 @@ class SealedRounds:
         except CohortError as error:
             raise Refused("wrong-phase", str(error)) from error
 
+    def listed_sum(self, connection: Connection, vault: Vault, where: Occasion, here: Round) -> ListedSum:
+        """What answers to the round's list are checked against, as long as nobody else is found to have lied."""
+        listed, out = listed_messages(connection, here), tuple(sorted(lies(connection, here, "message")))
+        known = self._listed
+        if known is None or (known.list_hash, known.without) != (list_hash(connection, here), out):
+            kept = _messages(connection, vault, here)
+            known = listed_sum(where, listed, {one: kept[one].commitments for one in listed.messages}, out)
+            self._listed = known
+        return known
+
 
 def largest_message(agreed: Terms) -> int:
-    """Bytes of the longest message or answer: the largest committee's boxes, or the sums of a thousand members."""
-    numbers = 2 * ELEMENT_BYTES * group.method_of(agreed).n_sent
-    return 2 * LARGEST_COMMITTEE * (numbers + 256) + 100 * numbers
+    """Bytes of the longest message or answer: a proof of a small group, which needs most coins, and the largest
+    committee's boxes, or the sums of a thousand members."""
+    method = group.method_of(agreed)
+    part, share = group.gaussian_of(method).shared_out(quorums(0).n_honest), 2 * SIZE * (method.n_sent + 1)
+    proof = NoteTerms(method.n_sent, part.coins, part.most).proof_bytes
+    return LARGEST_COMMITTEE * (share + 256) + 100 * share + 2 * proof
 
 
-def keep_shared(
-    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: SharedUpdate, *, now: int
-) -> Accepted:
-    """Keep a member's message durably, under the round's lock; the same message again is acknowledged again.
+def keep_noise(
+    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: NoiseCommitment, *, now: int
+) -> Coins:
+    """Keep a commitment to a device's noise durably; its coins are drawn after it, and are the same for the same again.
 
-    Refused for another round or phase, for who is not in its cohort, and for a message that does not hold together.
+    They hang on the round's secret key, which no member knows, and on the commitment, which the server does not choose.
     """
     round_, agreed = _same_round(connection, device, sent, now=now)
     where = known_rounds.occasion_or_refused(connection, round_, agreed)
-    if sent.roster_head != round_.roster_head:
-        raise Refused("wrong-phase", "the round goes by another roster since the message was prepared")
-    if sent.device not in where.cohort.by_device:
+    if device not in where.cohort.by_device:
         raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
+    try:
+        check_points([sent.point])
+    except PointError as error:
+        raise Refused("wrong-shares", str(error)) from error
+    known = _noise(connection, round_, device)
+    if known not in (None, sent.point):
+        raise Refused("already-reported")
+    if known is None and round_.phase != "collect":
+        raise Refused("wrong-phase", "the round's list is fixed")
+    if known is None:
+        row = {"lineage": round_.lineage, "round": round_.number, "device": device}
+        connection.execute(insert(noises).values(point=sent.point, **row))
+    return Coins(round=round_.number, seed=_coins(vault, round_, device, sent.point))
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A message that holds together, but for the proof of its note, which is still to be checked."""
+
+    message: str
+    """its hash"""
+    terms: NoteTerms
+    claims: dict[str, Claim]
+    """by pseudonym: one, or none of a message that is kept already"""
+
+
+def offered(
+    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: SharedUpdate, *, now: int
+) -> Offered:
+    """What a message says; Refused where its proof need not be looked at."""
+    round_, where = _of_cohort(connection, known_rounds, device, sent, now=now, lock=False)
     try:
         message = check_shared(where, sent)
     except SealedSumError as error:
         raise Refused("wrong-shares", str(error)) from error
+    known = _of_device(connection, round_, device)
+    if known is not None:
+        return Offered(message, where.note_terms, {})
+    if round_.phase != "collect":
+        raise Refused("wrong-phase", "the round's list is fixed")
+    point = _noise(connection, round_, device)
+    if point is None:
+        raise Refused("wrong-proof", "no noise was committed to before")
+    if device in lies(connection, round_, "proof"):
+        raise Refused("wrong-proof", "this device has lied in the round")
+    claim = claim_of(where, sent, point, _coins(vault, round_, device, point))
+    return Offered(message, where.note_terms, {device: claim})
+
+
+def keep_shared(
+    connection: Connection,
+    known_rounds: SealedRounds,
+    vault: Vault,
+    sent: SharedUpdate,
+    message: str,
+    *,
+    false: bool,
+    now: int,
+) -> Accepted | Refused:
+    """Keep a member's message durably, under the round's lock; the same message again is acknowledged again.
+
+    Refused for another round or phase, for who is not in its cohort, and for another message than the first. One whose
+    proof was found `false` is refused, too: that is given, not raised, for its sender is named.
+    """
+    round_, _ = _of_cohort(connection, known_rounds, sent.device, sent, now=now)
+    if false:
+        _name(connection, round_, sent.device, "proof", encode(sent))
+        return Refused("wrong-proof")
     known = _of_device(connection, round_, sent.device)
     if known is not None and known != message:
         raise Refused("already-reported")
@@ -157,6 +253,14 @@ def list_hash(connection: Connection, here: Round) -> str:
     return connection.execute(query).scalar_one_or_none() or ""
 
 
+def listed_messages(connection: Connection, here: Round) -> ShareList:
+    """What the round's list says; Refused before it is fixed."""
+    signed = the_list(connection, here)
+    if signed is None:
+        raise Refused("wrong-phase", "no list is fixed")
+    return decode(signed.body, ShareList)
+
+
 def task(connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, *, now: int) -> SumTask:
     """What a member of the committee is to add up; Refused outside phase sum, and for everybody else."""
     active_member(connection, device, now=now)
@@ -167,26 +271,64 @@ def task(connection: Connection, known_rounds: SealedRounds, vault: Vault, devic
     point, signed = where.cohort.point(device), the_list(connection, here)
     if point is None or signed is None:
         raise Refused("not-in-roster", "this device is not in the round's committee")
-    listed = decode(signed.body, ShareList)
-    query = select(shares.c.device, shares.c.message)
-    rows = connection.execute(query.where(of_round(shares, here)))
-    kept = {row.device: bytes(row.message) for row in rows}
-    boxes = (listed_box(where, decode(vault.decrypt(kept[one]), SharedUpdate), point) for one in listed.messages)
-    return SumTask(signed_list=signed, boxes=tuple(boxes))
+    kept = _messages(connection, vault, here)
+    complaints = []
+    for proof in lies(connection, here, "message").values():
+        found = decode(proof, Complaint)
+        box = listed_box(where, kept[found.about], where.cohort.point(found.device) or 0).box
+        complaints.append(ListedComplaint(complaint=found, box=box))
+    boxes = tuple(listed_box(where, kept[one], point) for one in decode(signed.body, ShareList).messages)
+    return SumTask(signed_list=signed, boxes=boxes, complaints=tuple(complaints))
+
+
+def keep_complaint(
+    connection: Connection,
+    known_rounds: SealedRounds,
+    vault: Vault,
+    device: str,
+    sent: Complaint,
+    schedule: Schedule,
+    *,
+    now: int,
+) -> Accepted | Refused:
+    """Leave a message out that is proved false, and have everybody add up again; the same again is acknowledged again.
+
+    What is refused only because its sender lied is given, not raised: that it did is kept.
+    """
+    round_, where = _being_summed(connection, known_rounds, device, sent, now=now)
+    message, point = _messages(connection, vault, round_).get(sent.about), where.cohort.point(device)
+    if message is None or point is None:
+        raise Refused("wrong-complaint", "no listed message, or no member of the committee")
+    try:
+        check_complaint(where, sent, listed_messages(connection, round_), listed_box(where, message, point))
+    except FalseComplaintError as error:
+        _name(connection, round_, device, "complaint", encode(sent))
+        return Refused("wrong-complaint", str(error))
+    except SealedSumError as error:
+        raise Refused("wrong-complaint", str(error)) from error
+    if _name(connection, round_, sent.about, "message", encode(sent)):
+        connection.execute(delete(answers).where(of_round(answers, round_)))
+        again = update(rounds_table).where(of_round(rounds_table, round_))
+        connection.execute(again.values(deadline=now + schedule.sum_seconds))
+    return Accepted(round=round_.number, received=n_answers(connection, round_))
 
 
 def keep_answer(
-    connection: Connection, known_rounds: SealedRounds, device: str, sent: CommitteeAnswer, *, now: int
-) -> Accepted:
-    """Keep a committee member's answer durably, under the round's lock; the same again is acknowledged again."""
-    round_, agreed = _same_round(connection, device, sent, now=now)
-    if round_.phase != "sum":
-        raise Refused("wrong-phase", "no list is fixed")
-    where, wanted = known_rounds.occasion_or_refused(connection, round_, agreed), list_hash(connection, round_)
-    if sent.list_hash != wanted:
+    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: CommitteeAnswer, *, now: int
+) -> Accepted | Refused:
+    """Keep a committee member's answer durably, under the round's lock; the same again is acknowledged again.
+
+    What is refused only because its sender lied is given, not raised: that it did is kept.
+    """
+    round_, where = _being_summed(connection, known_rounds, device, sent, now=now)
+    wanted = known_rounds.listed_sum(connection, vault, where, round_)
+    if (sent.list_hash, sent.without) != (wanted.list_hash, wanted.without):
         raise Refused("wrong-list")
     try:
         check_answer(where, sent, wanted)
+    except FalseAnswerError as error:
+        _name(connection, round_, device, "answer", encode(sent))
+        return Refused("false-answer", str(error))
     except SealedSumError as error:
         raise Refused("wrong-shares", str(error)) from error
     key = (answers.c.lineage == round_.lineage, answers.c.round == round_.number)
@@ -198,6 +340,27 @@ def keep_answer(
         row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": now}
         connection.execute(insert(answers).values(answer=body, **row))
     return Accepted(round=round_.number, received=n_answers(connection, round_))
+
+
+def lies(connection: Connection, here: Round, lie: Lie) -> dict[str, bytes]:
+    """Who has lied so in the open round, with the proof, in the order of the pseudonyms."""
+    query = select(named.c.device, named.c.proof).where(of_round(named, here), named.c.lie == lie)
+    return {row.device: bytes(row.proof) for row in connection.execute(query.order_by(named.c.device))}
+
+
+def _name(connection: Connection, here: Round, device: str, lie: Lie, proof: bytes) -> bool:
+    """Note it once; whether it is new."""
+    if device in lies(connection, here, lie):
+        return False
+    row = {"lineage": here.lineage, "round": here.number, "device": device}
+    connection.execute(insert(named).values(lie=lie, proof=proof, **row))
+    return True
+
+
+def _messages(connection: Connection, vault: Vault, here: Round) -> dict[str, SharedUpdate]:
+    """What came in the open round, by pseudonym."""
+    rows = connection.execute(select(shares.c.device, shares.c.message).where(of_round(shares, here)))
+    return {row.device: decode(vault.decrypt(bytes(row.message)), SharedUpdate) for row in rows}
 
 
 def n_answers(connection: Connection, here: Round) -> int:
@@ -216,14 +379,62 @@ def answers_of(connection: Connection, here: Round) -> tuple[CommitteeAnswer, ..
     )
 
 
+def _being_summed(
+    connection: Connection, known_rounds: SealedRounds, device: str, sent: CommitteeAnswer | Complaint, *, now: int
+) -> tuple[Round, Occasion]:
+    """The open round, locked; Refused unless its list is fixed and the message is a member's own and for it."""
+    round_, agreed = _same_round(connection, device, sent, now=now)
+    if round_.phase != "sum":
+        raise Refused("wrong-phase", "no list is fixed")
+    return round_, known_rounds.occasion_or_refused(connection, round_, agreed)
+
+
+def _of_cohort(
+    connection: Connection,
+    known_rounds: SealedRounds,
+    device: str,
+    sent: SharedUpdate,
+    *,
+    now: int,
+    lock: bool = True,
+) -> tuple[Round, Occasion]:
+    """The open round; Refused unless the message is a member's of its cohort, by its roster."""
+    round_, agreed = _same_round(connection, device, sent, now=now, lock=lock)
+    where = known_rounds.occasion_or_refused(connection, round_, agreed)
+    if sent.roster_head != round_.roster_head:
+        raise Refused("wrong-phase", "the round goes by another roster since the message was prepared")
+    if device not in where.cohort.by_device:
+        raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
+    return round_, where
+
+
+def _noise(connection: Connection, here: Round, device: str) -> bytes | None:
+    query = select(noises.c.point).where(of_round(noises, here), noises.c.device == device)
+    found = connection.execute(query).scalar_one_or_none()
+    return None if found is None else bytes(found)
+
+
+def _coins(vault: Vault, here: Round, device: str, point: bytes) -> bytes:
+    if here.sealed_key is None:
+        raise Refused("stale-round", "no round is open")
+    secret = vault.decrypt(here.sealed_key)
+    said = f"{here.lineage}\n{here.number}\n{device}\n".encode() + point
+    return hashlib.blake2b(said, key=secret, digest_size=SIZE, person=b"foltr-coins").digest()
+
+
 def _same_round(
-    connection: Connection, device: str, sent: SharedUpdate | CommitteeAnswer, *, now: int
+    connection: Connection,
+    device: str,
+    sent: NoiseCommitment | SharedUpdate | CommitteeAnswer | Complaint,
+    *,
+    now: int,
+    lock: bool = True,
 ) -> tuple[Round, Terms]:
     """The open round, locked, and the terms; Refused unless the message is a member's own and for it."""
     active_member(connection, device, now=now)
     if sent.device != device:
         raise Refused("wrong-device")
-    here, agreed = rounds.present(connection, lock=True), group.terms(connection)
+    here, agreed = rounds.present(connection, lock=lock), group.terms(connection)
     if sent.group_id != agreed.group_id:
         raise Refused("wrong-group")
     if here is None:

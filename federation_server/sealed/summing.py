@@ -2,11 +2,12 @@
 
     collect   until every active member of the cohort has answered, or the deadline with enough of them (or the operator
               asks). Then the list is signed and stored; only after that transaction anybody is told of it.
-    sum       until two more answers than the threshold are there (all of a small committee), so that one false answer
-              is named; from the deadline on the threshold suffices. The sum's mean moves the ranker.
-    void      too few can answer any more, a listed member was forgotten, all of the committee have answered and
-              contradict themselves, too few answer in seven times their time, or the mean is longer than honest members
-              can make it: the ranker stays, the round counts as spent.
+    sum       until all of the committee have answered, so that each has looked into its boxes; from the deadline on the
+              threshold suffices. Whose message is proved false is left out, and everybody adds up again, with all the
+              time; who has lied about it is not waited for. The sum's mean moves the ranker.
+    void      too few can answer any more, a listed member was forgotten, too few true messages are left to hide one
+              another, too few answer in seven times their time, or the mean is longer than honest members can make it:
+              the ranker stays, the round counts as spent.
 
 How a sum moves the ranker, foltr.federated.joining says. Each step is a part of the caller's one transaction under the
 group's lock: a crash leaves the step before it. What a round had of single members is deleted with its end.
@@ -33,10 +34,9 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import ImpossibleMean, join_sums
 from foltr.federated.method import Model
 from foltr.federated.sealed.committee import Cohort, CohortError
-from foltr.federated.sealed.secret_sharing import SharingError
-from foltr.federated.sealed.sums import Combined, Occasion, combined, make_list, mechanism_of
+from foltr.federated.sealed.sums import Occasion, combined, make_list
+from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
-from foltr.privacy.mechanisms import Gaussian
 
 PATIENCE = 7
 """times the committee's time until the round is void: five sixths must answer, and a void round spends every note"""
@@ -88,10 +88,10 @@ def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Rou
     if here.n_updates and _n_hands(connection, here, cohort, now=now) < cohort.threshold:
         return True
     if here.phase == "sum":
-        n_answers = inbox.n_answers(connection, here)
-        if n_answers < _checked_threshold(connection, here, cohort, now=now):
-            return False
-        return (inbox.list_hash(connection, here), n_answers) != known.contradictory
+        n_true = here.n_updates - len(inbox.lies(connection, here, "message"))
+        return n_true < cohort.n_least or inbox.n_answers(connection, here) >= _awaited(
+            connection, here, cohort, now=now
+        )
     arrived = frozenset(inbox.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
     return len(arrived) >= cohort.n_least and _could_answer(connection, cohort, now=now) <= arrived
 
@@ -145,14 +145,18 @@ def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozen
     return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
 
 
-def _checked_threshold(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
-    """Answers of which one may be false and is named; in a small committee those of all who are still members."""
-    return max(cohort.threshold, min(cohort.threshold + 2, _n_hands(connection, here, cohort, now=now)))
+def _awaited(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
+    """Answers that close the round at once: of all who are still members, but for those that have lied."""
+    liars = {*inbox.lies(connection, here, "answer"), *inbox.lies(connection, here, "complaint")}
+    return max(cohort.threshold, _n_hands(connection, here, cohort, now=now, but=frozenset(liars)))
 
 
-def _n_hands(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
-    """How many of the committee are still members, or have answered."""
-    able = _could_answer(connection, cohort, now=now) | {one.device for one in inbox.answers_of(connection, here)}
+def _n_hands(
+    connection: Connection, here: Round, cohort: Cohort, *, now: int, but: frozenset[str] = frozenset()
+) -> int:
+    """How many of the committee, of others than these, are still members, or have answered."""
+    answered = {one.device for one in inbox.answers_of(connection, here)}
+    able = _could_answer(connection, cohort, now=now) - but | answered
     return sum(member.device in able for member in cohort.committee)
 
 
@@ -169,23 +173,17 @@ def _summed(
 ) -> Closed | None:
     """Add up when enough of the committee have answered."""
     cohort, answers = where.cohort, inbox.answers_of(connection, here)
+    devices = inbox.message_hashes(connection, here).keys() - inbox.lies(connection, here, "message")
+    if not cohort.has_enough(frozenset(devices)):
+        why = f"{len(devices)} messages hold together, too few to hide one another"
+        return _void(connection, here, why, now=now)
     late = now >= here.deadline or asked
-    wanted = cohort.threshold if late else _checked_threshold(connection, here, cohort, now=now)
-    if len(answers) >= wanted:
-        try:
-            found = combined(where, answers)
-        except SharingError as error:
-            why = str(error)
-            if len(answers) >= _n_hands(connection, here, cohort, now=now):  # nothing that could come would settle it
-                return _void(connection, here, why, now=now)
-            known.contradictory = (inbox.list_hash(connection, here), len(answers))
-        else:
-            return _close(connection, known.method(agreed), policy, where, here, agreed, found, now=now)
-    else:
-        why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
+    if len(answers) >= (cohort.threshold if late else _awaited(connection, here, cohort, now=now)):
+        return _close(connection, known.method(agreed), policy, where, here, agreed, sorted(devices), now=now)
     if now >= here.deadline:
         fixed = select(lists.c.fixed).where(of_round(lists, here))
         if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
+            why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
             return _void(connection, here, why, now=now)
         again = replace(policy.schedule, seconds=policy.schedule.sum_seconds)
         rounds.prolong(connection, here, again, now=now)
@@ -199,24 +197,21 @@ def _close(
     where: Occasion,
     here: Round,
     agreed: Terms,
-    found: Combined,
+    devices: list[str],
     *,
     now: int,
 ) -> Closed:
     """The sums become the next ranker."""
-    before, privacy = group.newest(connection).model, method.privacy
-    if not isinstance(privacy, Gaussian):
-        raise group.GroupError("a sealed group needs Gaussian noise")
-    start, devices = method.shared_part(before), sorted(inbox.message_hashes(connection, here))
+    before = group.newest(connection).model
     counts = [len(part.intersection(devices)) for part in where.cohort.parts]
-    liars = f"{len(found.liars)} of the committee answered falsely: {', '.join(found.liars)}" if found.liars else ""
     try:
-        joined = join_sums(policy.joining, mechanism_of(privacy, where.cohort), start, found.steps, counts)
-    except ImpossibleMean as error:
-        return _void(connection, here, "; ".join(filter(None, (str(error), liars))), now=now)
+        sums = combined(where, inbox.answers_of(connection, here))
+        joined = join_sums(policy.joining, where.part, method.shared_part(before), sums, counts)
+    except (SharingError, ImpossibleMean) as error:
+        return _void(connection, here, str(error), now=now)
     _publish(connection, agreed, here, method.whole(before, joined.model), now=now)
-    summary = "; ".join(filter(None, (joined.verdict.summary, liars)))
-    return _ended(connection, here, devices, joined.rule, summary, float(np.linalg.norm(joined.delta)), now=now)
+    moved = float(np.linalg.norm(joined.delta))
+    return _ended(connection, here, devices, joined.rule, joined.verdict.summary, moved, now=now)
 
 
 def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
@@ -235,7 +230,22 @@ def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *
 def _ended(
     connection: Connection, here: Round, devices: list[str], rule: str, summary: str, moved: float, *, now: int
 ) -> Closed:
+    summary = "; ".join([summary, *_liars(connection, here)])
     report = {"rule": rule, "guard": summary, "verdict": "not judged", "update_norm": moved, "agreement": None}
     rounds.end(connection, here, now=now, state="closed", **report)
     note_participation(connection, tuple(devices), here, now=now)
     return Closed(here.lineage, here.number, len(devices), rule, "not judged", summary, 1.0)
+
+
+LIES: dict[inbox.Lie, str] = {
+    "proof": "sent a note without the proof that it is within the clip and noised, which was refused",
+    "message": "sent what does not hold together, which was left out",
+    "complaint": "complained without reason",
+    "answer": "answered falsely",
+}
+
+
+def _liars(connection: Connection, here: Round) -> list[str]:
+    """Who has lied in the round, each with certainty, in words."""
+    found = {words: list(inbox.lies(connection, here, lie)) for lie, words in LIES.items()}
+    return [f"{len(devices)} {words}: {', '.join(devices)}" for words, devices in found.items() if devices]

@@ -5,13 +5,15 @@ lists them from these definitions, and a test compares the two.
 
 A device sends Enrolment (once) and Farewell (leave, or leave and be forgotten); in an open group one Update a round,
 sealed to the server; in a sealed one SharedUpdate, in boxes that members of the committee open, and for the committee
-CommitteeAnswer. InviteOffer and Vouching say whom its owner knows. A server sends Enrolled, Announcement, ModelRecord,
-RosterPage, ShareList, Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited, Accepted and Refusal.
+CommitteeAnswer, or a Complaint. InviteOffer and Vouching say whom its owner knows. A server sends Enrolled,
+Announcement, ModelRecord, RosterPage, ShareList, Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited,
+Accepted and Refusal.
 """
 
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -20,7 +22,8 @@ import numpy as np
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 
-WIRE_VERSION = 2
+WIRE_VERSION, SUMS_VERSION = 2, 3
+"""of all records but those of sealed sums, and of these"""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -28,6 +31,12 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     version: int = WIRE_VERSION
     """of this format"""
+
+
+class SumRecord(Record, frozen=True, kw_only=True):
+    """The root of what belongs to sealed sums."""
+
+    version: int = SUMS_VERSION
 
 
 class InviteVoucher(Record, frozen=True):
@@ -159,6 +168,8 @@ class Announcement(Record, frozen=True):
     """lineages whose updates live on in this one: pages that taught them have taught this one"""
     moved: Signed | None = None
     """a ServerMove record: where the server is to be found from now on; None for where it always was"""
+    sums: int = WIRE_VERSION
+    """version of the records of sealed sums that the server speaks"""
 
 
 class ModelRecord(Record, frozen=True):
@@ -304,16 +315,30 @@ class Vouching(Record, frozen=True):
     """[64] by the sender's device key"""
 
 
-class Share(Record, frozen=True):
-    """What one member of the committee gets of an update; travels in a box that only this member opens."""
+class NoiseCommitment(SumRecord, frozen=True):
+    """A device fixes the secret bits of its noise for a round, before it hears the coins that are added to them."""
 
-    context: str
-    """hash of group, lineage, round, model, roster, committee and sender: the box is worth nothing elsewhere"""
-    numbers: bytes
-    """one value of a random polynomial for each number of the update, 8 bytes each: alone they tell nothing"""
+    group_id: str
+    """the group's random name"""
+    lineage: int
+    """of the round"""
+    round: int
+    """whose noise it is"""
+    device: str
+    """the member's pseudonym"""
+    point: bytes
+    """[32] a commitment: it hides the bits, and no others fit it"""
 
 
-class SharedUpdate(Record, frozen=True):
+class Coins(SumRecord, frozen=True):
+    """The coins of one device's noise; the same again for the same commitment."""
+
+    round: int
+    seed: bytes
+    """[32] from which they are drawn"""
+
+
+class SharedUpdate(SumRecord, frozen=True):
     """What a device reports in one round of a sealed group: its update in shares, which nobody can add up alone."""
 
     group_id: str
@@ -330,10 +355,18 @@ class SharedUpdate(Record, frozen=True):
     """hash of the roster by which the device knows the members"""
     committee: str
     """hash of the committee's keys, as the device drew it"""
+    commitments: bytes
+    """points [threshold, 32]: to the update and to the random polynomials; they hide both, and every share is checked
+    by them"""
+    opening: bytes
+    """[96] point from which the boxes' keys come, with a proof that the sender made it"""
     boxes: bytes
-    """one box of a Share for each member of the committee, in its order, all of one length"""
+    """one box for each member of the committee, in its order: the value of a random polynomial for each number of the
+    update and one to check them by, 32 bytes each; alone they tell nothing"""
     signature: bytes
-    """[64] by the device's key over the hashes of all boxes and the context"""
+    """[64] by the device's key over commitments, opening, the hashes of all boxes, and what the message belongs to"""
+    proof: bytes
+    """that the update is within the clip, and its noise made of the round's coins; it tells nothing else"""
 
 
 class ShareList(Record, frozen=True):
@@ -349,10 +382,12 @@ class ShareList(Record, frozen=True):
     """hash of the message by pseudonym, in the order of the pseudonyms"""
 
 
-class ListedBox(Record, frozen=True):
+class ListedBox(SumRecord, frozen=True):
     """One listed update, as one member of the committee gets it."""
 
     device: str
+    commitments: bytes
+    opening: bytes
     box: bytes
     """for this member"""
     hashes: bytes
@@ -361,16 +396,47 @@ class ListedBox(Record, frozen=True):
     """of the SharedUpdate"""
 
 
-class SumTask(Record, frozen=True):
+class Complaint(SumRecord, frozen=True):
+    """A member of the committee shows what is in its box of one message, which is not what the sender committed to."""
+
+    group_id: str
+    """the group's random name"""
+    lineage: int
+    """of the round"""
+    round: int
+    """whose list holds the message"""
+    device: str
+    """the pseudonym of the member who complains"""
+    about: str
+    """the sender's pseudonym"""
+    message: str
+    """hash of the message"""
+    shown: bytes
+    """[96] the key of this one box, with a proof that it is: anybody can open it, and no other"""
+    signature: bytes
+    """[64] by the device's key over all of this"""
+
+
+class ListedComplaint(SumRecord, frozen=True):
+    """A complaint that holds, with what it is about, for who adds up to check."""
+
+    complaint: Complaint
+    box: bytes
+    """of the member who complains"""
+
+
+class SumTask(SumRecord, frozen=True):
     """What a member of the committee is to add up."""
 
     signed_list: Signed
     """a ShareList"""
     boxes: tuple[ListedBox, ...]
     """in the order of the list"""
+    complaints: tuple[ListedComplaint, ...] = ()
+    """whose messages are left out, in the order of the pseudonyms"""
 
 
-class CommitteeAnswer(Record, frozen=True):
+class CommitteeAnswer(SumRecord, frozen=True):
     """A member of the committee has added up its shares of everyone's update."""
 
     group_id: str
@@ -383,8 +449,11 @@ class CommitteeAnswer(Record, frozen=True):
     """the member's pseudonym"""
     list_hash: str
     """of the ShareList: whose updates are in the sum"""
+    without: tuple[str, ...]
+    """listed pseudonyms that are not: their messages do not hold together"""
     sums: bytes
-    """one sum for each number of the update (in a grouped group: for each number of each part), 8 bytes each"""
+    """the sum of the shares (in a grouped group: of each part's): one for each number of the update and one to check
+    them by, 32 bytes each"""
     signature: bytes
     """[64] by the device's key over all of this"""
 
@@ -502,8 +571,9 @@ DEVICE_RECORDS: tuple[type[Record], ...] = (
     Enrolment,
     Sealed,
     Update,
+    NoiseCommitment,
     SharedUpdate,
-    Share,
+    Complaint,
     CommitteeAnswer,
     InviteOffer,
     Vouching,
@@ -521,14 +591,36 @@ def encode(record: Record) -> bytes:
 
 
 def decode(data: bytes, kind: type[R]) -> R:
-    """The record in these bytes; RecordError when they are anything else."""
+    """The record in these bytes; RecordError when they are anything else, or of another version, which it names."""
+    wanted = _version(kind)
     try:
         record = msgspec.json.decode(data, type=kind)
+        version = record.version
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise RecordError(f"this is no {kind.__name__}: {error}") from error
-    if record.version != WIRE_VERSION:
-        raise RecordError(f"{kind.__name__} of wire version {record.version}; this program speaks {WIRE_VERSION}")
+        version = _version_inside(data, wanted)
+        if version == wanted:
+            raise RecordError(f"this is no {kind.__name__}: {error}") from error
+    if version != wanted:
+        raise RecordError(f"{kind.__name__} of wire version {version}; this program speaks {wanted}")
     return record
+
+
+@cache
+def _version(kind: type[Record]) -> int:
+    return next(int(field.default) for field in msgspec.structs.fields(kind) if field.name == "version")
+
+
+class _Versioned(msgspec.Struct):
+    """Any record, of which nothing else is known."""
+
+    version: int
+
+
+def _version_inside(data: bytes, otherwise: int) -> int:
+    try:
+        return msgspec.json.decode(data, type=_Versioned).version
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return otherwise
 
 
 def digest(record: Record) -> str:

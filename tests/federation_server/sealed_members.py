@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import requests
 
@@ -13,12 +15,28 @@ from foltr.arrays import FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.sealed import roster as chain
+from foltr.federated.sealed.boxes import box_hashes, sealed_boxes
 from foltr.federated.sealed.committee import cohort_of
+from foltr.federated.sealed.complaints import complaint, left_out
+from foltr.federated.sealed.note_proof import drawn_noise
+from foltr.federated.sealed.points import cut
 from foltr.federated.sealed.roster import INVITE, LEAVE, VOUCH, Roster
-from foltr.federated.sealed.sums import Occasion, answer, mechanism_of, shared
+from foltr.federated.sealed.sums import (
+    SHARES,
+    Draft,
+    Occasion,
+    answer,
+    noise_commitment,
+    note_of,
+    opened_shares,
+    proved,
+    signed_text,
+)
 from foltr.federated.wire import (
     Announcement,
+    Coins,
     CommitteeAnswer,
+    Complaint,
     Invite,
     InviteOffer,
     RosterPage,
@@ -39,11 +57,16 @@ def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode:
     return make_server(folder, quorum=0, floor=3, mode=mode, privacy="", database=database)
 
 
-def moved(client: Client, told: Announcement, theta: FloatVector, total: Int64Vector, n: int) -> FloatVector:
-    """The ranker after a round from `theta` whose `n` members' steps add up to `total`: their mean, nothing else."""
+def moved(told: Announcement, theta: FloatVector, senders: Sequence[Client]) -> FloatVector:
+    """The ranker after a round from `theta`: the mean of what these members have sent in it, nothing else."""
     method = method_of(told)
-    step = mechanism_of(privacy_of(told), occasion_of(client, told).cohort).grid_step / n
-    return method.placed(theta, method.sent(theta) + total * step)
+    notes = [NOTES[one.device, told.lineage, told.round] for one in senders]
+    step = occasion_of(senders[0], told).part.grid_step / len(notes)
+    return method.placed(theta, method.sent(theta) + sum(notes) * step)
+
+
+NOTES: dict[tuple[str, int, int], Int64Vector] = {}
+"""what each member has sent, noise included, by its pseudonym, lineage and round"""
 
 
 def roster_of(client: Client, number: int | None = None) -> Roster:
@@ -116,24 +139,65 @@ def occasion_of(client: Client, told: Announcement) -> Occasion:
         model_hash=told.model_hash,
         cohort=cohort_of(state, told.terms.mode),
         n_numbers=method_of(told).n_sent,
+        privacy=privacy_of(told),
     )
 
 
-def message(client: Client, told: Announcement, steps: Int64Vector) -> SharedUpdate:
-    occasion, seed = occasion_of(client, told), int(client.device[:8], 16)
-    return shared(occasion, steps, client.identity, client.device, np.random.default_rng(seed))
+def draft_of(client: Client, told: Announcement, signal: Int64Vector, bits: int = 0) -> tuple[Draft, bytes]:
+    """A note of this signal, in steps of the grid, and the seed of its coins: it is committed to."""
+    occasion = occasion_of(client, told)
+    noise = drawn_noise(occasion.note_terms, np.random.default_rng([int(client.device[:8], 16), bits]))
+    draft = Draft(signal, noise)
+    answer = client.send("POST", "/v1/noise", encode(noise_commitment(occasion, draft, client.device)))
+    return draft, decode(answer.content, Coins).seed if answer.ok else b""
 
 
-def share(client: Client, told: Announcement, steps: Int64Vector) -> requests.Response:
-    """Send the round's update, which is the same for the same client and steps."""
-    return client.send("POST", "/v1/shares", encode(message(client, told, steps)))
+def message(client: Client, told: Announcement, signal: Int64Vector, point: int = 0) -> SharedUpdate:
+    """A note of this signal, proved, in shares; the box for `point`, if that is one, holds another number."""
+    (draft, seed), occasion = draft_of(client, told, signal), occasion_of(client, told)
+    NOTES[client.device, told.lineage, told.round] = note_of(occasion, draft, seed)
+    rng = np.random.default_rng(int(client.device[:8], 16))
+    good = proved(occasion, draft, seed, client.identity, client.device, rng)
+    return forged(occasion, client, good, point) if point else good
+
+
+def forged(occasion: Occasion, client: Client, good: SharedUpdate, point: int) -> SharedUpdate:
+    """The same message, well signed, whose box for this point holds what is no share."""
+    context = occasion.context(client.device).encode()
+    numbers = [bytes(occasion.share_bytes) for _ in occasion.owners]
+    opening, lies = sealed_boxes(context, occasion.owners, numbers, 123, 456)
+    boxes = cut(good.boxes, len(lies[0]))
+    boxes[point - 1] = lies[point - 1]
+    told = {"commitments": good.commitments, "opening": good.opening}
+    signature = client.identity.sign(SHARES, signed_text(context.decode(), **told, hashes=box_hashes(boxes)))
+    assert opening != good.opening
+    return msgspec.structs.replace(good, boxes=b"".join(boxes), signature=signature)
+
+
+def share(client: Client, told: Announcement, signal: Int64Vector) -> requests.Response:
+    """Send the round's update, which is the same for the same client and signal."""
+    return client.send("POST", "/v1/shares", encode(message(client, told, signal)))
+
+
+def the_task(client: Client) -> tuple[SumTask, ShareList]:
+    """What the committee is to add up."""
+    task = decode(client.send("GET", "/v1/list").content, SumTask)
+    return task, decode(task.signed_list.body, ShareList)
 
 
 def the_answer(client: Client, told: Announcement) -> CommitteeAnswer:
     """What this member of the committee adds up."""
-    task = decode(client.send("GET", "/v1/list").content, SumTask)
-    listed = decode(task.signed_list.body, ShareList)
-    return answer(occasion_of(client, told), task, listed, client.identity, client.device, client.box)
+    (task, listed), occasion = the_task(client), occasion_of(client, told)
+    out = left_out(occasion, task, listed)
+    found = opened_shares(occasion, task, listed, client.device, client.box, without=out)
+    return answer(occasion, listed, client.identity, client.device, found, out)
+
+
+def the_complaint(client: Client, told: Announcement, about: str) -> Complaint:
+    """What this member of the committee shows of its box, with or without reason."""
+    task, listed = the_task(client)
+    box = next(one for one in task.boxes if one.device == about)
+    return complaint(occasion_of(client, told), box, listed, client.identity, client.device, client.box)
 
 
 def send_answer(client: Client, told: Announcement) -> requests.Response:

@@ -26,5 +26,5 @@ def test_tables_of_another_program_are_refused_in_one_line(engine: Engine) -> No
     """Their revision is named beside this program's, and nothing is changed."""
     with writing(engine) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0002\);"):
+    with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0003\);"):
         upgrade(engine)

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (171, 26_592),
+    "app": (171, 26_666),
     "console": (9, 1_028),
     "indexer": (112, 19_958),
     "simulation": (96, 15_510),
-    "federation_server": (61, 7_655),
-    "foltr": (64, 7_253),
+    "federation_server": (62, 7_982),
+    "foltr": (68, 8_291),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -25,6 +25,8 @@ import msgspec
 
 from foltr.errors import RecordError
 from foltr.federated.envelope import KEY_BYTES, Identity, SignatureError, pseudonym, verify
+from foltr.federated.sealed.boxes import box_point
+from foltr.federated.sealed.points import PointError
 from foltr.federated.wire import Enrolment, InviteVoucher, RosterBody, RosterEntry, digest
 
 INVITE, JOIN, VOUCH, LEAVE = b"foltr invite 1", b"foltr join 1", b"foltr vouch 1", b"foltr leave 1"
@@ -176,9 +178,13 @@ def enrolment(group_id: str, token: str, device: Identity, box_key: bytes) -> En
 
 
 def check_enrolment(asked: Enrolment | RosterBody, group_id: str) -> None:
-    """RosterError unless who enrols holds the invite's secret and the device's key."""
+    """RosterError unless who enrols holds the invite's secret and the device's key, and boxes can be sealed to it."""
     if any(len(key) != KEY_BYTES for key in (asked.device_key, asked.box_key, asked.invite_key)):
         raise RosterError(f"a key has {KEY_BYTES} bytes")
+    try:
+        box_point(asked.box_key)
+    except PointError as error:
+        raise RosterError(str(error)) from error
     text = join_text(group_id, asked.device_key, asked.box_key, asked.invite_key)
     _check(asked.invite_key, JOIN, text, asked.proof, "the invite's proof does not fit")
     _check(asked.device_key, JOIN, text, asked.own_proof, "the device's proof does not fit")

@@ -1,17 +1,26 @@
 """The sum of a round without anyone seeing a part of it: what devices, the committee and the server do.
 
-    device      noised steps -> shares, one box for each member of the committee, one signature      `shared`
-    server      takes messages (`check_shared`), fixes one list, signs it                            `make_list`
-    committee   opens its boxes of the listed messages, adds up, signs                               `answer`
-    server      any t answers give the sum (`combined`), whose mean moves the ranker         foltr.federated.joining
+    device      clipped change -> steps, secret bits of noise; a commitment to these  `drafted`, `noise_commitment`
+    server      keeps the commitment, then draws the coins                            federation_server.sealed.inbox
+    device      steps + noise -> commitments, shares, boxes, a proof, a signature     `proved`
+    server      takes messages whose proof holds, fixes one list, signs it            `check_shared`, `make_list`
+    committee   opens its boxes of the listed messages; complains, or adds up         `opened_shares`, `answer`
+    server      checks each answer by the commitments; any t give the sum             `check_answer`, `combined`
 
-Each device adds discrete Gaussian noise of variance (z clip)^2 / n_honest in whole steps of one grid, so the sum holds
-at least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
-its committee twice: in each box, and under its signature. What it costs: a member of the committee sees who answered,
-and t of them with the server, or t with the boxes, could open what single devices sent (their share of the noise
-remains). What it makes impossible: looking at one update, so no rule on single updates, no guard, no FedEraser; and a
-member can send numbers of any size. All the server can do about that is to refuse a mean that is longer than honest
-members can make it (`foltr.federated.joining.longest_mean`).
+Each device adds noise of variance (z clip)^2 / n_honest, of coins, in whole steps of one grid, so the sum holds at
+least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
+its committee twice: in each box's key, and under its signature. That its signal is within the clip, and its noise what
+the coins made of bits that were fixed before, is proved to the server, which reads neither
+(foltr.federated.sealed.note_proof).
+
+Who sends a share that is not what it committed to is named by a complaint that everybody checks
+(foltr.federated.sealed.complaints), and its message is left out. Nobody else's note is spent by that: the list stays
+the one list of the round, and a member may answer it once more without the messages that are proved false, for the
+difference of two such answers tells of liars alone. Who adds up falsely is named by its answer alone.
+
+What it costs: a member of the committee sees who answered, and t of them with the server, or t with the boxes, could
+open what single devices sent (their share of the noise remains). What it makes impossible: looking at one update, so no
+rule on single updates, no guard, no FedEraser.
 """
 
 from __future__ import annotations
@@ -19,30 +28,63 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import msgspec
 import numpy as np
 
 from foltr.arrays import FloatVector, Int64Vector
-from foltr.errors import FoltrError, RecordError, ShapeError, ValueRangeError
-from foltr.federated.envelope import KEY_BYTES, SEAL_BYTES, Identity, SignatureError, seal_with, unseal, verify
-from foltr.federated.sealed import secret_sharing
+from foltr.errors import FoltrError, RecordError, ShapeError
+from foltr.federated.envelope import Identity, SignatureError, verify
+from foltr.federated.sealed.boxes import (
+    BOX_BYTES,
+    OPENING_BYTES,
+    Box,
+    box_hashes,
+    box_point,
+    check_opening,
+    is_box,
+    opened,
+    own_key,
+    sealed_boxes,
+)
 from foltr.federated.sealed.committee import Cohort
-from foltr.federated.sealed.secret_sharing import ELEMENT_BYTES, Elements
+from foltr.federated.sealed.note_proof import (
+    Claim,
+    NoteTerms,
+    SecretNoise,
+    Statement,
+    coins_of,
+    drawn_noise,
+    noise_of_coins,
+    prove,
+)
+from foltr.federated.sealed.points import SIZE, PointError, check_points, cut
+from foltr.federated.sealed.verifiable_sharing import (
+    Scalars,
+    Sharing,
+    SharingError,
+    add_commitments,
+    add_shares,
+    is_share,
+    random_scalars,
+    read_share,
+    reconstruct,
+    share,
+    share_bytes,
+)
 from foltr.federated.wire import (
     CommitteeAnswer,
     ListedBox,
-    Share,
+    NoiseCommitment,
     SharedUpdate,
     ShareList,
     SumTask,
-    decode,
     digest,
-    encode,
 )
 from foltr.privacy.mechanisms import Gaussian
 
-SHARES, ANSWER = b"foltr shares 1", b"foltr answer 1"
+SHARES, ANSWER = b"foltr shares 2", b"foltr answer 2"
 HASH_BYTES = 32
 
 
@@ -50,7 +92,11 @@ class SealedSumError(RecordError):
     """A message, a list or an answer is not one of this round, or does not hold together; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+class FalseAnswerError(SealedSumError):
+    """A member of the committee has signed sums that are not those of its shares."""
+
+
+@dataclass(frozen=True)
 class Occasion:
     """One round of one group: what all its messages are bound to."""
 
@@ -61,6 +107,18 @@ class Occasion:
     cohort: Cohort
     n_numbers: int
     """of an update"""
+    privacy: Gaussian
+    """of the sum"""
+
+    @cached_property
+    def part(self) -> Gaussian:
+        """What each device does to its change, and its ledger writes down: its part of the sum's noise."""
+        return self.privacy.shared_out(self.cohort.n_honest)
+
+    @cached_property
+    def note_terms(self) -> NoteTerms:
+        """What is proved of each note."""
+        return NoteTerms(self.n_numbers, self.part.coins, self.part.most)
 
     def context(self, device: str) -> str:
         """Hash of all that a message of this device belongs to."""
@@ -79,15 +137,14 @@ class Occasion:
         }
 
     @property
-    def box_bytes(self) -> int:
-        """Length of each box."""
-        empty = Share(context="0" * 2 * HASH_BYTES, numbers=bytes(self.n_numbers * ELEMENT_BYTES))
-        return len(encode(empty)) + SEAL_BYTES
+    def share_bytes(self) -> int:
+        """Length of a share."""
+        return (self.n_numbers + 1) * SIZE
 
-
-def mechanism_of(privacy: Gaussian, cohort: Cohort) -> Gaussian:
-    """What each device of the cohort does to its change, and its ledger writes down: its part of the sum's noise."""
-    return msgspec.structs.replace(privacy, distributed=True, n_clients=cohort.n_honest)
+    @cached_property
+    def owners(self) -> tuple[bytes, ...]:
+        """The points of the committee's box keys, in its order."""
+        return tuple(box_point(member.box_key) for member in self.cohort.committee)
 
 
 def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
@@ -100,26 +157,79 @@ def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
     return occasion.context(device).encode() + np.ascontiguousarray(change, dtype="<f8").tobytes()
 
 
-def noised_steps(privacy: Gaussian, occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
-    """The device's clipped change `[n_numbers]` with its part of the noise, in steps of the cohort's grid."""
-    return mechanism_of(privacy, occasion.cohort).release_steps(change, rng)
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A note before its coins are known: all that its sender has any choice in."""
+
+    signal: Int64Vector
+    """[n_numbers]"""
+    noise: SecretNoise
 
 
-def shared(
-    occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
+def drafted(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Draft:
+    """The device's clipped change `[n_numbers]` in steps, and the secret bits of its part of the noise."""
+    return Draft(occasion.part.signal_steps(change, rng), drawn_noise(occasion.note_terms, rng))
+
+
+def noise_commitment(occasion: Occasion, draft: Draft, device: str) -> NoiseCommitment:
+    """What is sent first: the coins are drawn after it."""
+    return NoiseCommitment(
+        group_id=occasion.group_id,
+        lineage=occasion.lineage,
+        round=occasion.round,
+        device=device,
+        point=draft.noise.commitment(occasion.note_terms),
+    )
+
+
+def note_of(occasion: Occasion, draft: Draft, seed: bytes) -> Int64Vector:
+    """The signal with its noise `[n_numbers]`, in steps, once the coins' seed is known."""
+    terms = occasion.note_terms
+    return draft.signal + noise_of_coins(terms, draft.noise.bits, coins_of(terms, seed))
+
+
+def proved(
+    occasion: Occasion, draft: Draft, seed: bytes, identity: Identity, device: str, rng: np.random.Generator
 ) -> SharedUpdate:
     """The device's one message of the round; all its randomness is drawn from `rng`."""
+    sent, made = in_shares(occasion, note_of(occasion, draft, seed), identity, device, rng)
+    stated = _statement(occasion, sent, draft.noise.commitment(occasion.note_terms), seed)
+    proof = prove(occasion.note_terms, stated, draft.signal, draft.noise, made.blinding, rng)
+    return msgspec.structs.replace(sent, proof=proof)
+
+
+def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Claim:
+    """What a message claims of its note, by the commitment that was kept before the coins were drawn."""
+    return Claim(_statement(occasion, update, committed, seed), update.proof)
+
+
+def _statement(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Statement:
+    context = occasion.context(update.device).encode()
+    return Statement(context, committed, coins_of(occasion.note_terms, seed), update.commitments[:SIZE])
+
+
+def in_shares(
+    occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
+) -> tuple[SharedUpdate, Sharing]:
+    """A message of any numbers, of which nothing is proved yet: no server takes it."""
     if steps.shape != (occasion.n_numbers,):
         raise ShapeError(f"an update of this group has {occasion.n_numbers} numbers, not {list(steps.shape)}")
     cohort, context = occasion.cohort, occasion.context(device)
-    shares = secret_sharing.share(steps, n_shares=len(cohort.committee), threshold=cohort.threshold, rng=rng)
-    contents = [encode(Share(context=context, numbers=secret_sharing.to_bytes(one))) for one in shares]
-    boxes = [
-        seal_with(rng.bytes(KEY_BYTES), member.box_key, content)
-        for member, content in zip(cohort.committee, contents, strict=True)
-    ]
-    signature = identity.sign(SHARES, _signed_text(context, _hashes(boxes)))
-    return SharedUpdate(device=device, boxes=b"".join(boxes), signature=signature, **occasion.named())  # type: ignore[arg-type]
+    made = share(steps, n_shares=len(cohort.committee), threshold=cohort.threshold, rng=rng)
+    contents = [share_bytes(one) for one in made.shares]
+    opening, boxes = sealed_boxes(context.encode(), occasion.owners, contents, *random_scalars(2, rng))
+    commitments = b"".join(made.commitments)
+    text = signed_text(context, commitments=commitments, opening=opening, hashes=box_hashes(boxes))
+    sent = SharedUpdate(
+        device=device,
+        commitments=commitments,
+        opening=opening,
+        boxes=b"".join(boxes),
+        signature=identity.sign(SHARES, text),
+        proof=b"",
+        **occasion.named(),  # type: ignore[arg-type]
+    )
+    return sent, made
 
 
 def check_shared(occasion: Occasion, update: SharedUpdate) -> str:
@@ -128,15 +238,23 @@ def check_shared(occasion: Occasion, update: SharedUpdate) -> str:
     What the boxes hold nobody sees but the committee.
     """
     _check_named(occasion, update)
-    if len(update.boxes) != occasion.box_bytes * len(occasion.cohort.committee):
+    size = occasion.share_bytes + BOX_BYTES
+    if len(update.boxes) != size * len(occasion.cohort.committee):
         raise SealedSumError("the update's boxes have another length than this round's")
-    return _check_message(occasion, update.device, _hashes(_cut(update.boxes, occasion.box_bytes)), update.signature)
+    return check_message(occasion, listed_box(occasion, update, 1))
 
 
 def listed_box(occasion: Occasion, update: SharedUpdate, point: int) -> ListedBox:
     """The part of a message that the committee's member of this point gets."""
-    boxes = _cut(update.boxes, occasion.box_bytes)
-    return ListedBox(device=update.device, box=boxes[point - 1], hashes=_hashes(boxes), signature=update.signature)
+    boxes = cut(update.boxes, occasion.share_bytes + BOX_BYTES)
+    return ListedBox(
+        device=update.device,
+        commitments=update.commitments,
+        opening=update.opening,
+        box=boxes[point - 1],
+        hashes=box_hashes(boxes),
+        signature=update.signature,
+    )
 
 
 def make_list(occasion: Occasion, messages: Mapping[str, str]) -> ShareList:
@@ -153,19 +271,25 @@ def check_list(occasion: Occasion, found: ShareList) -> None:
     strangers = devices - occasion.cohort.by_device.keys()
     if strangers:
         raise SealedSumError(f"the list names {len(strangers)} keys that no member vouched for")
-    if not occasion.cohort.has_enough(devices):
-        raise SealedSumError(
-            f"the list holds {len(devices)} updates; fewer than {occasion.cohort.n_least} would not hide one another"
-        )
+    _check_enough(occasion, devices)
 
 
-def answer(
-    occasion: Occasion, task: SumTask, listed: ShareList, identity: Identity, device: str, box_private: bytes
-) -> CommitteeAnswer:
-    """What a member of the committee says; SealedSumError when anything in the task is not as it must be.
+@dataclass(frozen=True, slots=True)
+class OpenedShares:
+    """What a member of the committee finds in its boxes."""
 
-    `listed` is the list inside, its signature checked by `envelope.open_document`; the caller has noted its hash
-    durably before, and never answers another list for the round.
+    shares: Mapping[str, Scalars]
+    """by pseudonym, of those that hold together"""
+    bad: tuple[str, ...]
+    """pseudonyms whose shares are not what they have committed to"""
+
+
+def opened_shares(
+    occasion: Occasion, task: SumTask, listed: ShareList, device: str, box_private: bytes, *, without: Sequence[str]
+) -> OpenedShares:
+    """The device's shares of all listed messages but those left out; SealedSumError for a task that must not be.
+
+    Shares whose sum is that of the commitments' sums are as good as right: only the sum is ever told.
     """
     check_list(occasion, listed)
     point = occasion.cohort.point(device)
@@ -173,91 +297,150 @@ def answer(
         raise SealedSumError("this device is not in the round's committee")
     if tuple(box.device for box in task.boxes) != tuple(listed.messages):
         raise SealedSumError("the boxes are not those of the list")
-    numbers = {box.device: _opened(occasion, box, listed, point, box_private) for box in task.boxes}
-    sums = [
-        secret_sharing.add([numbers[one] for one in sorted(part & numbers.keys())]) for part in occasion.cohort.parts
-    ]
-    told = digest(listed), b"".join(secret_sharing.to_bytes(one) for one in sums)
-    return CommitteeAnswer(
+    boxes = {box.device: box for box in task.boxes}
+    for box in task.boxes:
+        check_box(occasion, box, listed, point)
+    found = {one: _opened(occasion, boxes[one], point, box_private) for one in boxes if one not in without}
+    held: dict[str, Scalars] = {}
+    for part in occasion.cohort.parts:
+        read = {one: numbers for one, numbers in found.items() if one in part and numbers is not None}
+        held |= _held(read, point, {one: cut(boxes[one].commitments) for one in read})
+    return OpenedShares(held, tuple(sorted(found.keys() - held.keys())))
+
+
+def _held(read: dict[str, Scalars], point: int, commitments: Mapping[str, list[bytes]]) -> dict[str, Scalars]:
+    """Those that are what was committed to, of the shares of one sum."""
+    if read and is_share(add_shares(list(read.values())), point, add_commitments([commitments[one] for one in read])):
+        return read
+    return {one: numbers for one, numbers in read.items() if is_share(numbers, point, commitments[one])}
+
+
+def check_box(occasion: Occasion, box: ListedBox, listed: ShareList, point: int) -> None:
+    """SealedSumError unless it is the one that this point's owner was sent in the listed message."""
+    if not is_box(box.box, point, box.hashes):
+        raise SealedSumError(f"the box of {box.device} is not the one that it sent")
+    if check_message(occasion, box) != listed.messages.get(box.device):
+        raise SealedSumError(f"the message of {box.device} is not the listed one")
+
+
+def share_in(occasion: Occasion, box: ListedBox, point: int, key: bytes) -> Scalars | None:
+    """The numbers in a box that this key opens, unless it is rubbish."""
+    try:
+        return read_share(opened(box_of(occasion, box, point), key), occasion.n_numbers)
+    except (PointError, SharingError):
+        return None
+
+
+def box_of(occasion: Occasion, box: ListedBox, point: int) -> Box:
+    """As it is opened."""
+    return Box(occasion.context(box.device).encode(), point, box.opening, box.box)
+
+
+def answer(
+    occasion: Occasion, listed: ShareList, identity: Identity, device: str, found: OpenedShares, without: Sequence[str]
+) -> CommitteeAnswer:
+    """What a member of the committee says of shares that all hold together; SealedSumError where too few are left.
+
+    The list's signature is checked, its hash noted durably, and each message left out proved false, by the caller.
+    """
+    left = listed.messages.keys() - set(without)
+    if found.bad or found.shares.keys() != left:
+        raise SealedSumError("a listed message does not hold together")
+    _check_enough(occasion, frozenset(left))
+    sums = [add_shares([found.shares[one] for one in sorted(part & left)]) for part in occasion.cohort.parts]
+    said = CommitteeAnswer(
         group_id=occasion.group_id,
         lineage=occasion.lineage,
         round=occasion.round,
         device=device,
-        list_hash=told[0],
-        sums=told[1],
-        signature=identity.sign(ANSWER, _answer_text(occasion, device, *told)),
+        list_hash=digest(listed),
+        without=tuple(sorted(without)),
+        sums=b"".join(map(share_bytes, sums)),
+        signature=b"",
     )
+    return msgspec.structs.replace(said, signature=identity.sign(ANSWER, answer_text(occasion, said)))
 
 
-def check_answer(occasion: Occasion, found: CommitteeAnswer, list_hash: str) -> int:
-    """The point whose sums it holds; SealedSumError unless a member of the committee signed it for this list."""
+@dataclass(frozen=True, slots=True)
+class ListedSum:
+    """What the answers to a list are checked against."""
+
+    list_hash: str
+    without: tuple[str, ...]
+    commitments: tuple[tuple[bytes, ...], ...]
+    """to the sum of each part's updates and polynomials `[n_parts, threshold]`"""
+
+
+def listed_sum(
+    occasion: Occasion, listed: ShareList, commitments: Mapping[str, bytes], without: Sequence[str]
+) -> ListedSum:
+    """Of the listed messages' commitments, but for those left out."""
+    left = listed.messages.keys() - set(without)
+    parts = (sorted(part & left) for part in occasion.cohort.parts)
+    sums = tuple(add_commitments([cut(commitments[one]) for one in part]) for part in parts)
+    return ListedSum(digest(listed), tuple(sorted(without)), sums)
+
+
+def check_answer(occasion: Occasion, found: CommitteeAnswer, wanted: ListedSum) -> int:
+    """The point whose sums it holds; SealedSumError unless a member of the committee signed it for this list.
+
+    FalseAnswerError, if a member has signed anything else than the sums of its shares.
+    """
     if (found.group_id, found.lineage, found.round) != (occasion.group_id, occasion.lineage, occasion.round):
         raise SealedSumError("the answer is for another round")
-    if found.list_hash != list_hash:
+    if (found.list_hash, found.without) != (wanted.list_hash, wanted.without):
         raise SealedSumError("the answer adds up another list")
     member, point = occasion.cohort.by_device.get(found.device), occasion.cohort.point(found.device)
     if member is None or point is None:
         raise SealedSumError("the answer is of a device outside the committee")
     try:
-        verify(member.device_key, ANSWER, _answer_text(occasion, found.device, list_hash, found.sums), found.signature)
-        _sums(occasion, found)
+        verify(member.device_key, ANSWER, answer_text(occasion, found), found.signature)
     except FoltrError as error:
         raise SealedSumError(f"the answer does not hold: {error}") from error
+    try:
+        sums = _sums(occasion, found)
+    except FoltrError as error:
+        raise FalseAnswerError(f"the answer does not hold: {error}") from error
+    if not all(is_share(one, point, part) for one, part in zip(sums, wanted.commitments, strict=True)):
+        raise FalseAnswerError("the answer's sums are not those of its shares")
     return point
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Combined:
-    """What the answers give."""
+def combined(occasion: Occasion, answers: Sequence[CommitteeAnswer]) -> tuple[Int64Vector, ...]:
+    """The sum of each part's updates `[n_numbers]`, from answers that `check_answer` has let pass.
 
-    steps: tuple[Int64Vector, ...]
-    """the sum of each part's updates `[n_numbers]`"""
-    liars: tuple[str, ...]
-    """pseudonyms of members of the committee whose answers do not lie on the others' polynomials"""
-
-
-def combined(occasion: Occasion, answers: Sequence[CommitteeAnswer]) -> Combined:
-    """The sums from answers that `check_answer` has let pass.
-
-    secret_sharing.SharingError for fewer than the threshold, or when it cannot be told which of them lie.
+    SharingError for fewer than the threshold, and for numbers that no honest member sends.
     """
-    points = {check_answer(occasion, one, one.list_hash): one for one in answers}
-    cohort = occasion.cohort
-    flat = {point: [number for part in _sums(occasion, one) for number in part] for point, one in points.items()}
-    found = secret_sharing.reconstruct(flat, cohort.threshold)
-    values = secret_sharing.from_elements(found.values)
-    return Combined(
-        tuple(values.reshape(len(cohort.parts), occasion.n_numbers)),
-        tuple(cohort.committee[point - 1].device for point in found.liars),
+    sums = {occasion.cohort.point(one.device) or 0: _sums(occasion, one) for one in answers}
+    return tuple(
+        reconstruct({point: parts[place] for point, parts in sums.items()}, occasion.cohort.threshold)
+        for place in range(len(occasion.cohort.parts))
     )
 
 
-def _opened(occasion: Occasion, box: ListedBox, listed: ShareList, point: int, box_private: bytes) -> Elements:
-    """The numbers in one box `[n_numbers]`."""
-    hashes = _cut(box.hashes, HASH_BYTES)
-    if len(hashes) != len(occasion.cohort.committee) or hashes[point - 1] != _hash(box.box):
-        raise SealedSumError(f"the box of {box.device} is not the one that it sent")
-    if _check_message(occasion, box.device, box.hashes, box.signature) != listed.messages[box.device]:
-        raise SealedSumError(f"the message of {box.device} is not the listed one")
-    try:
-        inside = decode(unseal(box_private, box.box), Share)
-        numbers = secret_sharing.from_bytes(inside.numbers)
-    except (SignatureError, RecordError, ShapeError, ValueRangeError) as error:
-        raise SealedSumError(f"the box of {box.device} cannot be opened: {error}") from error
-    if inside.context != occasion.context(box.device) or len(numbers) != occasion.n_numbers:
-        raise SealedSumError(f"the box of {box.device} is of another round, or of somebody else")
-    return numbers
+def _opened(occasion: Occasion, box: ListedBox, point: int, box_private: bytes) -> Scalars | None:
+    return share_in(occasion, box, point, own_key(box_of(occasion, box, point), box_private))
 
 
-def _check_message(occasion: Occasion, device: str, hashes: bytes, signature: bytes) -> str:
-    member = occasion.cohort.by_device.get(device)
+def check_message(occasion: Occasion, box: ListedBox) -> str:
+    """The hash of the message that it is of; SealedSumError unless its sender signed it, and all points are points."""
+    member = occasion.cohort.by_device.get(box.device)
     if member is None:
         raise SealedSumError("the update is of a device that no member vouched for")
-    text = _signed_text(occasion.context(device), hashes)
+    context = occasion.context(box.device)
+    text = signed_text(context, commitments=box.commitments, opening=box.opening, hashes=box.hashes)
     try:
-        verify(member.device_key, SHARES, text, signature)
+        verify(member.device_key, SHARES, text, box.signature)
     except SignatureError as error:
-        raise SealedSumError(f"the message of {device} was altered") from error
+        raise SealedSumError(f"the message of {box.device} was altered") from error
+    cohort = occasion.cohort
+    if (len(box.commitments), len(box.opening)) != (cohort.threshold * SIZE, OPENING_BYTES):
+        raise SealedSumError(f"the message of {box.device} has not the {cohort.threshold} commitments of this round")
+    try:
+        check_points(cut(box.commitments))
+        check_opening(context.encode(), box.opening)
+    except PointError as error:
+        raise SealedSumError(f"the message of {box.device} does not hold: {error}") from error
     return hashlib.blake2b(text, digest_size=HASH_BYTES).hexdigest()
 
 
@@ -267,29 +450,27 @@ def _check_named(occasion: Occasion, found: SharedUpdate | ShareList) -> None:
             raise SealedSumError(f"it is of another {name.replace('_', ' ')} than this round's")
 
 
-def _sums(occasion: Occasion, found: CommitteeAnswer) -> list[Elements]:
+def _check_enough(occasion: Occasion, devices: frozenset[str]) -> None:
+    if not occasion.cohort.has_enough(devices):
+        raise SealedSumError(
+            f"the list holds {len(devices)} updates; fewer than {occasion.cohort.n_least} would not hide one another"
+        )
+
+
+def _sums(occasion: Occasion, found: CommitteeAnswer) -> list[Scalars]:
     """By part; ShapeError for another number of them."""
-    size, n_parts = occasion.n_numbers * ELEMENT_BYTES, len(occasion.cohort.parts)
-    if len(found.sums) != size * n_parts:
+    n_parts = len(occasion.cohort.parts)
+    if len(found.sums) != occasion.share_bytes * n_parts:
         raise ShapeError(f"an answer holds {n_parts} sums of {occasion.n_numbers} numbers")
-    return [secret_sharing.from_bytes(one) for one in _cut(found.sums, size)]
+    return [read_share(one, occasion.n_numbers) for one in cut(found.sums, occasion.share_bytes)]
 
 
-def _signed_text(context: str, hashes: bytes) -> bytes:
-    return context.encode() + b"\n" + hashes
+def signed_text(context: str, *, commitments: bytes, opening: bytes, hashes: bytes) -> bytes:
+    lengths = f"{context}\n{len(commitments)}\n{len(opening)}\n"
+    return lengths.encode() + commitments + opening + hashes
 
 
-def _answer_text(occasion: Occasion, device: str, list_hash: str, sums: bytes) -> bytes:
-    return f"{occasion.context(device)}\n{list_hash}\n".encode() + sums
-
-
-def _hash(box: bytes) -> bytes:
-    return hashlib.blake2b(box, digest_size=HASH_BYTES).digest()
-
-
-def _hashes(boxes: Sequence[bytes]) -> bytes:
-    return b"".join(_hash(box) for box in boxes)
-
-
-def _cut(data: bytes, size: int) -> list[bytes]:
-    return [data[at : at + size] for at in range(0, len(data), size)]
+def answer_text(occasion: Occasion, said: CommitteeAnswer) -> bytes:
+    """What a member of the committee signs."""
+    told = (occasion.context(said.device), said.list_hash, *said.without)
+    return "\n".join(told).encode() + b"\n\n" + said.sums

@@ -238,3 +238,23 @@ def test_terms_that_cannot_be_followed_are_one_line() -> None:
     assert of_group(None, delta=DELTA) == ()
     strange = msgspec.structs.replace(agreed(), settings={"eta": 1})
     assert len(of_group(strange, delta=DELTA)) == 1
+
+
+def test_the_numbers_of_the_page_on_proofs_are_computed() -> None:
+    """docs/sealed.md: how many coins, what one note's own noise leaves, the mean's noise if each added all of it."""
+    said = " ".join((DOCS / "sealed.md").read_text(encoding="utf-8").split())
+    protection = protection_of(agreed("sealed"))
+    privacy = protection.mechanism
+    assert isinstance(privacy, Gaussian)
+    assert "128 coins a number in groups of up to ten members, 64 up to ninety-six, else 128" in said
+    coins = {n: privacy.shared_out(quorums(n).n_honest).coins for n in range(5, 200)}
+    assert [n for n in range(6, 200) if coins[n] != coins[n - 1]] == [11, 97]
+    assert (coins[5], coins[11], coins[97]) == (128, 64, 128)
+    alone = [
+        at_most(protection.opened(quorums(n).n_honest).epsilon(DELTA, "zero-out", n_rounds=4)) for n in (5, 10, 30)
+    ]
+    assert "epsilon {} of a year at five members, {} at ten, {} at thirty".format(*alone) in said
+    whole = privacy.noise_multiplier * privacy.clip
+    means = [(whole / n**0.5, whole / (n * quorums(n).n_honest) ** 0.5) for n in (5, 10, 30)]
+    told = [f"{one:.2f} instead of {part:.2f}".replace("0.", ".") for one, part in means]
+    assert "at five members {}, at ten {}, at thirty {}".format(*told) in said

@@ -17,12 +17,13 @@ import pytest
 from sqlalchemy import func, select, update
 
 from app.federation import group_roster, ledger, membership, taking_part
-from app.federation.failures import Distrusted
+from app.federation.failures import Distrusted, FederationError
 from app.federation.overview import overview
 from app.federation.server import Correspondence, corresponding, theta_of
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
 from federation_server.group import group as the_group
+from federation_server.running import service
 from federation_server.tables import answers, rounds, shares
 from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
 from foltr.federated.sealed import roster as chain
@@ -422,3 +423,16 @@ def test_killed_while_adding_up_the_round_is_added_up_once(sealed: Group, make_p
     assert len(taking_part.noted_lists(everyone[0].store, 1, 1)) == 1
     rounds_paid = [(entry.lineage, entry.round) for entry in ledger.entries(everyone[0].store)]
     assert rounds_paid == [(1, 1)]
+
+
+def test_a_server_of_another_version_of_sealed_sums_is_said_in_one_line(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is sent, and nothing spent."""
+    (person,) = friends(sealed, make_person, 1)
+    monkeypatch.setattr(service, "SUMS_VERSION", 2)
+    with pytest.raises(
+        FederationError, match="by version 2 of sealed sums, this program by version 3: update the older"
+    ):
+        person.sync()
+    assert ledger.entries(person.store) == ()

@@ -27,7 +27,7 @@ from tests.federation_server.sealed_members import (
     share,
 )
 
-STEPS = [np.arange(10) * (place + 1) * 10_000 - 4000 for place in range(5)]
+STEPS = [np.roll([2, -1, 1, 0, 0, -2, 1, 1, 0, place % 2], place) for place in range(5)]
 DIE = "os.kill(os.getpid(), signal.SIGKILL)"
 
 
@@ -58,6 +58,8 @@ def die(*arguments, **named):
 
 
 COLLECT = {
+    "inside the commitment's transaction": afterwards("sealed.inbox", "keep_noise"),
+    "after the commitment's transaction": instead("sealed.inbox", "offered"),
     "before the share's transaction": instead("sealed.inbox", "keep_shared"),
     "inside the share's transaction": afterwards("sealed.inbox", "keep_shared"),
     "between the share's commit and its answer": instead("running.service", "Service._go_on"),
@@ -100,7 +102,7 @@ def test_killed_in_every_phase_of_a_sealed_round(tmp_path: Path, database_url: s
             answer = send_answer(people[4], listed)
             assert answer.ok or reason(answer) == "stale-round"
         assert people[0].announcement().round == 2
-        np.testing.assert_array_equal(people[0].theta(), moved(people[0], told, first, sum(STEPS), 5))
+        np.testing.assert_array_equal(people[0].theta(), moved(told, first, people))
     assert counted(made) == (1, 5, 2)
     made.engine.dispose()
 

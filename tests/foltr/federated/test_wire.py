@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 
 from foltr.errors import RecordError, ShapeError, ValueRangeError
-from foltr.federated.wire import WIRE_VERSION, Farewell, Update, decode, decode_vector, digest, encode, encode_vector
+from foltr.federated.wire import (
+    WIRE_VERSION,
+    Farewell,
+    SharedUpdate,
+    Update,
+    decode,
+    decode_vector,
+    digest,
+    encode,
+    encode_vector,
+)
 
 UPDATE = Update(group_id="g", lineage=1, round=7, device="d", model_hash="m", manifest_hash="f", payload=b"\x00\x01")
 
@@ -57,3 +67,14 @@ def test_vectors_keep_every_bit() -> None:
     for bad in (np.nan, np.inf, -np.inf):
         with pytest.raises(ValueRangeError, match="finite"):
             decode_vector(encode_vector(np.array([1.0, bad])), 2)
+
+
+def test_a_peer_of_another_version_of_sealed_sums_is_told_so_in_one_line() -> None:
+    """Also where its records have other fields; what has no version is no record."""
+    old = b'{"version":2,"group_id":"g","lineage":1,"round":1,"device":"d","boxes":"","signature":""}'
+    with pytest.raises(RecordError, match=r"^SharedUpdate of wire version 2; this program speaks 3$"):
+        decode(old, SharedUpdate)
+    with pytest.raises(RecordError, match=r"^this is no SharedUpdate: "):
+        decode(b'{"version":3}', SharedUpdate)
+    with pytest.raises(RecordError, match=r"^this is no SharedUpdate: "):
+        decode(b'{"group_id":"g"}', SharedUpdate)

@@ -12,7 +12,19 @@ from foltr.federated.envelope import Identity, box_public, pseudonym, sign_docum
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import cohort_of
 from foltr.federated.sealed.roster import INVITE, Roster, RosterMember
-from foltr.federated.sealed.sums import Occasion, answer, check_shared, listed_box, make_list, shared
+from foltr.federated.sealed.sums import (
+    ListedSum,
+    Occasion,
+    answer,
+    check_answer,
+    check_shared,
+    combined,
+    in_shares,
+    listed_box,
+    listed_sum,
+    make_list,
+    opened_shares,
+)
 from foltr.federated.wire import CommitteeAnswer, RosterEntry, SharedUpdate, ShareList, SumTask
 from foltr.privacy.mechanisms import Gaussian
 
@@ -68,8 +80,15 @@ def make_roster(n: int) -> tuple[Roster, list[RosterEntry], list[Person]]:
 
 def make_occasion(state: Roster, *, n_numbers: int = 3, round: int = 1, **changes: object) -> Occasion:
     cohort = cohort_of(state, changes.pop("mode", "sealed"))  # type: ignore[arg-type]
-    told = {"group_id": GROUP, "lineage": 1, "round": round, "model_hash": "model", **changes}
+    told = {"group_id": GROUP, "lineage": 1, "round": round, "model_hash": "model", "privacy": PRIVACY, **changes}
     return Occasion(cohort=cohort, n_numbers=n_numbers, **told)  # type: ignore[arg-type]
+
+
+def shared(
+    occasion: Occasion, steps: Int64Vector, identity: Identity, device: str, rng: np.random.Generator
+) -> SharedUpdate:
+    """A message of any numbers at all, without a proof."""
+    return in_shares(occasion, steps, identity, device, rng)[0]
 
 
 def messages(occasion: Occasion, sent: Mapping[str, Int64Vector], people: Sequence[Person]) -> dict[str, SharedUpdate]:
@@ -90,13 +109,40 @@ def task_of(occasion: Occasion, received: Mapping[str, SharedUpdate], listed: Sh
     return SumTask(signed_list=sign_document(SERVER, "list", listed), boxes=boxes)
 
 
+def answered(
+    occasion: Occasion, task: SumTask, listed: ShareList, who: Person, without: Sequence[str] = ()
+) -> CommitteeAnswer:
+    """What this member of the committee says, whose boxes all hold together."""
+    found = opened_shares(occasion, task, listed, who.device, who.box, without=without)
+    return answer(occasion, listed, who.identity, who.device, found, without)
+
+
 def answers(
-    occasion: Occasion, received: Mapping[str, SharedUpdate], people: Sequence[Person], points: Sequence[int]
+    occasion: Occasion,
+    received: Mapping[str, SharedUpdate],
+    people: Sequence[Person],
+    points: Sequence[int],
+    without: Sequence[str] = (),
 ) -> list[CommitteeAnswer]:
     """Of these members of the committee."""
     listed, known, found = list_of(occasion, received), by_device(people), []
     for point in points:
         who = known[occasion.cohort.committee[point - 1].device]
-        task = task_of(occasion, received, listed, point)
-        found.append(answer(occasion, task, listed, who.identity, who.device, who.box))
+        found.append(answered(occasion, task_of(occasion, received, listed, point), listed, who, without))
     return found
+
+
+def wanted_of(occasion: Occasion, received: Mapping[str, SharedUpdate], without: Sequence[str] = ()) -> ListedSum:
+    """What their answers are checked against."""
+    commitments = {device: one.commitments for device, one in received.items()}
+    return listed_sum(occasion, list_of(occasion, received), commitments, without)
+
+
+def summed(
+    occasion: Occasion, received: Mapping[str, SharedUpdate], said: Sequence[CommitteeAnswer]
+) -> tuple[Int64Vector, ...]:
+    """The sums of answers, each checked, as the server does."""
+    wanted = wanted_of(occasion, received, said[0].without if said else ())
+    for one in said:
+        check_answer(occasion, one, wanted)
+    return combined(occasion, said)

@@ -13,10 +13,18 @@ import pytest
 
 from foltr.arrays import Int64Vector
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.sealed.secret_sharing import PRIME, SharingError
-from foltr.federated.sealed.sums import Occasion, SealedSumError, combined, noised_steps
+from foltr.federated.sealed.points import ORDER as PRIME
+from foltr.federated.sealed.sums import Occasion, SealedSumError
+from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import SharedUpdate
-from tests.foltr.federated.sealed.sealed_groups import PRIVACY, Person, answers, make_occasion, make_roster, messages
+from tests.foltr.federated.sealed.sealed_groups import (
+    Person,
+    answers,
+    make_occasion,
+    make_roster,
+    messages,
+    summed,
+)
 
 
 def sum_of(
@@ -29,7 +37,7 @@ def sum_of(
     """The sum of the listed, opened by the answers of these members."""
     points = [place for place, member in enumerate(occasion.cohort.committee, 1) if member.device in hands]
     some = {device: received[device] for device in sorted(listed)}
-    return combined(occasion, answers(occasion, some, people, points)).steps[0]
+    return summed(occasion, some, answers(occasion, some, people, points))[0]
 
 
 def by_two_lists(
@@ -56,7 +64,7 @@ def test_a_note_is_read_by_as_many_as_are_named_and_not_by_one_fewer(n: int) -> 
     occasion = make_occasion(state, n_numbers=2)
     rng, victim = np.random.default_rng(n), people[-1].device
     sent = {one.device: np.zeros(2, dtype=np.int64) for one in people}
-    sent[victim] = noised_steps(PRIVACY, occasion, np.array([0.3, -0.2]), rng)
+    sent[victim] = occasion.part.release_steps(np.array([0.3, -0.2]), rng)
     for one in people[n // 2 + 3 : -1]:
         sent[one.device] = rng.integers(-99, 99, size=2)
     received = messages(occasion, sent, people)

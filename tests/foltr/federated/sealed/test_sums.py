@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from itertools import combinations
 
@@ -11,34 +10,42 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError
-from foltr.federated.envelope import Identity, pseudonym, seal
-from foltr.federated.sealed.secret_sharing import SharingError
+from foltr.federated.envelope import Identity, pseudonym
+from foltr.federated.sealed.note_proof import NoteTerms, false_claims
 from foltr.federated.sealed.sums import (
+    ANSWER,
+    Draft,
+    FalseAnswerError,
     Occasion,
     SealedSumError,
-    answer,
+    answer_text,
     check_answer,
     check_list,
     check_shared,
+    claim_of,
     combined,
-    mechanism_of,
-    noised_steps,
+    drafted,
+    noise_commitment,
+    note_of,
+    proved,
     randomness,
-    shared,
 )
-from foltr.federated.wire import Share, SharedUpdate, digest, encode
+from foltr.federated.sealed.verifiable_sharing import SharingError
+from foltr.federated.wire import CommitteeAnswer, SharedUpdate, digest
 from foltr.privacy.accounting import noise_over_signal
-from foltr.privacy.noise import STEPS
 from tests.foltr.federated.sealed.sealed_groups import (
-    PRIVACY,
     Person,
+    answered,
     answers,
     by_device,
     list_of,
     make_occasion,
     make_roster,
     messages,
+    shared,
+    summed,
     task_of,
+    wanted_of,
 )
 
 STATE, _, PEOPLE = make_roster(7)
@@ -60,54 +67,87 @@ def test_any_threshold_of_answers_give_the_exact_sum() -> None:
     """Seven members, one away; any six of seven in the committee open 15, -15e9 and 6 * 2^40 + 15, nothing rounded."""
     found = answers(OCCASION, RECEIVED, PEOPLE, EVERYONE)
     for six in combinations(found, 6):
-        (steps,) = combined(OCCASION, six).steps
+        (steps,) = summed(OCCASION, RECEIVED, six)
         assert steps.tolist() == [15, -15 * 10**9, 6 * 2**40 + 15]
     with pytest.raises(SharingError, match="too few"):
         combined(OCCASION, found[:5])
 
 
-def test_a_lying_member_of_the_committee_is_named() -> None:
-    """With all nine answers one that signs a false sum is named and the sum is right; with eight it is noticed."""
+def test_who_adds_up_falsely_is_told_by_the_answer_alone() -> None:
+    """Any number of the committee lying, in a number or in what it is checked by: exactly theirs are refused, and any
+    six of the others give the sum."""
     state, _, people = make_roster(9)
     occasion = make_occasion(state)
     received = messages(occasion, {one.device: SENT[PEOPLE[0].device] for one in people}, people)
-    found = answers(occasion, received, people, range(1, 10))
-    liar = by_device(people)[occasion.cohort.committee[2].device]
-    false = (int.from_bytes(found[2].sums[:8], "little") ^ 1).to_bytes(8, "little") + found[2].sums[8:]
-    context = occasion.context(liar.device)
-    signature = liar.identity.sign(b"foltr answer 1", f"{context}\n{found[2].list_hash}\n".encode() + false)
-    found[2] = msgspec.structs.replace(found[2], sums=false, signature=signature)
-    result = combined(occasion, found)
-    assert result.liars == (liar.device,)
-    assert (result.steps[0] == 9 * SENT[PEOPLE[0].device]).all()
-    with pytest.raises(SharingError, match="contradict"):
-        combined(occasion, found[:8])
+    found, wanted = answers(occasion, received, people, range(1, 10)), wanted_of(occasion, received)
+    for point in range(1, 10):
+        said, who = found[point - 1], by_device(people)[occasion.cohort.committee[point - 1].device]
+        for at in (0, len(said.sums) - 32):
+            false = said.sums[:at] + bytes([said.sums[at] ^ 1]) + said.sums[at + 1 :]
+            with pytest.raises(FalseAnswerError):
+                check_answer(occasion, signed(occasion, msgspec.structs.replace(said, sums=false), who), wanted)
+        with pytest.raises(FalseAnswerError):
+            check_answer(occasion, signed(occasion, msgspec.structs.replace(said, sums=b""), who), wanted)
+        assert check_answer(occasion, said, wanted) == point
+    assert (summed(occasion, received, found[1:8])[0] == 9 * SENT[PEOPLE[0].device]).all()
+
+
+def signed(occasion: Occasion, said: CommitteeAnswer, who: Person) -> CommitteeAnswer:
+    return msgspec.structs.replace(said, signature=who.identity.sign(ANSWER, answer_text(occasion, said)))
 
 
 def test_the_sum_of_noised_updates_is_that_of_adding_up_in_the_clear() -> None:
     """The sum that the server finds is that of the devices' own noised steps."""
     rng = np.random.default_rng(5)
-    steps = {one.device: noised_steps(PRIVACY, OCCASION, rng.normal(size=3), rng) for one in PEOPLE[:6]}
+    steps = {one.device: OCCASION.part.release_steps(rng.normal(size=3), rng) for one in PEOPLE[:6]}
     received = messages(OCCASION, steps, PEOPLE)
-    opened = combined(OCCASION, answers(OCCASION, received, PEOPLE, (1, 2, 4, 5, 6, 7))).steps[0]
+    opened = summed(OCCASION, received, answers(OCCASION, received, PEOPLE, (1, 2, 4, 5, 6, 7)))[0]
     assert (opened == sum(steps.values())).all()
 
 
 def test_a_devices_part_of_the_noise() -> None:
-    """n = 7: least 5, n_honest 4, a step is 2.16 * .8 / 2 / 2^20."""
-    part = mechanism_of(PRIVACY, OCCASION.cohort)
-    assert part.grid_step == 2.16 * 0.8 / 2 / STEPS
+    """n = 7: least 5, n_honest 4, 128 coins, as 64 would leave a signal 13.7 steps; a step is 2 (2.16 * .8 / 2) /
+    sqrt(128), and a signal's squared length a hundredth below (.8 / step)^2 = 128 * 4 / (4 * 2.16^2)."""
+    part = OCCASION.part
+    assert (part.n_clients, part.coins) == (4, 128)
+    assert part.grid_step == pytest.approx(2.16 * 0.8 / math.sqrt(128))
+    assert part.most == int(0.99 * 128 / 2.16**2) == 27
+    assert OCCASION.note_terms == NoteTerms(3, 128, 27)
     assert noise_over_signal(part, n_params=3, counts=[6]) == pytest.approx(2.16 * math.sqrt(3) / math.sqrt(24))
 
 
 def test_the_noise_of_the_honest_is_the_ledgers() -> None:
     """n_honest devices' noise has the deviation z clip in the sum: 3000 sums of 4 within 4 standard errors."""
-    cohort = OCCASION.cohort
-    assert cohort.n_honest == 4
-    wide, rng = msgspec.structs.replace(PRIVACY), np.random.default_rng(11)
-    total = sum(mechanism_of(wide, cohort).release_steps(np.zeros(3000), rng) for _ in range(4))
-    deviation = np.std(np.asarray(total) * mechanism_of(wide, cohort).grid_step)
+    part, rng = OCCASION.part, np.random.default_rng(11)
+    total = sum(part.release_steps(np.zeros(3000), rng) for _ in range(4))
+    deviation = np.std(np.asarray(total) * part.grid_step)
     assert deviation == pytest.approx(2.16 * 0.8, rel=4 / math.sqrt(2 * 3000))
+
+
+def test_a_note_is_its_signal_and_what_the_coins_made_of_its_bits() -> None:
+    """Drafted, committed to, proved once the coins are known: the proof holds for this commitment and seed alone, and
+    the message is the same each time."""
+    who, change = PEOPLE[0], np.array([0.5, -0.3, 0.1])
+    draft = drafted(OCCASION, change, np.random.default_rng(3))
+    committed = noise_commitment(OCCASION, draft, who.device).point
+    one, same = (proved(OCCASION, draft, b"seed", who.identity, who.device, np.random.default_rng(4)) for _ in range(2))
+    assert one == same
+    terms = OCCASION.note_terms
+    claims = {
+        "right": claim_of(OCCASION, one, committed, b"seed"),
+        "other coins": claim_of(OCCASION, one, committed, b"another"),
+        "other bits": claim_of(OCCASION, one, noise_commitment(OCCASION, elsewhere(change), who.device).point, b"seed"),
+        "other sender": claim_of(OCCASION, msgspec.structs.replace(one, device=PEOPLE[1].device), committed, b"seed"),
+    }
+    assert false_claims(terms, claims) == ("other bits", "other coins", "other sender")
+    sent = {**SENT, who.device: note_of(OCCASION, draft, b"seed")}
+    received = {**messages(OCCASION, sent, PEOPLE), who.device: one}
+    total = summed(OCCASION, received, answers(OCCASION, received, PEOPLE, range(1, 7)))[0]
+    assert (total == sum(sent.values())).all()
+
+
+def elsewhere(change: np.ndarray) -> Draft:
+    return drafted(OCCASION, change, np.random.default_rng(5))
 
 
 def test_equal_inputs_give_equal_bytes() -> None:
@@ -152,7 +192,7 @@ def test_strangers_and_altered_messages_are_refused() -> None:
     with pytest.raises(SealedSumError, match="no member vouched"):
         check_shared(OCCASION, shared(OCCASION, np.arange(3), stranger, name, np.random.default_rng(1)))
     update, other = list(RECEIVED.values())[:2]
-    size = OCCASION.box_bytes
+    size = OCCASION.share_bytes + 16
     swapped = update.boxes[size : 2 * size] + update.boxes[:size] + update.boxes[2 * size :]
     bad: tuple[SharedUpdate, ...] = (
         msgspec.structs.replace(update, device=other.device),
@@ -160,6 +200,8 @@ def test_strangers_and_altered_messages_are_refused() -> None:
         msgspec.structs.replace(update, boxes=update.boxes[:-1] + b"!"),
         msgspec.structs.replace(update, boxes=update.boxes[:-size]),
         msgspec.structs.replace(update, boxes=other.boxes),
+        msgspec.structs.replace(update, commitments=other.commitments),
+        msgspec.structs.replace(update, opening=other.opening),
     )
     for message in bad:
         with pytest.raises(SealedSumError):
@@ -199,38 +241,18 @@ def test_the_committee_adds_up_the_listed_boxes_alone() -> None:
     ):
         bad = msgspec.structs.replace(task, boxes=boxes)
         with pytest.raises(SealedSumError):
-            answer(OCCASION, bad, LIST, who.identity, who.device, who.box)
-
-
-def test_what_a_member_put_into_a_box_must_be_of_this_round() -> None:
-    """A correctly signed message whose box holds another round's share, the wrong number of numbers, or rubbish."""
-    sender, who = PEOPLE[0], whose(2)
-    update, size = RECEIVED[sender.device], OCCASION.box_bytes
-    elsewhere = make_occasion(STATE, round=2).context(sender.device)
-    here = OCCASION.context(sender.device)
-    contents = [Share(context=elsewhere, numbers=bytes(24)), Share(context=here, numbers=b"\xff" * 24)]
-    for content in (*map(encode, contents), b"?" * (size - 48)):
-        box = seal(OCCASION.cohort.committee[1].box_key, content)
-        boxes = update.boxes[:size] + box + update.boxes[2 * size :]
-        hashes = b"".join(_hash(boxes[at : at + size]) for at in range(0, len(boxes), size))
-        signature = sender.identity.sign(b"foltr shares 1", here.encode() + b"\n" + hashes)
-        told = {**RECEIVED, sender.device: msgspec.structs.replace(update, boxes=boxes, signature=signature)}
-        listed = list_of(OCCASION, told)
-        with pytest.raises(SealedSumError):
-            answer(OCCASION, task_of(OCCASION, told, listed, 2), listed, who.identity, who.device, who.box)
-
-
-def _hash(box: bytes) -> bytes:
-    return hashlib.blake2b(box, digest_size=32).digest()
+            answered(OCCASION, bad, LIST, who)
 
 
 def test_answers_are_bound_to_list_and_member() -> None:
     """An answer to another list, of another round, of another member, changed, or of the wrong length is refused."""
     found = answers(OCCASION, RECEIVED, PEOPLE, [1, 2])
-    wanted = digest(LIST)
+    wanted = wanted_of(OCCASION, RECEIVED)
+    assert wanted.list_hash == digest(LIST)
     assert check_answer(OCCASION, found[1], wanted) == 2
     for changes in (
         {"list_hash": "0" * 64},
+        {"without": (PEOPLE[3].device,)},
         {"round": 2},
         {"lineage": 9},
         {"group_id": "another"},
@@ -249,7 +271,7 @@ def test_grouped_answers_give_a_sum_for_each_part() -> None:
     occasion = make_occasion(state, n_numbers=2, mode="grouped")
     sent = {one.device: np.array([1 << place % 10, place]) for place, one in enumerate(people) if place != 17}
     received = messages(occasion, sent, people)
-    found = combined(occasion, answers(occasion, received, people, range(1, 43))).steps
+    found = summed(occasion, received, answers(occasion, received, people, range(1, 43)))
     for part, steps in zip(occasion.cohort.parts, found, strict=True):
         assert steps.tolist() == sum(sent[device] for device in part if device in sent).tolist()
 

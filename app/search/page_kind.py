@@ -23,7 +23,7 @@ from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, SOURCE, code_value
 from indexer.retrieval.features import Feature
 from indexer.storage.snapshot import Snapshot
 
-LEAST, MOST = 0.1, 0.4
+LEAST, MOST = 0.3, 0.5
 """shares of source code up to which its ranker says nothing, and from which on it says all"""
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 

@@ -63,9 +63,9 @@ def without_kinds(search: Search, text: str) -> ResultPage:
 
 
 def test_the_share_by_hand() -> None:
-    """A quarter of the squared scores is half way from 10 to 40 %; nothing below, everything above."""
-    is_source, bm25f = np.array([False, True]), np.array([np.sqrt(3.0), 1.0])
-    assert share_of_code(is_source, bm25f) == pytest.approx((0.25 - LEAST) / (MOST - LEAST))
+    """Two fifths of the squared scores are half way from 30 to 50 %; nothing below, everything above."""
+    is_source, bm25f = np.array([False, True]), np.array([np.sqrt(3.0), np.sqrt(2.0)])
+    assert share_of_code(is_source, bm25f) == pytest.approx((0.4 - LEAST) / (MOST - LEAST)) == pytest.approx(0.5)
     assert share_of_code(~is_source, bm25f) == 1.0
     assert share_of_code(is_source & False, bm25f) == 0.0
     assert share_of_code(np.zeros(0, dtype=bool), np.zeros(0)) == 0.0

@@ -44,7 +44,8 @@ def build(out: Path) -> list[Path]:
     sources += sorted((CHECKOUT / "docs").rglob("*.md"))
     places = {source: out / _name(source) for source in sources}
     shutil.copytree(CHECKOUT / "docs" / "images", out / "docs" / "images", ignore=shutil.ignore_patterns("*.py", "__*"))
-    shutil.copytree(CHECKOUT / "contrib" / "systemd", out / "contrib" / "systemd")
+    for name in ("contrib/systemd", "examples"):
+        shutil.copytree(CHECKOUT / name, out / name, ignore=shutil.ignore_patterns("__*"))
     for name in ("LICENSE", "CITATION.cff"):
         shutil.copy(CHECKOUT / name, out)
     for source, place in places.items():

@@ -34,13 +34,13 @@ _HOMES = {
     "ClickModel": "simulation.rounds.numbered_models:ClickModel",
     "PartitionSettings": "simulation.partitions:PartitionSettings",
     "PresetError": "simulation.errors:PresetError",
-    "Results": "simulation.notebook:Results",
+    "Results": "simulation.from_python:Results",
     "RuleSettings": "foltr.federated.aggregation.rows:RuleSettings",
     "StepMethod": "simulation.batched.step_method:StepMethod",
     "Users": "simulation.rounds.click_models:Users",
     "load_fold": "simulation.data.datasets:load_fold",
     "presets": "simulation.cells.preset_tables:preset_names",
-    "run": "simulation.notebook:run",
+    "run": "simulation.from_python:run",
     "select": "simulation.data.queries:select",
 }
 """where each is; loaded once it is asked for, since the command line imports this before it says how many threads"""

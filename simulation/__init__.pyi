@@ -7,8 +7,8 @@ from simulation.cells.preset_tables import preset_names as presets
 from simulation.data.datasets import load_fold as load_fold
 from simulation.data.queries import select as select
 from simulation.errors import PresetError as PresetError
-from simulation.notebook import Results as Results
-from simulation.notebook import run as run
+from simulation.from_python import Results as Results
+from simulation.from_python import run as run
 from simulation.partitions import PartitionSettings as PartitionSettings
 from simulation.rounds.click_models import Users as Users
 from simulation.rounds.numbered_models import ClickModel as ClickModel

@@ -36,7 +36,7 @@ from simulation.cells.parts import (
     unlearning_of,
 )
 from simulation.cells.preset import Preset, decode_preset, preset_tables
-from simulation.cells.trial import Alike, cell_events
+from simulation.cells.trial import Circumstances, cell_events
 from simulation.data.datasets import fold_digests, impostor, line_of_grade_above
 from simulation.data.places import DATASETS, dataset_place, folds_present
 from simulation.data.queries import Fold
@@ -171,7 +171,9 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
 
 def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Work:
     """What an engine does with a cell, for data below `root`, where build and data are as here."""
-    return partial(cell_events, root=root.absolute() if root else None, alike=Alike(build(), dict(digests or {})))
+    return partial(
+        cell_events, root=root.absolute() if root else None, alike=Circumstances(build(), dict(digests or {}))
+    )
 
 
 def cores() -> int:

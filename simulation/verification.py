@@ -77,7 +77,7 @@ def rows_digest(rows: Sequence[Row]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class CellClaim:
     """That a cell gives these rows."""
 
     study: str
@@ -142,21 +142,21 @@ def verify(where: str, *, root: Path | None, sample: int | None, say: Callable[[
     return NOTHING if not chosen else EQUAL if equal == len(chosen) else UNEQUAL
 
 
-def _data_of(claim: Claim) -> tuple[str, str, int]:
+def _data_of(claim: CellClaim) -> tuple[str, str, int]:
     return claim.study, msgspec.json.encode(claim.cell.preset.data).decode(), claim.cell.fold
 
 
-def run_claims(folder: Path) -> Iterator[Claim]:
+def run_claims(folder: Path) -> Iterator[CellClaim]:
     """The finished cells of a run; SimulationError where it holds none."""
     preset, stored = stored_preset(folder), read_run(folder)
     data = {name: digest for entry in read_environments(folder) for name, digest in entry.data.items()}
     rows = _by_cell(stored.complete)
     for cell in expand(preset, folds_of=lambda _: sorted({row.fold for row in stored.complete})):
         if cell.id in rows:
-            yield Claim("", cell, data, rows_digest(rows[cell.id]), rows[cell.id])
+            yield CellClaim("", cell, data, rows_digest(rows[cell.id]), rows[cell.id])
 
 
-def shipped_claims() -> Iterator[Claim]:
+def shipped_claims() -> Iterator[CellClaim]:
     """Everything that comes with the program; SimulationError for a cell that its preset does not have any more."""
     for path in shipped_files():
         study, shipped = read_shipped(path)
@@ -165,7 +165,7 @@ def shipped_claims() -> Iterator[Claim]:
         for one in shipped:
             if one.cell not in cells:
                 raise SimulationError(f"{path.name}: preset {study.preset} has no cell {one.cell} any more")
-            yield Claim(study.preset, cells[one.cell], study.data, one.digest, one.whole())
+            yield CellClaim(study.preset, cells[one.cell], study.data, one.digest, one.whole())
 
 
 def _fixed(folds: list[int], dataset: str) -> list[int]:

@@ -18,7 +18,7 @@ KEPT = 10_000
 """requests; the oldest go first"""
 
 
-class Request(NamedTuple):
+class PastRequest(NamedTuple):
     """One call of a tool."""
 
     time: float
@@ -47,12 +47,12 @@ class Requests:
     def __len__(self) -> int:
         return int(self._store.rows("SELECT count(*) FROM requests")[0][0])
 
-    def newest(self, limit: int) -> Iterator[Request]:
+    def newest(self, limit: int) -> Iterator[PastRequest]:
         """The newest first."""
         for time, tool, query, given in self._store.rows(
             "SELECT time, tool, query, given FROM requests ORDER BY id DESC LIMIT ?", (limit,)
         ):
-            yield Request(time, tool, query, msgspec.msgpack.decode(given, type=tuple[bytes, ...]))
+            yield PastRequest(time, tool, query, msgspec.msgpack.decode(given, type=tuple[bytes, ...]))
 
     def names(self, rows: Sequence[DocumentRow]) -> dict[bytes, DocumentRow]:
         """Indexed documents by what they are called here."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 EXAMPLES = """
 foltr-search mcp ~/Documents/manuals           what an agent's configuration starts
 foltr-search mcp ~/notes ~/projects/website    two folders, and nothing else
-foltr-search assistant install cursor ~/notes  puts it into the configuration of a known one
+foltr-search mcp --as cursor --learn ~/notes   what it asks is kept, what it fetches teaches its own order
 """
 
 

@@ -28,7 +28,7 @@ from federation_server.vault import Vault
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of, quorums
 from foltr.federated.sealed.complaints import FalseComplaintError, check_complaint
-from foltr.federated.sealed.note_proof import Claim, NoteTerms
+from foltr.federated.sealed.note_proof import NoteClaim, NoteTerms
 from foltr.federated.sealed.points import SIZE, PointError, check_points
 from foltr.federated.sealed.sums import (
     FalseAnswerError,
@@ -158,7 +158,7 @@ class Offered:
     message: str
     """its hash"""
     terms: NoteTerms
-    claims: dict[str, Claim]
+    claims: dict[str, NoteClaim]
     """by pseudonym: one, or none of a message that is kept already"""
 
 

@@ -57,7 +57,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Alike:
+class Circumstances:
     """What must be the same wherever cells of one run are: machines of a cluster may differ."""
 
     build: dict[str, str]
@@ -75,7 +75,7 @@ class Alike:
             raise SimulationError(f"{platform.node()} is not like the machine of the study: {other}")
 
 
-def cell_events(cell: Cell, *, root: Path | None, alike: Alike | None = None) -> Iterator[Event]:
+def cell_events(cell: Cell, *, root: Path | None, alike: Circumstances | None = None) -> Iterator[Event]:
     """Everything that happens to one cell; an error ends it with Failed and nothing is raised.
 
     It is one where build or data are not as in `alike`.
@@ -112,7 +112,9 @@ def compile_clock() -> Iterator[Callable[[], float]]:
         yield taken
 
 
-def _events(cell: Cell, root: Path | None, compiled: Callable[[], float], alike: Alike | None) -> Iterator[Event]:
+def _events(
+    cell: Cell, root: Path | None, compiled: Callable[[], float], alike: Circumstances | None
+) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
     fold = fold_of(cell, root)
     if alike is not None:

@@ -71,7 +71,7 @@ def test_a_life_goes_on_after_purge_and_restore(device: Device) -> None:
         assert device.run("open", "3", "--print").returncode == 0
     device.run("saved", "add", "a", "heron")
     paths = paths_of(device)
-    keep_remembered(paths.data_dir, Remembered(order="name"))
+    keep_remembered(paths.data_dir, Remembered(dense=True))
     before = shown(device)
     target = device.home / "kept.zip"
     assert device.run("backup", "--to", str(target)).returncode == 0

@@ -35,7 +35,7 @@ def test_everything_that_an_ordinary_life_makes_is_known(device: Device) -> None
     device.run("saved", "add", "a", "fish")
     device.config_file.write_text("[screen]\npreview = true\n")
     paths = paths_of(device)
-    keep_remembered(paths.data_dir, Remembered(order="name"))
+    keep_remembered(paths.data_dir, Remembered(dense=True))
     assert strangers(paths) == []
     found = belongings(paths, home=device.home)
     assert {one.path.name for one in found} >= {

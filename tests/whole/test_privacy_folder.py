@@ -81,7 +81,7 @@ def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sea
         granted.search("fish")
         look()
     remember(device.data_dir / FILE, b"digest", engine="any", pages=["text"])
-    keep_remembered(device.data_dir, Remembered(order="name"))
+    keep_remembered(device.data_dir, Remembered(dense=True))
     run("join", invite(sealed), "--yes")
     run("sync")
     look()

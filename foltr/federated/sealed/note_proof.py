@@ -204,14 +204,14 @@ def _masks(
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class NoteClaim:
     """A statement with its proof."""
 
     statement: Statement
     proof: bytes
 
 
-def false_claims(terms: NoteTerms, claims: Mapping[str, Claim]) -> tuple[str, ...]:
+def false_claims(terms: NoteTerms, claims: Mapping[str, NoteClaim]) -> tuple[str, ...]:
     """Names of those that do not hold: all are checked at once, and where that fails by halves."""
     read: dict[str, _Equations] = {}
     false = []
@@ -242,7 +242,7 @@ class _Equations:
     on_points: tuple[tuple[tuple[int, bytes], ...], ...]
 
 
-def _equations(terms: NoteTerms, claim: Claim) -> _Equations:
+def _equations(terms: NoteTerms, claim: NoteClaim) -> _Equations:
     """Those of one claim; PointError for a proof of another length, or with what is no point or scalar."""
     statement, proof = claim.statement, claim.proof
     if len(proof) != terms.proof_bytes or len(statement.coins) != terms.n_noise_bits:

@@ -50,7 +50,7 @@ from foltr.federated.sealed.boxes import (
 )
 from foltr.federated.sealed.committee import Cohort
 from foltr.federated.sealed.note_proof import (
-    Claim,
+    NoteClaim,
     NoteTerms,
     SecretNoise,
     Statement,
@@ -198,9 +198,9 @@ def proved(
     return msgspec.structs.replace(sent, proof=proof)
 
 
-def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Claim:
+def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> NoteClaim:
     """What a message claims of its note, by the commitment that was kept before the coins were drawn."""
-    return Claim(_statement(occasion, update, committed, seed), update.proof)
+    return NoteClaim(_statement(occasion, update, committed, seed), update.proof)
 
 
 def _statement(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Statement:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from foltr.federated.registry import METHODS
-from simulation.cells.trial import Alike, cell_events
+from simulation.cells.trial import Circumstances, cell_events
 from simulation.engines import CellFailed, Finished, InProcess
 from simulation.environment import build
 from simulation.experiment import work_with
@@ -27,12 +27,12 @@ def test_rows_do_not_depend_on_the_other_cells() -> None:
 @pytest.mark.parametrize(
     ("alike", "said"),
     [
-        (Alike({**build(), "numpy": "1.0"}, {}), "numpy 1.0, here"),
-        (Alike(build(), {"sample/Fold1_test.txt": "0123"}), "sample/Fold1_test.txt 0123, here"),
+        (Circumstances({**build(), "numpy": "1.0"}, {}), "numpy 1.0, here"),
+        (Circumstances(build(), {"sample/Fold1_test.txt": "0123"}), "sample/Fold1_test.txt 0123, here"),
     ],
     ids=["build", "data"],
 )
-def test_a_machine_that_is_not_like_that_of_the_study_gives_no_rows(alike: Alike, said: str) -> None:
+def test_a_machine_that_is_not_like_that_of_the_study_gives_no_rows(alike: Circumstances, said: str) -> None:
     """As a node of a cluster with another numpy, or with other data in the same place: the cell fails and says it."""
     _, failed = cell_events(cells_of(preset())[0], root=None, alike=alike)
     assert isinstance(failed, CellFailed)

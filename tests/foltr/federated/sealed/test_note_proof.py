@@ -13,7 +13,7 @@ from foltr.arrays import Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.federated.sealed import note_proof
 from foltr.federated.sealed.note_proof import (
-    Claim,
+    NoteClaim,
     NoteTerms,
     SecretNoise,
     Statement,
@@ -51,7 +51,7 @@ def claimed(
     committed: bytes = b"",
     note: Sequence[int] | None = None,
     coins: tuple[int, ...] | None = None,
-) -> Claim:
+) -> NoteClaim:
     """A note with its proof; what is not given is as it must be."""
     rng = np.random.default_rng(seed)
     drawn = drawn_noise(terms, rng)
@@ -61,14 +61,14 @@ def claimed(
     values = signal + noise_of_coins(terms, noise.bits, coins or told) if note is None else note
     stated = Statement(b"here %d" % seed, committed, coins or told, commit(list(map(int, values)), 77 + seed))
     proof = prove(terms, stated, signal, noise, 77 + seed, rng)
-    return Claim(replace(stated, coins=told), proof)
+    return NoteClaim(replace(stated, coins=told), proof)
 
 
-def holds(claim: Claim, terms: NoteTerms = TERMS) -> bool:
+def holds(claim: NoteClaim, terms: NoteTerms = TERMS) -> bool:
     return not false_claims(terms, {"one": claim})
 
 
-def holds_slowly(terms: NoteTerms, claim: Claim) -> list[bool]:
+def holds_slowly(terms: NoteTerms, claim: NoteClaim) -> list[bool]:
     """Each of the four equations by itself, by the textbook's curve and the docstring of the module alone."""
     stated, data = claim.statement, claim.proof
     of_signal, a_s, a_e, a_0, t_0, t_1 = (data[at : at + 32] for at in range(0, 192, 32))
@@ -141,34 +141,34 @@ def test_at_the_real_size_a_claim_is_checked() -> None:
 # What a liar does, and the equation by which it fails.
 
 
-def other_bits(claim: Claim | None = None) -> Claim:
+def other_bits(claim: NoteClaim | None = None) -> NoteClaim:
     """(2): other bits of noise than those that were committed to."""
     drawn = drawn_noise(TERMS, np.random.default_rng(1))
     flipped = replace(drawn, bits=tuple(1 - bit for bit in drawn.bits))
     return claimed(noise=flipped, committed=drawn.commitment(TERMS))
 
 
-def another_note() -> Claim:
+def another_note() -> NoteClaim:
     """(3): shares of another note than the proved one."""
     return claimed(note=[1000, -1000])
 
 
-def no_noise() -> Claim:
+def no_noise() -> NoteClaim:
     """(3): the signal alone."""
     return claimed(note=SIGNAL.tolist())
 
 
-def own_coins() -> Claim:
+def own_coins() -> NoteClaim:
     """(3): coins of one's own choice."""
     return claimed(coins=(1,) * 8)
 
 
-def wrapped() -> Claim:
+def wrapped() -> NoteClaim:
     """(3): a half modulo the order in the place of a number."""
     return claimed(note=[pow(2, -1, ORDER), 0])
 
 
-LIES: list[tuple[Callable[[], Claim], int]] = [
+LIES: list[tuple[Callable[[], NoteClaim], int]] = [
     (other_bits, 1),
     (another_note, 2),
     (no_noise, 2),
@@ -179,7 +179,7 @@ LIES: list[tuple[Callable[[], Claim], int]] = [
 
 @pytest.mark.parametrize(("lie", "equation"), LIES)
 def test_each_lie_fails_by_its_own_equation(
-    lie: Callable[[], Claim], equation: int, monkeypatch: pytest.MonkeyPatch
+    lie: Callable[[], NoteClaim], equation: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is refused; left out of the check, that one equation lets it pass, and no other does."""
     if lie is own_coins:  # the transcript names the coins: a liar who argues about its own has to say so
@@ -194,11 +194,11 @@ def test_each_lie_fails_by_its_own_equation(
             assert holds(claim) == (left_out == equation)
 
 
-def without(left_out: int) -> Callable[[NoteTerms, Claim], object]:
+def without(left_out: int) -> Callable[[NoteTerms, NoteClaim], object]:
     """A checker that forgets one equation."""
     made = note_proof._equations
 
-    def forgetful(terms: NoteTerms, claim: Claim) -> object:
+    def forgetful(terms: NoteTerms, claim: NoteClaim) -> object:
         found = made(terms, claim)
         keep = [at for at in range(4) if at != left_out]
         return note_proof._Equations(
@@ -260,7 +260,7 @@ def test_the_signals_bits_are_those_that_were_committed_to(monkeypatch: pytest.M
     assert holds_slowly(TERMS, fixed) == [False, True, True, True]
 
 
-def claimed_with_signal_commitment(change: Callable[[bytes], bytes], noise: SecretNoise | None = None) -> Claim:
+def claimed_with_signal_commitment(change: Callable[[bytes], bytes], noise: SecretNoise | None = None) -> NoteClaim:
     """A proof whose B_S is another, before anything is hashed."""
     made, drawn = note_proof._of_bits, drawn_noise(TERMS, np.random.default_rng(1))
     committed = drawn.commitment(TERMS)
@@ -284,7 +284,7 @@ def test_two_commitments_are_not_opened_as_one(monkeypatch: pytest.MonkeyPatch) 
     assert not holds(claim)
     made = note_proof._equations
 
-    def joined(terms: NoteTerms, one: Claim) -> object:
+    def joined(terms: NoteTerms, one: NoteClaim) -> object:
         found = made(terms, one)
         (s, e, *bases), (p, q, *points) = found.on_bases, found.on_points
         both = {at: s.get(at, 0) + e.get(at, 0) for at in {*s, *e}}
@@ -305,7 +305,7 @@ def test_a_proof_is_for_one_statement() -> None:
         replace(stated, note=other.note),
         other,
     ):
-        assert not holds(Claim(changed, claim.proof))
+        assert not holds(NoteClaim(changed, claim.proof))
     assert not holds(claim, NoteTerms(2, 4, 6))
     assert holds(claim)
 
@@ -333,7 +333,7 @@ def altered(proof: bytes) -> Mapping[str, bytes]:
 def test_an_altered_proof_is_refused_and_named() -> None:
     """Each of them, alone and among good ones."""
     good = claimed()
-    claims = {name: Claim(good.statement, proof) for name, proof in altered(good.proof).items()}
+    claims = {name: NoteClaim(good.statement, proof) for name, proof in altered(good.proof).items()}
     assert false_claims(TERMS, claims) == tuple(sorted(claims))
     few = {"good": good, "piece 0": claims["piece 0"], "fine": claimed(2), "empty": claims["empty"]}
     assert false_claims(TERMS, few) == ("empty", "piece 0")
@@ -344,13 +344,13 @@ def test_points_of_small_order_are_refused(where: str) -> None:
     """Mixed into a commitment they would pass for one half of all weights: honest checkers would disagree."""
     claim = claimed()
     mixed = crypto_core_ed25519_add(getattr(claim.statement, where), ORDER_TWO)
-    assert not any(holds(Claim(replace(claim.statement, **{where: mixed}), claim.proof)) for _ in range(8))
+    assert not any(holds(NoteClaim(replace(claim.statement, **{where: mixed}), claim.proof)) for _ in range(8))
 
 
 @pytest.mark.parametrize("liars", [(), ("2",), ("0", "6"), ("1", "2", "3"), tuple("0123456")])
 def test_liars_are_found_among_many(liars: tuple[str, ...]) -> None:
     """Exactly those, by halves."""
-    good, bad = claimed(1), Claim(claimed(1).statement, claimed(2).proof)
+    good, bad = claimed(1), NoteClaim(claimed(1).statement, claimed(2).proof)
     claims = {name: bad if name in liars else good for name in "0123456"}
     assert false_claims(TERMS, claims) == liars
 
@@ -360,7 +360,7 @@ def test_lies_that_cancel_are_found() -> None:
     good = claimed()
     pieces = cut(good.proof)
     off = [(int.from_bytes(pieces[-1], "little") + by) % ORDER for by in (1, -1)]
-    pair = [Claim(good.statement, b"".join((*pieces[:-1], one.to_bytes(32, "little")))) for one in off]
+    pair = [NoteClaim(good.statement, b"".join((*pieces[:-1], one.to_bytes(32, "little")))) for one in off]
     assert false_claims(TERMS, dict(zip("ab", pair, strict=True))) == ("a", "b")
 
 

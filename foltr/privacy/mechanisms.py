@@ -139,9 +139,7 @@ class Laplace(_Record, frozen=True, tag="laplace"):
         return start + step * (steps + noise)
 
 
-FEWEST_COINS, MOST_FOR_MANY, LEAST_ROOM = 64, 128, 20
-TRIES = 100
-"""to round a change at random"""
+FEWEST_COINS, MOST_FOR_MANY, LEAST_ROOM = 64, 128, 25
 
 
 class Gaussian(_Record, frozen=True, tag="gaussian"):
@@ -183,7 +181,8 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     def shared_out(self, n_honest: int) -> Gaussian:
         """One device's part of the noise of a sum, of which so many honest parts are sure to arrive: made of coins.
 
-        So many that a signal has at least 20 steps of room, and one part alone hides about what the Gaussian would.
+        So many that the squared length of a signal has 25 steps of room or more, and one part alone hides about what
+        the Gaussian would.
         """
         wanted = max(4 * self.noise_multiplier**2 * LEAST_ROOM / n_honest, min(1.25 * n_honest, MOST_FOR_MANY))
         coins = FEWEST_COINS
@@ -219,15 +218,16 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     def signal_steps(self, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
         """The clipped change `[n]` in steps of the coins' grid, each number up or down at random, within `most`.
 
-        Right on average, but for what leaves the ball, which is drawn again: a change that fills the clip loses some
-        hundredths of its length. A change that never fits is cut towards 0.
+        Right on average, but for what leaves the ball: there what was rounded away from 0 the farthest is rounded
+        back, so that a change that fills the clip loses some hundredths of its length.
         """
         whole = clip_l2(self.bounded(np.zeros_like(change), change) / self.grid_step, math.sqrt(self.most))
-        for _ in range(TRIES):
-            rounded = np.floor(whole + rng.random(len(whole))).astype(np.int64)
+        rounded = np.floor(whole + rng.random(len(whole))).astype(np.int64)
+        for place in np.argsort(np.abs(whole) - np.abs(rounded), kind="stable").tolist():
             if int(rounded @ rounded) <= self.most:
-                return rounded
-        return np.trunc(whole).astype(np.int64)
+                break
+            rounded[place] = np.trunc(whole[place])
+        return rounded
 
     def release_steps(self, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
         """The clipped and noised change `[n]` in whole steps of the grid."""

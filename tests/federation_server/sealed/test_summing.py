@@ -488,12 +488,12 @@ def test_an_invite_is_worth_what_its_member_is(sqlite: Running) -> None:
 
 
 def test_the_sums_noise_is_that_of_the_terms(sqlite: Running) -> None:
-    """The default terms: five members, n_honest 3, each device's deviation 2.17 * .8 / sqrt(3), of 128 coins."""
+    """The default terms: five members, n_honest 3, each device's deviation 2.17 * .8 / sqrt(3), of 256 coins."""
     people = members(sqlite.made, 5)
     told = people[0].announcement()
     mechanism = occasion_of(people[0], told).part
     assert (mechanism.clip, mechanism.noise_multiplier, mechanism.n_clients) == (0.8, 2.17, 3)
-    assert (mechanism.coins, mechanism.grid_step) == (128, pytest.approx(2 * 2.17 * 0.8 / (3 * 128) ** 0.5))
+    assert (mechanism.coins, mechanism.grid_step) == (256, pytest.approx(2 * 2.17 * 0.8 / (3 * 256) ** 0.5))
 
 
 def lies_of(client: Client, told: Announcement) -> Iterator[tuple[str, SharedUpdate]]:

@@ -125,9 +125,9 @@ def test_a_signal_beyond_the_ball_has_no_proof() -> None:
 
 
 def test_sizes_are_those_of_the_documentation() -> None:
-    """Points and scalars of 32 bytes: 6, one for each bit, and 4; at the real sizes 41.7, 41.8 and 21.8 KiB."""
-    sizes = [NoteTerms(10, n, c).proof_bytes / 1024 for n, c in ((128, 20), (128, 33), (64, 53))]
-    assert [round(size, 1) for size in sizes] == [41.7, 41.8, 21.8]
+    """Points and scalars of 32 bytes: 6, one for each bit, and 4; at the real sizes 81.8, 41.8 and 21.8 KiB."""
+    sizes = [NoteTerms(10, n, c).proof_bytes / 1024 for n, c in ((256, 40), (128, 33), (64, 53))]
+    assert [round(size, 1) for size in sizes] == [81.8, 41.8, 21.8]
     assert len(claimed().proof) == TERMS.proof_bytes == 32 * (6 + 9 + 8 + 4)
 
 

@@ -246,10 +246,10 @@ def test_the_numbers_of_the_page_on_proofs_are_computed() -> None:
     protection = protection_of(agreed("sealed"))
     privacy = protection.mechanism
     assert isinstance(privacy, Gaussian)
-    assert "128 coins a number in groups of up to ten members, 64 up to ninety-six, else 128" in said
+    assert "256 coins a number in groups of five and six members, 128 of up to thirteen, 64 up to ninety-six" in said
     coins = {n: privacy.shared_out(quorums(n).n_honest).coins for n in range(5, 200)}
-    assert [n for n in range(6, 200) if coins[n] != coins[n - 1]] == [11, 97]
-    assert (coins[5], coins[11], coins[97]) == (128, 64, 128)
+    assert [n for n in range(6, 200) if coins[n] != coins[n - 1]] == [7, 14, 97]
+    assert (coins[5], coins[7], coins[14], coins[97]) == (256, 128, 64, 128)
     alone = [
         at_most(protection.opened(quorums(n).n_honest).epsilon(DELTA, "zero-out", n_rounds=4)) for n in (5, 10, 30)
     ]

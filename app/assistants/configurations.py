@@ -30,8 +30,8 @@ class ConfigurationError(FoltrError):
 class Configuration(Struct, frozen=True):
     """One assistant's file."""
 
-    places: tuple[str, ...]
-    """below the home, the first that is there; else the first is made"""
+    place: str
+    """below the home"""
     key: str
     """under which its programs are listed"""
     fields: dict[str, Any] = {}
@@ -41,8 +41,11 @@ class Configuration(Struct, frozen=True):
 
     def path(self, home: Path) -> Path:
         """The file, links resolved: it may be kept elsewhere."""
-        found = [home / place for place in self.places]
-        return Path(os.path.realpath(next((path for path in found if path.exists()), found[0])))
+        return Path(os.path.realpath(home / self.place))
+
+    def text(self, home: Path) -> str:
+        """What stands in it, "" where there is none."""
+        return _text(self.path(home))
 
     def command(self, home: Path) -> list[str]:
         """The command that stands there for this program; [] for none."""
@@ -80,7 +83,7 @@ class Configuration(Struct, frozen=True):
 
     @property
     def _is_toml(self) -> bool:
-        return self.places[0].endswith(".toml")
+        return self.place.endswith(".toml")
 
     def _listed(self, path: Path) -> dict[str, Any]:
         listed = self._read(path).get(self.key, {})
@@ -121,20 +124,20 @@ def _text(path: Path) -> str:
 
 _MAC = "Library/Application Support"
 ASSISTANTS = {
-    "claude-code": Configuration((".claude.json",), "mcpServers", {"type": "stdio"}),
+    "claude-code": Configuration(".claude.json", "mcpServers", {"type": "stdio"}),
     "claude-desktop": Configuration(
-        (f"{_MAC if sys.platform == 'darwin' else '.config'}/Claude/claude_desktop_config.json",), "mcpServers"
+        f"{_MAC if sys.platform == 'darwin' else '.config'}/Claude/claude_desktop_config.json", "mcpServers"
     ),
-    "codex": Configuration((".codex/config.toml",), "mcp_servers"),
-    "cursor": Configuration((".cursor/mcp.json",), "mcpServers"),
-    "gemini": Configuration((".gemini/settings.json",), "mcpServers"),
+    "codex": Configuration(".codex/config.toml", "mcp_servers"),
+    "cursor": Configuration(".cursor/mcp.json", "mcpServers"),
+    "gemini": Configuration(".gemini/settings.json", "mcpServers"),
     "opencode": Configuration(
-        (".config/opencode/opencode.json",), "mcp", {"type": "local", "enabled": True}, is_one_list=True
+        ".config/opencode/opencode.json", "mcp", {"type": "local", "enabled": True}, is_one_list=True
     ),
     "vscode": Configuration(
-        (f"{_MAC if sys.platform == 'darwin' else '.config'}/Code/User/mcp.json",), "servers", {"type": "stdio"}
+        f"{_MAC if sys.platform == 'darwin' else '.config'}/Code/User/mcp.json", "servers", {"type": "stdio"}
     ),
-    "windsurf": Configuration((".codeium/windsurf/mcp_config.json",), "mcpServers"),
-    "zed": Configuration((".config/zed/settings.json",), "context_servers", {"source": "custom"}),
+    "windsurf": Configuration(".codeium/windsurf/mcp_config.json", "mcpServers"),
+    "zed": Configuration(".config/zed/settings.json", "context_servers", {"source": "custom"}),
 }
 """Name -> where it keeps its list, as their manuals say."""

@@ -44,9 +44,6 @@ class Requests:
             db.execute("INSERT INTO requests (time, tool, query, given) VALUES (?, ?, ?, ?)", row)
             trim(db, "requests", KEPT)
 
-    def __len__(self) -> int:
-        return int(self._store.rows("SELECT count(*) FROM requests")[0][0])
-
     def newest(self, limit: int) -> Iterator[PastRequest]:
         """The newest first."""
         for time, tool, query, given in self._store.rows(
@@ -60,3 +57,8 @@ class Requests:
 
     def _name(self, path: str, part: str) -> bytes:
         return self._hasher.document(self._hasher.path(path), self._hasher.part(part))
+
+
+def count_requests(store: Store) -> int:
+    """How many requests are kept."""
+    return int(store.rows("SELECT count(*) FROM requests")[0][0])

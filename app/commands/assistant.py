@@ -7,8 +7,6 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +16,6 @@ from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
 
 if TYPE_CHECKING:
     from app.assistants.configurations import Configuration
-    from app.search.search import Search
 
 EXAMPLES = """
 foltr-search assistant                                 which there are, and what each may see
@@ -123,6 +120,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
     """
     from app.assistants.requests import Requests
     from app.commands.command import printed_path
+    from app.commands.model import opened
     from app.learning.pick_keys import load_key
     from console.wording import count, iso_minute
     from indexer.storage.catalogue import Catalogue
@@ -130,8 +128,8 @@ def log(name: str, limit: int, as_json: bool) -> int:
     if not _n_requests(name):
         say(f"{name} has asked nothing")
         return NOTHING_FOUND
-    with _opened(name) as search:
-        paths = load().paths
+    paths = load().paths
+    with opened(assistant=name) as search:
         requests = Requests(search.store, load_key(paths.key, search.store))
         newest = list(requests.newest(limit))
         catalogue = Catalogue.open(paths.catalogue)
@@ -157,11 +155,11 @@ def log(name: str, limit: int, as_json: bool) -> int:
 @_yes
 def reset(name: str, yes: bool) -> int:
     """Forget what the assistant NAME asked, and what it taught."""
-    from app.commands.model import forget_everything
+    from app.commands.model import forget_everything, opened
 
     if not yes:
         click.confirm(f"Forget what {name} asked and taught?", abort=True, err=True)
-    with _opened(name) as search:
+    with opened(to_change=True, assistant=name) as search:
         forget_everything(search)
         search.store.erase("requests")
     say(f"what {name} asked and taught is forgotten")
@@ -177,8 +175,7 @@ def _own_command() -> list[str]:
 
 def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
     """Show what will change in a configuration, ask, and write it."""
-    path = configuration.path(Path.home())
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    path, before = configuration.path(Path.home()), configuration.text(Path.home())
     if text == before:
         say(f"{path} stays as it is")
         return 0
@@ -192,26 +189,13 @@ def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
 
 
 def _n_requests(name: str) -> int:
-    paths = load().paths
-    path = paths.data_dir / "assistants" / f"{name}.sqlite"
-    if not path.exists():
-        return 0
-    from app.store import Store
-
-    with Store(path) as store:
-        return int(store.rows("SELECT count(*) FROM requests")[0][0])
-
-
-@contextmanager
-def _opened(name: str) -> Iterator[Search]:
-    """The engine with the state of one assistant."""
     import msgspec
 
-    from app.search.search import Search
+    from app.assistants.requests import count_requests
+    from app.store import Store
 
-    context = load()
-    search = Search(context.settings, msgspec.structs.replace(context.paths, assistant=name))
-    try:
-        yield search
-    finally:
-        search.close()
+    path = msgspec.structs.replace(load().paths, assistant=name).state
+    if not path.exists():
+        return 0
+    with Store(path) as store:
+        return count_requests(store)

@@ -61,7 +61,7 @@ def show(as_json: bool) -> int:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(file: Path) -> int:
     """Write the model to FILE (JSON: weights and names of features, nothing of a document or query)."""
-    with _opened() as search:
+    with opened() as search:
         search.learner.export(file)
     return 0
 
@@ -71,7 +71,7 @@ def export(file: Path) -> int:
 @click.option("--by-name", is_flag=True, help="Of another version: keep the weights of features with the same name.")
 def import_(file: Path, by_name: bool) -> int:
     """Make the model in FILE the present one; the day's older version can be taken back with reset."""
-    with _opened(to_change=True) as search:
+    with opened(to_change=True) as search:
         search.learner.import_file(file, by_name=by_name)
     return 0
 
@@ -84,7 +84,7 @@ def reset(day: date | None) -> int:
 
     Picks (what was opened for which query) stay; `model forget` clears them.
     """
-    with _opened(to_change=True) as search:
+    with opened(to_change=True) as search:
         search.learner.reset(day)
     say(f"the model is as it was at the end of {day}" if day else "the model is as it was shipped")
     return 0
@@ -96,7 +96,7 @@ def forget(yes: bool) -> int:
     """Forget every result page and pick that was learned from, the statistics and the last page; reset the model."""
     if not yes:
         click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
-    with _opened(to_change=True) as search:
+    with opened(to_change=True) as search:
         forget_everything(search)
     say("everything learned is forgotten")
     return 0
@@ -116,13 +116,15 @@ def forget_everything(search: Search) -> None:
 
 
 @contextmanager
-def _opened(*, to_change: bool = False) -> Iterator[Search]:
-    """The engine; `to_change`: StateError where nothing could be kept."""
+def opened(*, to_change: bool = False, assistant: str = "") -> Iterator[Search]:
+    """The engine, with the person's state or an assistant's; `to_change`: StateError where nothing could be kept."""
+    import msgspec
+
     from app.search.search import Search
     from app.store import StateError
 
     context = load()
-    search = Search(context.settings, context.paths)
+    search = Search(context.settings, msgspec.structs.replace(context.paths, assistant=assistant))
     try:
         if to_change and search.unkept:
             raise StateError(search.unkept)
@@ -132,7 +134,7 @@ def _opened(*, to_change: bool = False) -> Iterator[Search]:
 
 
 def _show(*, as_json: bool) -> int:
-    with _opened() as search:
+    with opened() as search:
         model, days = search.learner.model, search.learner.days()
         gains, n_remembered = _gains(search.learner), search.picks.count()
         record = {

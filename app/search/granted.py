@@ -146,7 +146,7 @@ class Granted:
             documents.append(self._text_of(row, line, offset, room // n_left))
             room -= n_tokens(str(documents[-1]))
         self._keep("fetch", "", rows)
-        for row in rows:
+        for row in rows if self._learns else ():
             self._opened(row)
         return {"note": NOTE, "documents": documents}
 
@@ -154,7 +154,7 @@ class Granted:
         """Count a document as opened on the newest page that had it."""
         for page in reversed(self._pages):
             for hit in page.hits:
-                if self._learns and hit.doc_id == row.doc_id:
+                if hit.doc_id == row.doc_id:
                     self._search.opened(page, hit)
                     return
 

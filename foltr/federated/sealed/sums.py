@@ -466,8 +466,8 @@ def _sums(occasion: Occasion, found: CommitteeAnswer) -> list[Scalars]:
 
 
 def signed_text(context: str, *, commitments: bytes, opening: bytes, hashes: bytes) -> bytes:
-    lengths = f"{context}\n{len(commitments)}\n{len(opening)}\n"
-    return lengths.encode() + commitments + opening + hashes
+    """What a sender signs of its message: the parts, and the lengths that keep them apart."""
+    return f"{context}\n{len(commitments)}\n{len(opening)}\n".encode() + commitments + opening + hashes
 
 
 def answer_text(occasion: Occasion, said: CommitteeAnswer) -> bytes:

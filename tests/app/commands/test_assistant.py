@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def test_an_entry_is_written_exchanged_and_removed(name: str, tmp_path: Path) -> None:
     """Into a file that is not there, and into one with other entries, which stay as they were."""
     one = ASSISTANTS[name]
-    is_toml = one.places[0].endswith(".toml")
+    is_toml = one.place.endswith(".toml")
     other = (
         f"model = 1\n\n[{one.key}.other]\ncommand = 'x'\n" if is_toml else json.dumps({one.key: {"other": {"a": 1}}})
     )

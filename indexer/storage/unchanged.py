@@ -78,6 +78,7 @@ class Stamps:
             row = self._row
         if row is None or row[0] != wanted:
             return None
+        self._asked.extend(bytes(max(row[1] + 1 - len(self._asked), 0)))  # another process may add files meanwhile
         self._asked[row[1]] = True
         return row
 

@@ -247,3 +247,17 @@ def test_a_far_jump_is_looked_up(tmp_path: Path) -> None:
     assert [(found := stamps.find(name)) and found[2] for name in wanted] == [int(name[1:]) for name in wanted]
     assert set(stamps.others()) == set(names) - set(wanted)
     catalogue.close()
+
+
+def test_a_file_that_another_process_adds_meanwhile_is_found(tmp_path: Path) -> None:
+    """Its number is above all that were there when the comparison began; it is asked for, and not one of those left."""
+    catalogue, other = filled(tmp_path / "c.sqlite", ["/a"]), Catalogue.open(tmp_path / "c.sqlite")
+    stamps = Stamps(catalogue, "1")
+    row = StoredFile(300, FileEntry("/b", 7, 1, 1, 1), "indexed", "", "", "1")
+    CatalogueWriter(other).commit(Batch(files=[row]), generation=2)
+    assert stamps.find("/c") is None
+    found = (stamps.find("/a"), stamps.find("/b"))  # back: looked up anew
+    assert [stamp and stamp[2] for stamp in found] == [0, 7]
+    assert stamps.others() == []
+    other.close()
+    catalogue.close()

@@ -2,7 +2,8 @@
 
 power_cut.c keeps what was synced; this rebuilds the folder from it. For each name that differs from the folder's last
 sync the old or the new entry is drawn, for each file its old or its new length, for each 4,096 bytes the old or the new
-content; without a generator the worst is taken: nothing but what was synced.
+content; what was cut off its end is whole or gone, as on any file system. Without a generator the worst is taken:
+nothing but what was synced.
 
 Not simulated: versions that were overwritten again before the power went, syncs by `sync`, `msync` or O_SYNC (nothing
 here uses them), and writes through a map (of SQLite's, only its index of the log, which is made anew). A new name is
@@ -106,6 +107,7 @@ class Disk:
         new = now.read_bytes() if now is not None and rng is not None else old
         if rng is not None and old != new:
             size = rng.choice((len(old), len(new)))
+            new += old[len(new) :]  # to cut a file is one act: what it cut off is there as it was, or not at all
             pages = (rng.choice((old, new))[at : at + PAGE].ljust(PAGE, b"\0") for at in range(0, size, PAGE))
             old = b"".join(pages)[:size]
         target.write_bytes(old)

@@ -149,6 +149,10 @@ class MeaningSettings(Section, frozen=True):
             description="Use it for single commands too; each takes .4 s longer, but where a resident process answers."
         ),
     ] = True
+    languages: Annotated[
+        bool,
+        Meta(description="Find texts in other languages than the question's, too; needs the extra `languages`."),
+    ] = True
     pause_on_battery: Annotated[
         bool, Meta(description="Wait with making vectors while the machine runs on battery.")
     ] = True

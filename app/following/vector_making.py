@@ -16,7 +16,7 @@ import numpy as np
 from app.settings import Paths, Settings
 from console.printable import display_path
 from indexer.errors import IndexDamaged, IndexerError, LockedError
-from indexer.meaning import encoder, vectors
+from indexer.meaning import encoder, multilingual, vectors
 from indexer.meaning.encoding_process import EncodingProcess
 from indexer.meaning.making import VectorMaker
 from indexer.postings import Floats, Ints
@@ -39,39 +39,47 @@ class Making:
         chosen = settings.meaning
         self._catalogue, self._on_progress, self._may_work = catalogue, on_progress, may_work
         self._began, self._done_before = time.monotonic(), -1
-        self.maker: VectorMaker | None = None
+        self._makers: list[VectorMaker] = []
+        opened_first = _opened_first(settings, paths, catalogue)
         if not chosen.enabled:
             vectors.destroy(paths.index)
         elif not encoder.why_none(chosen.model):
-            self.maker = VectorMaker(
+            self._makers.append(VectorMaker(
                 catalogue, paths.index, encoder.kind_of(chosen.model),
-                lambda: EncodingProcess(partial(encoder.load, chosen.model)), _opened_first(settings, paths, catalogue),
-                most_long,
-            )  # fmt: skip
+                lambda: EncodingProcess(partial(encoder.load, chosen.model)), opened_first, most_long,
+            ))  # fmt: skip
+        if not (chosen.enabled and chosen.languages):
+            vectors.destroy(paths.index / multilingual.FOLDER)
+        elif not multilingual.why_none():
+            self._makers.append(VectorMaker(
+                catalogue, paths.index, multilingual.KIND, lambda: EncodingProcess(multilingual.load), opened_first, 0,
+                multilingual.FOLDER,
+            ))  # fmt: skip
 
     def step(self) -> bool:
         """Some of the work; True while more is left that can be done now."""
-        if self.maker is None:
-            return False
+        return any(map(self._step_of, tuple(self._makers)))
+
+    def _step_of(self, maker: VectorMaker) -> bool:
         if why := self._may_work():
             self.close()
             self._report("idle", note=f"reading for meaning waits: {why}")
             return False
         try:
-            with disk_errors(self.maker.folder):
-                more = self.maker.step()
+            with disk_errors(maker.folder):
+                more = maker.step()
         except LockedError:
             return False  # another process makes them
         except IndexDamaged:
             raise
         except IndexerError as error:
-            self.close()
+            maker.close()
             self._report("idle", note=f"cannot read for meaning: {error}")
             if isinstance(error, (encoder.NoEncoder, encoder.EncodingFailed)):
-                self.maker = None  # it will not come while this process runs; a disk may get room
+                self._makers.remove(maker)  # it will not come while this process runs; a disk may get room
             return False
         if more:
-            self._report("meaning", n_done=self.maker.n_done, n_total=self.maker.n_total, eta_seconds=self._left())
+            self._report("meaning", n_done=maker.n_done, n_total=maker.n_total, eta_seconds=self._left(maker))
         return more
 
     def until(self, is_over: Callable[[], bool]) -> str:
@@ -83,21 +91,23 @@ class Making:
     @property
     def said(self) -> str:
         """What is there now, in one line; "" where nothing is."""
-        maker = self.maker
-        if maker is None or not maker.n_total:
+        said = map(self._said_of, self._makers)
+        return "; ".join(filter(None, said))
+
+    @staticmethod
+    def _said_of(maker: VectorMaker) -> str:
+        if not maker.n_total:
             return ""
         done = f"{maker.n_total:,} documents"
         if maker.n_done < maker.n_total:
             done = f"{maker.n_done:,} of {done}; the next run goes on from there"
         for path, why in itertools.islice(maker.failed.items(), 1):
             done += f"; {len(maker.failed):,} could not be, as {display_path(path)} ({why})"
-        return f"read for meaning: {done}"
+        return f"read for {'other languages' if maker.within else 'meaning'}: {done}"
 
-    def _left(self) -> float | None:
+    def _left(self, maker: VectorMaker) -> float | None:
         """Seconds to the end, if the rest goes as fast as what this run has done."""
-        maker, now = self.maker, time.monotonic()
-        if maker is None:
-            return None
+        now = time.monotonic()
         if self._done_before < 0:
             self._began, self._done_before = now, maker.n_done
         texts = WorkDone(maker.n_done - self._done_before, maker.n_total - self._done_before)
@@ -108,8 +118,8 @@ class Making:
 
     def close(self) -> None:
         """Give back what is held until the next step."""
-        if self.maker is not None:
-            self.maker.close()
+        for maker in self._makers:
+            maker.close()
 
 
 def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Callable[[Ints], Floats]:

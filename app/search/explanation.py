@@ -58,7 +58,8 @@ def _contributions(reasons: Reasons, place: int) -> tuple[Contribution, ...]:
 def _summary(reasons: Reasons, hit: Hit) -> str:
     place = hit.rank - 1
     if hit.by_meaning:
-        return f"It holds none of the words; it stands at {hit.rank} because it says something close in meaning."
+        where = f", in {hit.foreign}" if hit.foreign else ""
+        return f"It holds none of the words; it stands at {hit.rank} because it says something close in meaning{where}."
     if hit.rank == hit.bm25_rank:
         return f"It stands at {hit.rank}, where its words alone would put it."
     why, causes = reasons.words(place, hit.type), reasons.causes(place)

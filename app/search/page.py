@@ -98,6 +98,8 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     """candidate -> its thread, of mails whose threads share a row"""
     passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
     """candidate -> the passage by which it was found, for those that hold none of the words"""
+    foreign: Mapping[int, str] = field(default_factory=dict)
+    """candidate -> the name of its language, for those read in another one than the query's"""
 
     @cached_property
     def beyond(self) -> FloatVector | None:
@@ -279,6 +281,7 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
         hits.append(make_hit(
             row, rank, score=scores[i], bm25_rank=bm25_rank[i], copies=tuple(copies), twins=tuple(twins),
             thread=ranked.threads.get(i), passage=ranked.passages.get(i),
+            foreign=ranked.foreign.get(i, ""),
             missing_words=ranked.table.missing_words[i],
         ))  # fmt: skip
     return tuple(hits)
@@ -287,7 +290,7 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
 def make_hit(
     row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
     twins: tuple[str, ...] = (), thread: Thread | None = None, missing_words: tuple[str, ...] = (),
-    passage: tuple[int, int] | None = None,
+    passage: tuple[int, int] | None = None, foreign: str = "",
 ) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     name, n_messages = thread or ("", 0)
@@ -296,6 +299,7 @@ def make_hit(
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
         properties=row.properties, copies=copies, twins=twins, thread=name, n_in_thread=n_messages,
         missing_words=missing_words, missing=not _is_there(row.path), passage=passage,
+        foreign=foreign,
     )  # fmt: skip
 
 

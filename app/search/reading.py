@@ -100,7 +100,7 @@ def _languages(snapshot: Snapshot) -> dict[str, int]:
     """The languages of the living documents with how many are in each, the most frequent first."""
     counts = np.bincount(snapshot.documents["language"][snapshot.alive], minlength=len(LANGUAGES))
     order = sorted(range(1, len(LANGUAGES)), key=lambda i: -counts[i])
-    return {LANGUAGES[i]: int(counts[i]) for i in order if counts[i]}
+    return {LANGUAGES[i]: int(counts[i]) for i in order if counts[i] and LANGUAGES[i] in STEMMERS}
 
 
 def _common(present: dict[str, int]) -> tuple[str, ...]:

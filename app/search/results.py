@@ -60,6 +60,8 @@ class Hit(Struct, frozen=True):
     """the file is gone since it was indexed"""
     passage: tuple[int, int] | None = None
     """found by its meaning alone, it holds none of the words: [start, end) in its text of what is close to the query"""
+    foreign: str = ""
+    """the name of its language, where that is another one than the query's"""
 
     @property
     def by_meaning(self) -> bool:

@@ -30,7 +30,7 @@ from app.paths import Paths
 from app.search.explanation import explanation
 from app.search.facets import facets_of, narrowing
 from app.search.headings import heading_among, heading_over
-from app.search.meaning import Meaning, nearest_documents, passages_without_words
+from app.search.meaning import Meaning, languages_of, nearest_documents, passages_without_words
 from app.search.page import (
     CandidateTable,
     Ranked,
@@ -303,6 +303,7 @@ class Search:
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
         extra["named"] = named_first(table.named, scores, table.chosen_before)
         passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
+        foreign = languages_of(reading, closeness, table.docs) if closeness else {}
         fixed[list(passages)] = True  # words make documents alike, and these hold none
         alike = likeness(
             table, reading.snapshot.documents.take("sketch", table.docs), scores + extra["named"],
@@ -316,6 +317,7 @@ class Search:
             table, scores + extra["beside"], learner, alike.contents,
             extra=extra, notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
             kind=kind, has_words=bool(candidates.concepts), passages=passages,
+            foreign=foreign,
         )  # fmt: skip
 
     def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
@@ -518,7 +520,7 @@ class Search:
     def why(self, page: ResultPage, hit: Hit) -> str:
         """The same in two to five words; "" for a result that stands where its words alone would put it."""
         if hit.by_meaning:
-            return "by meaning"
+            return f"by meaning, in {hit.foreign}" if hit.foreign else "by meaning"
         return page.reasons.words(hit.rank - 1, hit.type) if page.reasons is not None else ""
 
     def status(self) -> IndexStatus:

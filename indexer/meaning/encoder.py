@@ -21,7 +21,7 @@ from functools import cache
 from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from msgspec import Struct
@@ -58,6 +58,18 @@ class Kind(Struct, frozen=True):
     """tells its vectors from those of any other"""
     languages: frozenset[str]
     """those it knows; all where it is empty"""
+    is_across: bool = False
+    """it is for texts in another language than the question's: of those whose language is known, where several are"""
+
+
+class SentenceEncoder(Protocol):
+    """What makes vectors of texts."""
+
+    kind: Kind
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """[n_texts, n_numbers] of length 1."""
+        ...
 
 
 class Encoder:

@@ -19,7 +19,7 @@ import numpy as np
 from indexer.confined.confinement import available, confine_reader, end_with_parent
 from indexer.extract.workers.reading_process import become_quiet, let_go, limit_cpu, limit_memory
 from indexer.extract.workers.worker import how_it_ended, started
-from indexer.meaning.encoder import Encoder, EncodingFailed, NoEncoder
+from indexer.meaning.encoder import EncodingFailed, NoEncoder, SentenceEncoder
 from indexer.postings import Vectors
 
 MEMORY_MB = 1_024
@@ -36,7 +36,7 @@ MAX_ANSWER = 1 << 22
 class EncodingProcess:
     """The parent's side; for one thread."""
 
-    def __init__(self, load: Callable[[], Encoder]) -> None:
+    def __init__(self, load: Callable[[], SentenceEncoder]) -> None:
         """`load` can be named across processes; NoEncoder when it raises that."""
         self._n_numbers = 0  # as many as the first vector has
         self._line, end = Pipe()
@@ -77,7 +77,7 @@ class EncodingProcess:
         self._process.close()
 
 
-def work(load: Callable[[], Encoder], line: Connection) -> None:
+def work(load: Callable[[], SentenceEncoder], line: Connection) -> None:
     """Answer with "" or why there is no encoder, then with the vectors of each list of texts; the process's entry."""
     if sys.platform == "linux":
         let_go({line.fileno()})

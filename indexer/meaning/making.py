@@ -61,7 +61,9 @@ def understood(snapshot: Snapshot, kind: Kind) -> Rows:
     rows = rows[rows["n_body"] + rows["n_title"] > 0]
     if kind.languages:
         codes = [LANGUAGES.index(code) for code in kind.languages]
-        rows = rows[np.isin(rows["language"], [0, *codes])]
+        rows = rows[np.isin(rows["language"], codes if kind.is_across else [0, *codes])]
+    if kind.is_across and np.unique(rows["language"]).size < 2:
+        rows = rows[:0]
     rows = rows[np.lexsort((rows["doc_id"], -rows["modified"]))]
     first = np.unique(rows["content"], return_index=True)[1]
     found: Rows = rows[np.sort(first)]
@@ -108,7 +110,9 @@ class VectorMaker:
     """called when there is something to encode"""
     wanted: Wanted = lambda doc_ids: np.zeros(len(doc_ids))
     most_long: int | None = None
-    """long documents that get windows, the most wanted ones; None for all"""
+    """long documents that get windows, the most wanted ones; None for all, 0 for those of an encoder without any"""
+    within: str = ""
+    """the folder of the vectors below that of the index"""
     n_done: int = 0
     """documents that have vectors, of `n_total`"""
     n_total: int = 0
@@ -200,10 +204,11 @@ class VectorMaker:
     def _look(self) -> None:
         """Find what is missing now, and drop what belongs to nothing any more, once the index is whole."""
         generation = self.catalogue.generation
+        folder = self.folder / self.within
         if self._writer is None:
-            self._writer = VectorWriter(self.folder, self.kind.name)
+            self._writer = VectorWriter(folder, self.kind.name)
         rows = understood(Index.open(self.folder).snapshot(), self.kind)
-        records = vectors.read(self.folder, self.kind.name)
+        records = vectors.read(folder, self.kind.name)
         made = records["content"]
         dead = ~np.isin(made, rows["content"])
         if not self.catalogue.is_whole:
@@ -214,6 +219,7 @@ class VectorMaker:
             self._writer.wipe(dead)
         rows = rows[np.argsort(-self.wanted(rows["doc_id"]), kind="stable")][::-1]
         without, long = _unmade(rows, records)
+        long &= self.most_long != 0
         self._now, self._waiting = None, [
             _Work(row["doc_id"], row["content"], cut, is_last=cut is windows_of or row["n_body"] <= LONG)
             for chosen, cut in ((rows[long][::-1][: self.most_long][::-1], windows_of), (rows[without], passages_of))

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from indexer.codec.segments import Columns
+from indexer.meaning.vectors import no_records
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
 from indexer.retrieval.adjacency import as_written
@@ -54,16 +55,39 @@ class Closeness(Struct, frozen=True, eq=False):
     """[n_numbers of a vector] of the query"""
     windows: Windows
     """of long documents"""
+    across: Closeness | None = None
+    """of the documents in another language than the query's, which are close by another encoder"""
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:
         """The `limit` eligible documents that are closest, if they are at least so close."""
         return best(self.similarity, eligible & (self.similarity >= least), limit, self.documents)
 
+    def is_across(self, numbers: Ints) -> Mask:
+        """[n] which documents are close by the encoder of other languages."""
+        known = np.full(numbers.size, np.nan) if self.across is None else self.across.similarity[numbers]
+        return ~np.isnan(known)
+
     def passage(self, number: int) -> tuple[int, int]:
         """Where the closest passage of a document with vectors stands in its text."""
+        if self.across is not None and self.is_across(np.array([number])).all():
+            return self.across.passage(number)
         first = int(self.first[number])
         start, end = self.passages[first + int(np.argmax(self.of_passages[first : self.after[number]]))].tolist()
         return start, end
+
+
+def unknown(snapshot: Snapshot) -> Closeness:
+    """Where no document has vectors."""
+    return Nearest(no_records(), snapshot).to(np.zeros(1, dtype=np.float32))
+
+
+def with_other_languages(
+    own: Closeness, across: Closeness, documents: Mask, scaled: Callable[[Floats], Floats]
+) -> Closeness:
+    """`own`, but for `documents` [n_numbers] by `across`, whose similarities are `scaled`; nan where it has none."""
+    similarity = np.where(documents, scaled(across.similarity), np.nan)
+    across = structs.replace(across, similarity=similarity)
+    return structs.replace(own, similarity=np.where(documents, similarity, own.similarity), across=across)
 
 
 class Nearest:
@@ -155,17 +179,17 @@ def _parts(root: Node) -> tuple[Node, ...]:
     return root.children if isinstance(root, And) else (root,)
 
 
-def filled(similarity: Floats, text: Floats) -> Floats:
+def filled(similarity: Floats, text: Floats, seen: Mask | bool = True) -> Floats:
     """[n_docs] similarities, those below 0 as 0.
 
     A document without vectors (nan) gets what one of its text score (`text`, any scale) has by the line of least
-    squares through the others, so that it stands where its words put it.
+    squares through the others, so that it stands where its words put it; only those `seen` [n_docs] draw the line.
     """
-    known = ~np.isnan(similarity)
+    known = ~np.isnan(similarity) & seen
     if not known.any():
-        return np.zeros(similarity.size)
+        return np.nan_to_num(np.clip(similarity, 0.0, 1.0))
     x, y = text[known], similarity[known]
     spread = float(np.var(x))
     slope = max(float(np.mean((x - x.mean()) * (y - y.mean()))) / spread, 0.0) if spread > 0 else 0.0
     expected = np.clip(y.mean() + slope * (text - x.mean()), y.min(), y.max())
-    return np.clip(np.where(known, similarity, expected), 0.0, 1.0)
+    return np.clip(np.where(np.isnan(similarity), expected, similarity), 0.0, 1.0)

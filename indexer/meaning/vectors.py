@@ -97,6 +97,7 @@ class VectorWriter:
 
     def __init__(self, folder: Path, encoder: str) -> None:
         """Raises LockedError while another process writes vectors; what another encoder made is thrown away."""
+        folder.mkdir(mode=0o700, exist_ok=True)
         self._folder, self._encoder = folder, encoder
         self._lock = FileLock(folder / LOCK)
         if not self._lock.take():

@@ -37,10 +37,13 @@ LEAST_DEVIATION = 0.06
 def meaning_feature(closeness: Closeness, candidates: Candidates, snapshot: Snapshot) -> Floats:
     """[n_docs] in [0, 1]; MIDDLE for all where nothing is known of any."""
     similarity, trust = _similarity(closeness, candidates, snapshot)
-    similarity = filled(similarity, candidates.bm25f)
+    seen = ~closeness.is_across(candidates.docs)
+    seen = seen if seen.any() else ~seen  # texts in other languages move no other text
+    similarity = filled(similarity, candidates.bm25f, seen)
     if not similarity.size:
         return similarity
-    away = trust * (similarity - similarity.mean()) / max(float(similarity.std()), LEAST_DEVIATION)
+    of_page = similarity[seen]
+    away = trust * (similarity - of_page.mean()) / max(float(of_page.std()), LEAST_DEVIATION)
     return np.asarray(np.clip(MIDDLE + STEP * away, 0.0, 1.0))
 
 

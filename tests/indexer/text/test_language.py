@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.text.language import FUNCTION_WORDS, LANGUAGES, STEMMERS, detect, is_function_word, stem
+from indexer.text.language import FUNCTION_WORDS, LANGUAGES, NAMES, SIGNS, STEMMERS, detect, is_function_word, stem
 
 TEXTS = {
     "en": "The heron stands in the water and it is not easy to see that it waits for a fish.",
@@ -34,7 +34,20 @@ def test_too_little_tells_nothing(text: str) -> None:
 def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
     """The three lists agree; unknown is the first column value."""
     assert LANGUAGES[0] == ""
-    assert set(LANGUAGES[1:]) == set(STEMMERS) == set(FUNCTION_WORDS)
+    assert set(LANGUAGES[1:]) - set(SIGNS) == set(STEMMERS) == set(FUNCTION_WORDS)
+    assert len(NAMES) == len(LANGUAGES)
+    assert (NAMES[LANGUAGES.index("de")], NAMES[LANGUAGES.index("zh")]) == ("German", "Chinese")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [("柏林房子的租约 2024", "zh"), ("家を借りる契約", "ja"), ("집 임대 계약", "ko"), ("عقد إيجار البيت", "ar"),
+     ("สัญญาเช่าบ้าน", "th"),
+     ("a house called 家", ""), ("дом", "")],
+)  # fmt: skip
+def test_letters_of_its_own_tell_a_language(text: str, code: str) -> None:
+    """A fifth of the letters is enough: Japanese has many Chinese ones; a sign among other words tells nothing."""
+    assert detect(text) == code
 
 
 def test_stems_join_the_forms_of_a_word() -> None:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from tests.app.conftest import make_device
@@ -26,13 +27,16 @@ ALLOWED = {("app/backup.py", "create_durably(state, restored.content())")}
 """a new name, which no process has open"""
 
 
-def calls() -> Iterator[tuple[str, ast.Call, str]]:
+@cache
+def calls() -> list[tuple[str, ast.Call, str]]:
     """Each call of the product: its file, the call, and how it is written."""
-    for house in ("app", "indexer", "federation_server"):
-        for path in sorted((ROOT / house).rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.Call):
-                    yield str(path.relative_to(ROOT)), node, ast.unparse(node)
+    return [
+        (str(path.relative_to(ROOT)), node, ast.unparse(node))
+        for house in ("app", "indexer", "federation_server")
+        for path in sorted((ROOT / house).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
 
 
 def name_of(call: ast.Call) -> str:

@@ -46,20 +46,29 @@ QUICK = (
 """rooms that need no server, no screen, nothing compiled, and hardly a process: their tests are quick"""
 
 
-def _is_quick(path: Path) -> bool:
-    return path.is_relative_to(TESTS) and path.parent.relative_to(TESTS).as_posix().startswith(QUICK)
+LONG = ("house", "whole")
+"""rooms of the longest tests: they come first, so that no process is left alone with one at the end"""
+
+
+def _is_in(rooms: tuple[str, ...], path: Path) -> bool:
+    return path.is_relative_to(TESTS) and path.parent.relative_to(TESTS).as_posix().startswith(rooms)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """With `-m quick` the files of other rooms are not even read."""
-    is_wanted = config.option.markexpr != "quick" or collection_path.suffix != ".py" or _is_quick(collection_path)
+    is_wanted = config.option.markexpr != "quick" or collection_path.suffix != ".py" or _is_in(QUICK, collection_path)
     return None if is_wanted else True
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """What is quick is known by its room."""
-    if _is_quick(item.path):
+    if _is_in(QUICK, item.path):
         item.add_marker("quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first."""
+    items.sort(key=lambda item: not _is_in(LONG, item.path))
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:

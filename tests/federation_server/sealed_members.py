@@ -51,10 +51,13 @@ from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import make_ranker
 from tests.federation_server.client import Client, invite, make_server, opened
 
+TWO_WEIGHTS = 'shared = ["recent_week", "newer"]'
+"""of a sealed group, otherwise of the default terms: each number that is sent costs its members as much as the next"""
+
 
 def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode: str = "sealed") -> Installation:
-    """A sealed group of the default terms in a folder, not served yet."""
-    return make_server(folder, quorum=0, floor=3, mode=mode, privacy="", database=database)
+    """A sealed group of two weights in a folder, not served yet."""
+    return make_server(folder, quorum=0, floor=3, mode=mode, privacy=TWO_WEIGHTS, database=database)
 
 
 def moved(told: Announcement, theta: FloatVector, senders: Sequence[Client]) -> FloatVector:

@@ -97,12 +97,16 @@ def assert_same(found: Model, expected: Model) -> None:
 @pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("optimizer", OPTIMIZERS, ids=repr)
 def test_every_rule_and_optimiser_gives_what_the_laboratory_gives(engine: Engine, optimizer: Optimizer) -> None:
-    """Each rule without a guard, with a calm one, and with one that is alarmed; moments go on from round to round."""
+    """Without a guard, with a calm one, and with one that is alarmed; moments go on from round to round.
+
+    The plain optimiser follows each rule, the others two of them.
+    """
     assert {type(rule) for rule in RULE_CHOICES} == set(RULES.values())
+    rules = RULE_CHOICES if optimizer == SGD() else RULE_CHOICES[:2]
     make_group(engine, settings=OPEN, n_members=N_MEMBERS)
     rng, model = np.random.default_rng(8), Model(START)
     for state in ("off", "calm", "alarmed"):
-        for rule in RULE_CHOICES:
+        for rule in rules:
             joining = Joining(rule=rule, largest_weight=50, guard=state != "off", optimizer=optimizer)
             thetas = model.theta + 0.1 + 0.02 * rng.normal(size=(N_MEMBERS, 3))
             if state == "alarmed":

@@ -27,7 +27,7 @@ from indexer.extract.source import Limits
 from indexer.prepare import prepare_file
 from indexer.update import Updater
 from simulation.cli import main as simulate
-from tests.app.federation.groups import Group, Person, serving
+from tests.app.federation.groups import Group, Person, serving_sealed
 from tests.app.federation.test_sealed_part import friends
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,11 +131,11 @@ def test_the_way_of_a_text_file(device: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> Iterator[tuple[Group, Walk]]:
-    """A sealed group on the default terms, and the walk through its threads."""
+    """A sealed group of two weights, and the walk through its threads."""
     walk = Walk()
     threading.setprofile(walk.note)
     try:
-        with serving(tmp_path / "server", mode="sealed", privacy="", forgetting="noise", quorum=0, floor=3) as group:
+        with serving_sealed(tmp_path / "server") as group:
             yield group, walk
     finally:
         threading.setprofile(None)  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ def rooms() -> dict[str, ast.Module]:
     return {name: ast.parse(path.read_text(encoding="utf-8")) for path, name in names.items()}
 
 
+@cache
 def imported(module: ast.Module) -> set[str]:
     """The product modules that a module imports: at its top, inside of functions, or for its types alone."""
     found: set[str] = set()

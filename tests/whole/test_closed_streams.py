@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,19 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="a shell closes the s
 
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
 DEVICE = 'exec "$0" -m app "$@"'
-SERVER = """exec "$0" -c 'import sys; from federation_server.cli import main; sys.exit(main())' "$@" """
+EACH = """exec "$0" -c '
+import importlib, json, os, pathlib, sys
+program, lines, codes = importlib.import_module(sys.argv[1]), json.loads(sys.argv[3]), []
+for module in sys.argv[4:]:
+    importlib.import_module(module)
+for line in lines:
+    if not (copy := os.fork()):
+        sys.argv = ["foltr", *line]
+        sys.exit(program.main())
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
+pathlib.Path(sys.argv[2]).write_text(json.dumps(codes))
+' "$@" """
+"""command lines of a program, one after another, each in a copy of one process whose streams were closed as it began"""
 REAL = (("search", "heron"), ("search", "--json", "heron"), ("search", "nowhere-to-be-found"), ("status",),
         ("saved",), ("why", "notes/birds/heron.txt"), ("open", "1", "--print"), ("no-such-command",),
         ("config", "path"))  # fmt: skip
@@ -33,6 +46,16 @@ def ended(
     )  # fmt: skip
 
 
+def each_ended(
+    device: Device, program: str, lines: Sequence[Sequence[str]], *modules: str, closed: str
+) -> tuple[list[int], bytes, bytes]:
+    """Their exit codes, and all that they say."""
+    codes = device.home / "codes"
+    done = ended(device, EACH, program, str(codes), json.dumps(lines), *modules, closed=closed)
+    assert done.returncode == 0
+    return json.loads(codes.read_text()), done.stdout, done.stderr
+
+
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Device:
     """A device that is indexed, and has a page whose first result can be opened."""
@@ -43,29 +66,27 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Device:
 
 
 @pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("name", sorted({*COMMANDS, "--simulate"}))
-def test_every_command_of_the_device(searched: Device, name: str, closed: str) -> None:
+@pytest.mark.parametrize(
+    ("program", "commands"),
+    [("app.__main__", {**COMMANDS, "--simulate": "simulation.cli"}), ("federation_server.cli", SERVER_COMMANDS)],
+    ids=["device", "server"],
+)
+def test_every_command(searched: Device, program: str, commands: Mapping[str, str], closed: str) -> None:
     """Its help goes nowhere, without a word."""
-    done = ended(searched, DEVICE, name, "--help", closed=closed)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-
-
-@pytest.mark.parametrize("name", sorted(SERVER_COMMANDS))
-def test_every_command_of_the_server(searched: Device, name: str) -> None:
-    """The same."""
     pytest.importorskip("sqlalchemy")
-    done = ended(searched, SERVER, name, "--help", closed="<&- >&- 2>&-")
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    lines = [[name, "--help"] for name in commands]
+    assert each_ended(searched, program, lines, *commands.values(), closed=closed) == ([0] * len(lines), b"", b"")
 
 
-@pytest.mark.parametrize("arguments", REAL, ids=" ".join)
-def test_the_exit_code_does_not_depend_on_them(searched: Device, arguments: tuple[str, ...]) -> None:
+def test_the_exit_code_does_not_depend_on_them(searched: Device) -> None:
     """And what the open ones show is what they always show."""
-    wanted = ended(searched, DEVICE, *arguments, closed="")
+    modules = ("app.cli", "app.search.search", *COMMANDS.values())
+    codes, shown, _ = each_ended(searched, "app.__main__", REAL, *modules, closed="")
+    assert {0, 1, 2} == set(codes)
     for closed in CLOSED:
-        done = ended(searched, DEVICE, *arguments, closed=closed)
-        assert (closed, done.returncode, b"unexpected" in done.stderr) == (closed, wanted.returncode, False)
-        assert done.stdout in (wanted.stdout, b"")
+        found, out, err = each_ended(searched, "app.__main__", REAL, *modules, closed=closed)
+        assert (closed, found, b"unexpected" in err) == (closed, codes, False)
+        assert out in (shown, b"")
 
 
 def test_an_index_is_made_by_cron(tmp_path: Path) -> None:

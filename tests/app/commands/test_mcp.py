@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +16,18 @@ from tests.app.commands.picking import model
 if TYPE_CHECKING:
     from tests.app.conftest import Device
 
-mcp = pytest.importorskip("mcp", reason="the extra `mcp` is not installed")
+pytestmark = pytest.mark.skipif(find_spec("mcp") is None, reason="the extra `mcp` is not installed")
 TOOLS = {"search", "fetch", "why"}
 
 
-def parameters(device: Device, *folders: Path) -> Any:
+def client_of(device: Device, *folders: Path) -> Any:
+    import mcp  # loading it takes longer than most files of tests
+
     arguments = ["-m", "app", "mcp", *map(str, folders)]
-    return mcp.StdioServerParameters(
-        command=sys.executable, args=arguments, env=device.environment(), cwd=str(device.home)
+    return mcp.Client(
+        mcp.StdioServerParameters(
+            command=sys.executable, args=arguments, env=device.environment(), cwd=str(device.home)
+        )
     )
 
 
@@ -37,7 +42,7 @@ async def test_an_agent_searches_fetches_and_asks_why(device: Device) -> None:
     device.index()
     birds = device.notes / "birds"
     before = model(device)
-    async with mcp.Client(parameters(device, birds)) as client:
+    async with client_of(device, birds) as client:
         assert str(birds) in client.instructions
         assert "untrusted" in client.instructions
         listed = (await client.list_tools()).tools
@@ -73,7 +78,7 @@ async def test_an_agent_searches_fetches_and_asks_why(device: Device) -> None:
 async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None:
     """The server looks for a newer commit before each answer."""
     device.index()
-    async with mcp.Client(parameters(device, device.notes)) as client:
+    async with client_of(device, device.notes) as client:
         assert answer_of(await client.call_tool("search", {"query": "platypus"}))["results"] == []
         (device.notes / "new.txt").write_text("A platypus.\n")
         device.index()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from app.store import Store
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from tests.federation_server.client import Running, make_server, running
+from tests.federation_server.sealed_members import TWO_WEIGHTS
 
 PRIVATE = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 4.0 }'
 QUIET = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 0.1 }'
@@ -60,6 +61,11 @@ def serving(
     )
     with running(made) as group:
         yield group
+
+
+def serving_sealed(folder: Path) -> AbstractContextManager[Group]:
+    """A sealed group of its own of two weights, whose rounds end when all that can come has come."""
+    return serving(folder, mode="sealed", privacy=TWO_WEIGHTS, forgetting="noise", quorum=0, floor=3)
 
 
 @dataclass(slots=True, eq=False)

@@ -32,7 +32,7 @@ from foltr.federated.wire import Announcement, ModelRecord, RosterPage, ShareLis
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
-from tests.app.federation.groups import Group, Person, hasty, no_pause, serving
+from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed
 
 ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
@@ -40,8 +40,8 @@ Make = Callable[..., Person]
 
 @pytest.fixture
 def sealed(tmp_path: Path) -> Iterator[Group]:
-    """A sealed group of the default terms, without an end of its rounds."""
-    with serving(tmp_path / "server", mode="sealed", privacy="", forgetting="noise", quorum=0, floor=3) as made:
+    """A sealed group of two weights, without an end of its rounds."""
+    with serving_sealed(tmp_path / "server") as made:
         yield made
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from msgspec import structs
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer
 
@@ -32,6 +33,7 @@ from app.search.results import (
     Snippet,
 )
 from app.settings import OpenSettings, ScreenSettings, SearchSettings, Settings
+from app.tui.bars.query_input import QueryInput
 from app.tui.keys import problems_of, usable
 from app.tui.screen_parts import FolderChoice, ProgressLine, Setup
 from app.tui.search_app import FoltrApp
@@ -276,9 +278,8 @@ class Stage:
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
 
     async def search(self, pilot: Pilot[int], text: str) -> None:
-        """Type a query and wait for its page and the rest."""
-        for character in text:
-            await pilot.press("space" if character == " " else character)
+        """Give a query at once, as by pasting, and wait for its page and the rest."""
+        self.app.search_screen.query_one(QueryInput).post_message(Paste(text))
         await self.until(pilot, lambda: self.asked == text, f"a page for {text!r}")
         await self.settle(pilot)
 
@@ -353,6 +354,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[
             now=NOW,
         )
         one = Stage(FoltrApp(replace(setup, **settings)), engine, indexing)
+        one.app.animation_level = "none"  # a fifth of what a test draws would be on the way to something
         notify = one.app.notify
 
         def noting(message: str, **options: Any) -> None:

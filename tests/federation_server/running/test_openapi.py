@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import requests
 from hypothesis import HealthCheck, settings
 
 from federation_server.refusals import REASONS
 from foltr.federated.wire import Refusal, decode
-from tests.federation_server.client import PATIENCE, Client, Running, make_server, member, running
+from tests.federation_server.client import PATIENCE, Client, Running, member
 
 pytest_plugins = ("schemathesis.pytest.plugin",)  # for this file alone: it takes a second to load
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
-
-
-@pytest.fixture(scope="module")
-def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -33,14 +33,9 @@ def integrated_auc(mu: float) -> float:
     return float((density(GRID - mu) * below).sum() * STEP)
 
 
-def integrated_epsilon(mu: float, delta: float) -> float:
-    """The epsilon at which the mass of N(mu, 1) above e^epsilon N(0, 1) is delta, by halving."""
-    low, high = 0.0, 40.0
-    for _ in range(60):
-        middle = (low + high) / 2
-        spilt = np.maximum(density(GRID - mu) - math.exp(middle) * density(GRID), 0.0).sum() * STEP
-        low, high = (middle, high) if spilt > delta else (low, middle)
-    return high
+def integrated_delta(mu: float, epsilon: float) -> float:
+    """The mass of N(mu, 1) above e^epsilon N(0, 1)."""
+    return float(np.maximum(density(GRID - mu) - math.exp(epsilon) * density(GRID), 0.0).sum() * STEP)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +57,9 @@ def test_the_table_of_the_default(
         *((mu_of(DEFAULT.query(n), noise=noise, n_rounds=4), e, 0.005) for n, e in zip(BOTH, query, strict=True)),
     ]
     for mu, expected, digits in claims:
-        assert gaussian_epsilon(mu, 1e-5) == pytest.approx(expected, abs=digits)
-        assert gaussian_epsilon(mu, 1e-5) == pytest.approx(integrated_epsilon(mu, 1e-5), rel=1e-4)
+        epsilon = gaussian_epsilon(mu, 1e-5)
+        assert epsilon == pytest.approx(expected, abs=digits)
+        assert integrated_delta(mu, epsilon * 1.0001) < 1e-5 < integrated_delta(mu, epsilon * 0.9999)
     worst = mu_of(DEFAULT.query("replace"), noise=noise, n_rounds=4)
     assert worst == pytest.approx(0.3 * 2 / (0.8 * z))
     assert best_auc(worst) == pytest.approx(auc, abs=5e-4)

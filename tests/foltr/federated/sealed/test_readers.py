@@ -57,7 +57,7 @@ def by_a_short_list(
     return sum_of(occasion, received, people, {*spies, victim}, set(received))
 
 
-@pytest.mark.parametrize("n", [5, 7, 10, 15, 30])
+@pytest.mark.parametrize("n", [5, 7, 10, 15])
 def test_a_note_is_read_by_as_many_as_are_named_and_not_by_one_fewer(n: int) -> None:
     """By real messages, lists and answers, two lists and a short list: what the victim sent, to the last step."""
     state, _, people = make_roster(n)
@@ -67,7 +67,6 @@ def test_a_note_is_read_by_as_many_as_are_named_and_not_by_one_fewer(n: int) -> 
     sent[victim] = occasion.part.release_steps(np.array([0.3, -0.2]), rng)
     for one in people[n // 2 + 3 : -1]:
         sent[one.device] = rng.integers(-99, 99, size=2)
-    received = messages(occasion, sent, people)
     enough = quorums(n).n_readers
     spies = {one.device for one in people[:enough]}
     sent |= {device: np.zeros(2, dtype=np.int64) for device in spies}

@@ -265,13 +265,15 @@ def test_answers_are_bound_to_list_and_member() -> None:
             check_answer(OCCASION, msgspec.structs.replace(found[1], **changes), wanted)
 
 
-def test_grouped_answers_give_a_sum_for_each_part() -> None:
-    """Fifty members in five parts: each part's sum is that of its own members, and no sum spans two."""
-    state, _, people = make_roster(50)
+def test_grouped_answers_give_a_sum_for_each_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty members in two parts: each part's sum is that of its own members, and no sum spans two."""
+    monkeypatch.setattr("foltr.federated.sealed.committee.LEAST_GROUPED", 20)
+    state, _, people = make_roster(20)
     occasion = make_occasion(state, n_numbers=2, mode="grouped")
     sent = {one.device: np.array([1 << place % 10, place]) for place, one in enumerate(people) if place != 17}
     received = messages(occasion, sent, people)
-    found = summed(occasion, received, answers(occasion, received, people, range(1, 43)))
+    found = summed(occasion, received, answers(occasion, received, people, range(1, occasion.cohort.threshold + 1)))
+    assert len(found) == 2
     for part, steps in zip(occasion.cohort.parts, found, strict=True):
         assert steps.tolist() == sum(sent[device] for device in part if device in sent).tolist()
 

@@ -1,12 +1,12 @@
 """What members of a sealed group who lie cost a newcomer, with notes of honest length: those that no proof refuses.
 
-    python -m benchmarks group_liars [--members 5 20] [--draws 12] [--cache FOLDER]
+    python -m benchmarks group_liars [--members 5 20] [--draws 12] [--silent] [--cache FOLDER]
 
 One of five, or a fifth of twenty, say in every round the longest change that the clip lets through, with fair noise on
 it, because the proofs ask for that. They go where it costs the newcomers most on the very queries that are judged, of
 the directions that were tried from the ranker that the group arrives at without them. Each draw of benchmarks.group is
 played twice, with the same people and noise: with these members honest, and lying. The loss is of a newcomer's nDCG@10;
-members are those who stay honest.
+members are those who stay honest. With --silent they send noise alone instead: what it costs that they are missing.
 """
 
 from __future__ import annotations
@@ -43,10 +43,11 @@ def lie(honest: Life, n_liars: int) -> FloatVector:
     return np.asarray(clip * found)
 
 
-def attacked(world: World, scene: str, n: int, draw: int) -> tuple[Life, Life]:
+def attacked(world: World, scene: str, n: int, draw: int, *, silent: bool) -> tuple[Life, Life]:
     """A group without liars, and the same with them."""
     honest = lived(world, scene, "sealed", n, draw)
-    return honest, lived(world, scene, "sealed", n, draw, [lie(honest, MALICIOUS[n])] * MALICIOUS[n])
+    said = np.zeros(honest.method.n_sent) if silent else lie(honest, MALICIOUS[n])
+    return honest, lived(world, scene, "sealed", n, draw, [said] * MALICIOUS[n])
 
 
 def main() -> None:
@@ -56,6 +57,7 @@ def main() -> None:
         members=Option([5, 20], choices=(5, 20)),
         draws=12,
         scenes=Option(SCENES, choices=SCENES),
+        silent=False,
         cache=Option(help="folder that keeps the pages for another run", kind=Path),
     )
     table = Table(("members", "liars", "taste", "newcomer", "with liars", "loss of nDCG@10", "aim", "worst draw",
@@ -63,15 +65,15 @@ def main() -> None:
     with world_of(CHOSEN_ON, wanted.cache) as world:
         for n in wanted.members:
             for scene in wanted.scenes:
-                table.add(n, MALICIOUS[n], scene, *cells(world, scene, n, wanted.draws))
+                table.add(n, MALICIOUS[n], scene, *cells(world, scene, n, wanted.draws, silent=wanted.silent))
     print(machine(), f"{wanted.draws} draws", table, sep="\n\n")
 
 
-def cells(world: World, scene: str, n: int, n_draws: int) -> list[object]:
+def cells(world: World, scene: str, n: int, n_draws: int, *, silent: bool) -> list[object]:
     """Of one row."""
     losses, before, after = [], [], []
     for draw in range(n_draws):
-        honest, lying = attacked(world, scene, n, draw)
+        honest, lying = attacked(world, scene, n, draw, silent=silent)
         losses.append(served(honest, honest.model.theta) - served(lying, lying.model.theta))
         before.append(worth(honest))
         after.append(worth(lying))

@@ -176,13 +176,8 @@ def drafted(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -
 
 def noise_commitment(occasion: Occasion, draft: Draft, device: str) -> NoiseCommitment:
     """What is sent first: the coins are drawn after it."""
-    return NoiseCommitment(
-        group_id=occasion.group_id,
-        lineage=occasion.lineage,
-        round=occasion.round,
-        device=device,
-        point=draft.committed,
-    )
+    here = {"group_id": occasion.group_id, "lineage": occasion.lineage, "round": occasion.round}
+    return NoiseCommitment(device=device, point=draft.committed, **here)  # type: ignore[arg-type]
 
 
 def note_of(occasion: Occasion, draft: Draft, seed: bytes) -> Int64Vector:

@@ -7,16 +7,18 @@ asked, in percent; the noise is the mechanism's own.
 
     python -m benchmarks group [--members 5 10 30] [--draws 40] [--modes open sealed absent] [--left-out]
 
-open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4), as the server of a sealed group
-closes a round; each device adds as much as if a third stayed away and a fifth of the others colluded. absent: in each
-round a third, by lot, do stay away; what they searched waits for the next.
+open: each device adds all noise (epsilon 10). sealed: noise in the sum (epsilon 4), of coins, as the server of a sealed
+group closes a round (tests/benchmarks/test_group.py compares them to the last digit); each device adds as much as if a
+third stayed away and a fifth of the others colluded. absent: in each round a third, by lot, do stay away; what they
+searched waits for the next. whole: each device adds all of the sum's noise.
 """
 
 from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,11 +37,12 @@ from benchmarks.tables import machine, verdict
 from federation_server.group import group
 from federation_server.settings import OPEN_PRIVACY, SUM_PRIVACY, ServerSettings
 from federation_server.setup import terms_of
-from foltr.arrays import FloatVector
+from foltr.arrays import FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import join_sums
 from foltr.federated.method import Model
 from foltr.federated.sealed.committee import honest_arrivals, least_arrivals
+from foltr.federated.wire import Terms
 from foltr.privacy.mechanisms import Gaussian
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from simulation.rounds.click_models import make_users
@@ -102,6 +105,20 @@ class Worth:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Life:
+    """A group at its rest."""
+
+    members: list[Member]
+    newcomers: list[Person]
+    method: FPDGD
+    model: Model
+
+    def newcomer(self, theta: FloatVector) -> float:
+        """Mean nDCG@10 of the newcomers by a ranker `[n_features]`."""
+        return float(np.mean([one.served_by(theta) for one in self.newcomers]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class World:
     """Whom groups are drawn from."""
 
@@ -137,42 +154,66 @@ def closed(mode: str, method: FPDGD, model: Model, members: Sequence[Member], rn
         return method.aggregate(model, [one.answers(method, model, rng) for one in members])
     n = least_arrivals(len(members)) if mode == "absent" else len(members)
     arrived = [members[place] for place in sorted(rng.permutation(len(members))[:n].tolist())]
+    return summed(method, model, [one.steps(method, model, rng) for one in arrived])
+
+
+def summed(method: FPDGD, model: Model, notes: Sequence[Int64Vector]) -> Model:
+    """The same of what each member of a sealed group sent, in steps `[n_sent]`."""
     assert isinstance(method.privacy, Gaussian)
-    steps = np.sum([one.steps(method, model, rng) for one in arrived], axis=0)
-    joined = join_sums(method.joining, method.privacy, method.shared_part(model), [steps], [n])
+    joined = join_sums(method.joining, method.privacy, method.shared_part(model), [np.sum(notes, axis=0)], [len(notes)])
     return method.whole(model, joined.model)
 
 
-def lived(world: World, scene: str, mode: str, n: int, draw: int) -> Worth:
-    """A group from its first round to its rest."""
-    rng = np.random.default_rng([draw, n, list(SCENES).index(scene)])
-    wants, newcomers_want = SCENES[scene](n, rng)
-    members = [world.member(taste, rng) for taste in wants]
-    newcomers = [world.draw(taste, rng) for taste in newcomers_want]
+def agreed(mode: str, n: int) -> tuple[Terms, FPDGD]:
+    """What a group of n devices goes by."""
     settings = ServerSettings()
     private = msgspec.structs.replace(settings.method, privacy=mechanism(mode, n))
     terms = terms_of(
         msgspec.structs.replace(settings, method=private), "group", features=NAMES, manifest_hash=MANIFEST_HASH
     )
-    method, shipped = group.method_of(terms), theta_prior()
+    return terms, group.method_of(terms)
+
+
+def lived(world: World, scene: str, mode: str, n: int, draw: int, lies: Sequence[FloatVector] = ()) -> Life:
+    """A group from its first round to its rest, some of whose members say these changes `[n_sent]` in every round."""
+    rng, noise = np.random.default_rng([draw, n, list(SCENES).index(scene)]).spawn(2)
+    wants, newcomers_want = SCENES[scene](n, rng)
+    members = [world.member(taste, rng) for taste in wants]
+    newcomers = [world.draw(taste, rng) for taste in newcomers_want]
+    for one, lie in zip(members, lies, strict=False):
+        one.lie = lie
+    (terms, method), shipped = agreed(mode, n), theta_prior()
     model = Model(shipped)
     for _ in range(terms.n_rounds):
         for one in members:
             one.searches(terms.n_local, rng)
-        model = closed(mode, method, model, members, rng)
+        model = closed(mode, method, model, members, noise)
         for one in members:
             one.considers(model.theta, shipped)
-    alone, together = np.mean([one.served() for one in members], axis=0)
-    before = float(np.mean([one.person.served_by(shipped) for one in members]))
+    return Life(members, newcomers, method, model)
 
-    def gain(theta: FloatVector) -> float:
-        after, first = (np.mean([one.served_by(ranker) for one in newcomers]) for ranker in (theta, shipped))
-        return float(100 * (after / first - 1))
 
-    return Worth(
-        gain(believed(shipped, model.theta, model.noise, NAMES)), gain(model.theta),
-        100 * (together / before - 1), 100 * (alone / before - 1),
-    )  # fmt: skip
+def worth(found: Life) -> Worth:
+    """Of a group whose members who lie, if any, do not count."""
+    honest, shipped, model = [one for one in found.members if one.lie is None], theta_prior(), found.model
+    alone, together = np.mean([one.served() for one in honest], axis=0)
+    before = float(np.mean([one.person.served_by(shipped) for one in honest]))
+    first = found.newcomer(shipped)
+    rankers = believed(shipped, model.theta, model.noise, NAMES), model.theta
+    newcomer, trusting = (100 * (found.newcomer(theta) / first - 1) for theta in rankers)
+    return Worth(newcomer, trusting, 100 * (together / before - 1), 100 * (alone / before - 1))
+
+
+@contextmanager
+def world_of(names: tuple[str, ...], cache: Path | None) -> Iterator[World]:
+    """Of these collections, each filed `N_LOTS` times; `cache` keeps the pages."""
+    with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
+        pages = pages_of(names, N_LOTS, cache or Path(folder))
+        learner = Learner(
+            Store(Path(folder) / "state.sqlite"), theta0=theta_prior(), feature_names=NAMES,
+            manifest_hash=MANIFEST_HASH, settings=LearningSettings(), pace=Pace.shipped(NAMES),
+        )  # fmt: skip
+        yield World([lot for lots in pages.values() for lot in lots], learner)
 
 
 def mean_and_error(values: Sequence[float]) -> str:
@@ -193,14 +234,8 @@ def main() -> None:
         left_out=False,
         cache=Option(help="folder that keeps the pages for another run", kind=Path),
     )
-    with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
-        names = LEFT_OUT if wanted.left_out else CHOSEN_ON
-        pages = pages_of(names, N_LOTS, wanted.cache or Path(folder))
-        learner = Learner(
-            Store(Path(folder) / "state.sqlite"), theta0=theta_prior(), feature_names=NAMES,
-            manifest_hash=MANIFEST_HASH, settings=LearningSettings(), pace=Pace.shipped(NAMES),
-        )  # fmt: skip
-        world = World([lot for lots in pages.values() for lot in lots], learner)
+    names = LEFT_OUT if wanted.left_out else CHOSEN_ON
+    with world_of(names, wanted.cache) as world:
         print(machine(), f"{wanted.draws} draws", ", ".join(names), sep="; ")
         print("| members | mode | taste | newcomer | worst | aim | believing all | members | members alone |")
         print("|---|---|---|---|---|---|---|---|---|")
@@ -208,7 +243,8 @@ def main() -> None:
             for mode in wanted.modes:
                 for scene in wanted.scenes:
                     draws = range(wanted.first, wanted.first + wanted.draws)
-                    print(row(scene, mode, n, [lived(world, scene, mode, n, draw) for draw in draws]), flush=True)
+                    found = [worth(lived(world, scene, mode, n, draw)) for draw in draws]
+                    print(row(scene, mode, n, found), flush=True)
 
 
 def row(scene: str, mode: str, n: int, found: Sequence[Worth]) -> str:

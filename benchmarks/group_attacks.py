@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +46,7 @@ from simulation.rounds.click_models import Users, make_users
 COLLECTIONS = ("cranfield", "cisi", "medline")
 MALICIOUS = {5: 1, 20: 4, 50: 10}
 AIMS = {5: 0.05, 20: 0.02, 50: 0.02}
-"""the largest loss of nDCG@10, by the members of the group"""
+"""the largest loss of nDCG@10, by the members of an open group"""
 N_TRIED = 60
 """directions by lot, besides those of single weights"""
 
@@ -116,13 +116,12 @@ def world() -> World:
     return World(pages, judged, make_users("navigational", top_grade=1))
 
 
-def worst_direction(known: World, method: FPDGD, far: float) -> FloatVector:
+def worst_direction(ndcg: Callable[[FloatVector], float], method: FPDGD, start: FloatVector, far: float) -> FloatVector:
     """The unit vector `[d]` along which `far` costs most nDCG, of single weights, mixtures of the worst, and -theta."""
-    start = theta_prior()
     here = method.sent(start)
 
     def cost(direction: FloatVector) -> float:
-        return known.ndcg(method.placed(start, here + far * direction / np.linalg.norm(direction)))
+        return ndcg(method.placed(start, here + far * direction / np.linalg.norm(direction)))
 
     single = [sign * axis for axis in np.eye(len(here)) for sign in (-1.0, 1.0)]
     single.sort(key=cost)
@@ -138,7 +137,8 @@ def direction(known: World, plan: Plan, n: int) -> FloatVector:
     assert noise is not None
     empty = Scene(noise, np.inf, np.zeros((n - MALICIOUS[n], d)), np.zeros(d), plan.n_rounds, MALICIOUS[n],
                   np.random.default_rng(0))  # fmt: skip
-    return worst_direction(known, plan.method, MALICIOUS[n] / n * reach(noise, empty, plan.n_rounds))
+    far = MALICIOUS[n] / n * reach(noise, empty, plan.n_rounds)
+    return worst_direction(known.ndcg, plan.method, theta_prior(), far)
 
 
 def played(

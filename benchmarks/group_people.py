@@ -91,6 +91,8 @@ class Member:
     alpha: float = 0.0
     n_sent: int = 0
     """pages that its answers were learned from"""
+    lie: FloatVector | None = None
+    """[n_sent] what it says in a sealed group instead of what it learned"""
 
     def scores(self, query: AskedQuery) -> FloatVector:
         """What the device ranks by, `[n_docs]`."""
@@ -121,7 +123,8 @@ class Member:
     def steps(self, method: FPDGD, model: Model, rng: np.random.Generator) -> Int64Vector:
         """The same in a sealed group, in steps of the noise's grid `[n_sent]`."""
         assert isinstance(method.privacy, Gaussian)
-        return method.privacy.release_steps(method.hidden(self._learned(method, model, rng)), rng)
+        learned = method.hidden(self._learned(method, model, rng))
+        return method.privacy.release_steps(learned if self.lie is None else self.lie, rng)
 
     def _learned(self, method: FPDGD, model: Model, rng: np.random.Generator) -> FPDGDLocal:
         local = method.begin(model, rng)

@@ -88,4 +88,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _described(error: Exception) -> str | None:
     from foltr.errors import FoltrError
 
-    return str(error) if isinstance(error, (FoltrError, OSError)) else None
+    if isinstance(error, (FoltrError, OSError)):
+        return str(error)
+    from sqlalchemy.exc import SQLAlchemyError
+
+    from federation_server.database import what_it_said
+
+    return f"the database cannot be used: {what_it_said(error)}" if isinstance(error, SQLAlchemyError) else None

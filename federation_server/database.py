@@ -104,8 +104,12 @@ FULL = ("disk is full", "No space left on device")
 
 def is_full(error: Exception) -> bool:
     """Whether nothing was written because the disk has no room."""
-    cause = error.orig if isinstance(error, DBAPIError) else error
-    return any(words in str(cause) for words in FULL)
+    return any(words in what_it_said(error) for words in FULL)
+
+
+def what_it_said(error: Exception) -> str:
+    """The database's own words, which may quote a row."""
+    return str(error.orig if isinstance(error, DBAPIError) else error)
 
 
 def has_room(engine: Engine) -> bool:
@@ -136,7 +140,7 @@ def upgrade(engine: Engine) -> None:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
     except SQLAlchemyError as error:
-        raise DatabaseError(f"the database cannot be used: {error}") from error
+        raise DatabaseError(f"the database cannot be used: {what_it_said(error)}") from error
 
 
 def of_another(what: str, revision: str) -> str:

@@ -134,7 +134,7 @@ def believed(shipped: FloatVector, theta: FloatVector, noise: float, names: Sequ
     for block in _blocks(np.flatnonzero(moved), names):
         part = moved[block]
         doubt, square = DOUBT * len(block), float(part @ part)
-        if [names[index] for index in block] == list(KINDS):
+        if names[block[0]] in KINDS and len(block) >= len(KINDS) - 1:  # of coins one may come to lie where it lay
             part = part - part.mean()
             doubt, square = DOUBT_OF_KINDS, float(np.max(part**2))
         found[block] += part * max(0.0, 1.0 - doubt * noise**2 / max(square, np.finfo(np.float64).tiny))

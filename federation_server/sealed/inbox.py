@@ -212,18 +212,9 @@ def keep_shared(
     received = round_.n_updates
     if known is None:
         received += 1
-        connection.execute(
-            insert(shares).values(
-                lineage=round_.lineage,
-                round=round_.number,
-                device=sent.device,
-                message_hash=message,
-                received=now,
-                message=vault.encrypt(encode(sent)),
-            )
-        )
-        key = (rounds_table.c.lineage == round_.lineage, rounds_table.c.round == round_.number)
-        connection.execute(update(rounds_table).where(*key).values(n_updates=received))
+        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": now}
+        connection.execute(insert(shares).values(message_hash=message, message=vault.encrypt(encode(sent)), **row))
+        connection.execute(update(rounds_table).where(of_round(rounds_table, round_)).values(n_updates=received))
         enrolment.count_answers(connection, [sent.device])
     return Accepted(round=round_.number, received=received)
 
@@ -331,8 +322,7 @@ def keep_answer(
         return Refused("false-answer", str(error))
     except SealedSumError as error:
         raise Refused("wrong-shares", str(error)) from error
-    key = (answers.c.lineage == round_.lineage, answers.c.round == round_.number)
-    query = select(answers.c.answer).where(*key, answers.c.device == sent.device)
+    query = select(answers.c.answer).where(of_round(answers, round_), answers.c.device == sent.device)
     known, body = connection.execute(query).scalar_one_or_none(), encode(sent)
     if known is not None and bytes(known) != body:
         raise Refused("already-reported")

@@ -150,7 +150,7 @@ def draft_of(client: Client, told: Announcement, signal: Int64Vector, bits: int 
     """A note of this signal, in steps of the grid, and the seed of its coins: it is committed to."""
     occasion = occasion_of(client, told)
     noise = drawn_noise(occasion.note_terms, np.random.default_rng([int(client.device[:8], 16), bits]))
-    draft = Draft(signal, noise)
+    draft = Draft(signal, noise, noise.commitment(occasion.note_terms))
     answer = client.send("POST", "/v1/noise", encode(noise_commitment(occasion, draft, client.device)))
     return draft, decode(answer.content, Coins).seed if answer.ok else b""
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,23 @@ def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, argum
     error = capsys.readouterr().err
     assert error.strip()
     assert "Traceback" not in error
+
+
+def test_what_the_database_says_is_one_line(tmp_path: Path, capsys: Output) -> None:
+    """A file that is no database any more, and a table that is gone: what SQLite says of it, without a traceback."""
+    made, broken = tmp_path / "made", tmp_path / "broken"
+    assert main(["--folder", str(made), "init"]) == 0
+    broken.mkdir(mode=0o700)
+    for name in ("server.toml", "keys.json"):
+        shutil.copy(made / name, broken)
+    (broken / "foltr-server.sqlite").write_bytes(b"rubbish" * 1000)
+    capsys.readouterr()
+    assert main(["--folder", str(broken), "invite"]) == 2
+    assert capsys.readouterr().err == "foltr-server: the database cannot be used: file is not a database\n"
+    with closing(sqlite3.connect(made / "foltr-server.sqlite")) as database:
+        database.execute("DROP TABLE invites")
+    assert main(["--folder", str(made), "invite"]) == 2
+    assert capsys.readouterr().err == "foltr-server: the database cannot be used: no such table: invites\n"
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:

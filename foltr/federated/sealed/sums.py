@@ -164,22 +164,20 @@ class Draft:
     signal: Int64Vector
     """[n_numbers]"""
     noise: SecretNoise
+    committed: bytes
+    """to the noise"""
 
 
 def drafted(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Draft:
     """The device's clipped change `[n_numbers]` in steps, and the secret bits of its part of the noise."""
-    return Draft(occasion.part.signal_steps(change, rng), drawn_noise(occasion.note_terms, rng))
+    signal, noise = occasion.part.signal_steps(change, rng), drawn_noise(occasion.note_terms, rng)
+    return Draft(signal, noise, noise.commitment(occasion.note_terms))
 
 
 def noise_commitment(occasion: Occasion, draft: Draft, device: str) -> NoiseCommitment:
     """What is sent first: the coins are drawn after it."""
-    return NoiseCommitment(
-        group_id=occasion.group_id,
-        lineage=occasion.lineage,
-        round=occasion.round,
-        device=device,
-        point=draft.noise.commitment(occasion.note_terms),
-    )
+    here = {"group_id": occasion.group_id, "lineage": occasion.lineage, "round": occasion.round}
+    return NoiseCommitment(device=device, point=draft.committed, **here)  # type: ignore[arg-type]
 
 
 def note_of(occasion: Occasion, draft: Draft, seed: bytes) -> Int64Vector:
@@ -193,7 +191,7 @@ def proved(
 ) -> SharedUpdate:
     """The device's one message of the round; all its randomness is drawn from `rng`."""
     sent, made = in_shares(occasion, note_of(occasion, draft, seed), identity, device, rng)
-    stated = _statement(occasion, sent, draft.noise.commitment(occasion.note_terms), seed)
+    stated = _statement(occasion, sent, draft.committed, seed)
     proof = prove(occasion.note_terms, stated, draft.signal, draft.noise, made.blinding, rng)
     return msgspec.structs.replace(sent, proof=proof)
 

@@ -39,6 +39,12 @@ def test_a_number_common_to_all_kinds_says_nothing() -> None:
     np.testing.assert_allclose(believed(SHIPPED, theta, 1.0, NAMES)[5:], SHIPPED[5:] + share * part)
 
 
+def test_a_kind_that_lies_where_it_lay_changes_no_rule() -> None:
+    """Noise of coins adds up to nothing now and then: the other four are still judged as kinds, by their largest."""
+    theta = moved(is_text=-1.0, is_source=-1.0, is_document=-1.0, is_mail=1.7)
+    assert believed(SHIPPED, theta, 1.0, NAMES)[NAMES.index("is_mail")] > SHIPPED[-1]
+
+
 def test_without_noise_all_is_believed() -> None:
     """Noise 0 gives the common ranker itself."""
     theta = moved(size=0.25, is_mail=-1.0)

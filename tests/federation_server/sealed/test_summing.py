@@ -507,7 +507,8 @@ def lies_of(client: Client, told: Announcement) -> Iterator[tuple[str, SharedUpd
     yield "too long", msgspec.structs.replace(lie, proof=good.proof)
     lie = shared(occasion, STEPS[0], client.identity, client.device, np.random.default_rng(1))
     yield "without noise", msgspec.structs.replace(lie, proof=good.proof)
-    other = Draft(STEPS[0], drawn_noise(occasion.note_terms, np.random.default_rng(99)))
+    noise = drawn_noise(occasion.note_terms, np.random.default_rng(99))
+    other = Draft(STEPS[0], noise, noise.commitment(occasion.note_terms))
     yield "other bits", proved(occasion, other, seed, client.identity, client.device, np.random.default_rng(1))
     chosen = proved(occasion, draft, b"mine" * 8, client.identity, client.device, np.random.default_rng(1))
     yield "own coins", chosen

@@ -14,8 +14,8 @@ from foltr.federated.guard.guard import (
     drift_floor,
     from_majority,
     join_guarded,
-    join_robustly,
     judge,
+    shares_counted,
     within_reach,
 )
 from foltr.federated.guard.verdict import GuardState, RunningSums
@@ -94,7 +94,7 @@ def test_who_wants_something_else_is_found_in_the_sum(n_malicious: int) -> None:
 
 
 def test_what_is_left_out_does_not_count() -> None:
-    """The round is joined robustly from the others alone, and their evidence is found without it."""
+    """Both whom the guard assumes are found: the round is the mean of the others, whose evidence is without them."""
     rng, guard, state = np.random.default_rng(3), Guard(n_malicious=2), account(10)
     for _ in range(300):
         updates = wishful_round(rng, 2)
@@ -102,7 +102,22 @@ def test_what_is_left_out_does_not_count() -> None:
     assert verdict.alert
     assert verdict.left_out == (8, 9)
     assert {s.client for s in verdict.suspicions} == {8, 9}
-    assert delta.tolist() == join_robustly(within_reach(updates[:8]), 2).tolist()
+    np.testing.assert_allclose(delta, within_reach(updates[:8]).mean(axis=0))
+
+
+def test_who_begins_to_drift_counts_for_less() -> None:
+    """Half of what is allowed takes nothing off, three quarters half, all of it everything; in peace, too."""
+    assert shares_counted(np.array([0.0, 0.5, 0.75, 1.0, 3.0]))[:4].tolist() == [1.0, 1.0, 0.5, 0.0]
+    sent = np.zeros((7, 100))
+    sent[np.arange(7), np.arange(7)] = [*6 * [1.0], 3.0]
+    state = GuardState(sums=RunningSums(np.full(7, 1000), sent, np.zeros((7, 100))))
+    for row in (0, 6):
+        updates = 1e-9 * np.eye(7, 100) * (np.arange(7) == row)[:, None]
+        delta, _, verdict = join_guarded(Guard(n_malicious=1), state, updates)
+        share = 2 * (1 - verdict.evidence) if row == 6 else 1.0
+        assert not verdict.alert
+        assert 0.3 < share < 0.9 or row == 0
+        np.testing.assert_allclose(delta, share * updates.sum(axis=0) / 7)
 
 
 def test_a_newcomer_is_no_stranger() -> None:

@@ -43,11 +43,11 @@ too: what is left is found out in time, because nobody can move the ranker beyon
 Updates that are nearly copies of one another are left out as well. Even their mean alone would count too much: close to
 the mean of all, as in Little Is Enough, it is among everybody's nearest, so that mixing gives it a larger share than it
 has, and trimming takes honest extremes instead. Honest updates are too near by chance once in thousands of rounds, and
-then miss that one. While the guard is alert a robust rule joins the others, against as many as are assumed and not left
-out, or as are suspected and still there: where all are found it is their mean.
+then miss that one. While the guard is alert a robust rule joins the others, against as many as are assumed less the
+copies, which are found together, or as are suspected besides: where all sent copies it is the mean of the others.
 
-What it cannot see: attackers whose sums are no farther from the majority's than `drift_floor` allows, which is less
-in a round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
+What it cannot see: attackers whose sums are no farther from the majority's than that allows, which is less in a
+round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
 something else than all others is an attacker to it.
 """
 
@@ -79,6 +79,8 @@ REACH = 3.0
 """median lengths that an update counts for at most: as far as lengths may differ without an alarm"""
 NEAR_BY_CHANCE = 16.0
 """Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
+OF_SUMS = 0.85
+"""what sums may differ by, over what a round may: what is found late has counted, and honest members stay below .77"""
 CHI_SQUARE_MEDIAN = 0.4549
 """of one degree of freedom"""
 MOST_COMPARED = 500
@@ -119,8 +121,9 @@ def join_guarded(
     rows = within_reach(u[kept]) * shares_counted(evidence[_DRIFT, kept])[:, None]
     if not verdict.alert:
         return guard.peace.combine(rows, weights), state, verdict
-    suspected = int(np.count_nonzero((evidence[:, kept] >= 1).any(axis=0)))
-    return join_robustly(rows, max(guard.n_malicious - len(u) + len(rows), suspected)), state, verdict
+    copies, suspected = evidence[_COPIED] >= 1, (evidence[:, kept] >= 1).any(axis=0)
+    m = max(guard.n_malicious - copies.sum(), suspected.sum())
+    return join_robustly(rows, int(m)), state, verdict
 
 
 def _out(evidence: FloatMatrix) -> BoolVector:
@@ -219,13 +222,9 @@ def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
         return evidence
     scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted[heard]))
     distances = log(np.maximum(scores, TINY)) / 2
-    evidence[heard] = _excess(distances[:, None], np.array([drift_floor(sums.sent.shape[1])]))[:, 0]
+    floor = max(log(REACH), DEVIATIONS / math.sqrt(sums.sent.shape[1]))
+    evidence[heard] = _excess(distances[:, None], np.array([floor]))[:, 0] / OF_SUMS
     return np.maximum(evidence, 0.0)
-
-
-def drift_floor(n_params: int) -> float:
-    """ln of how many times as far from the majority as the median member one may be."""
-    return max(float(log(REACH)), DEVIATIONS / math.sqrt(n_params))
 
 
 def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:

@@ -19,6 +19,6 @@ def test_what_is_of_another_build_is_named() -> None:
     assert "`tao-2025/clean`, `tao-2025/data-poisoning`" in made
     assert "`wang-2024/figure-5.2`" in made.partition(BEGIN)[2]
     assert made.count(f"`{kept}`") == 2  # where it was, and as the title of its own table
-    assert "nobody" not in made.partition(BEGIN)[2]
+    assert "nobody/" not in made.partition(BEGIN)[2]
     assert "old" not in made
     assert made.endswith(f"{END}\nAfter.\n")

@@ -75,8 +75,7 @@ def _table(study: ShippedStudy, path: Path) -> Iterator[str]:
     preset = named_preset(study.preset)
     rows = [row for cell in read_shipped(path)[1] for row in cell.whole()]
     report = make_report(rows, expected=preset.expect.values, k=preset.data.k, folds={row.fold for row in rows})
-    defended = {"guard_alert", *WHOLE_RUN} <= {*report.metrics}
-    grid = paper_grid(report) if report.verdicts else result_grid(report, WHOLE_RUN if defended else report.metrics[:2])
+    grid = paper_grid(report) if report.verdicts else result_grid(report, _metrics(report.metrics))
     cells = len({row.cell for row in rows})
     yield f"{preset.paper.title or study.preset}: {cells} cells, {', '.join(sorted({*map(_set, study.data)}))}."
     if preset.paper.note:
@@ -86,6 +85,13 @@ def _table(study: ShippedStudy, path: Path) -> Iterator[str]:
     if len(grid.rows) > MOST_LINES and not report.verdicts:
         yield f"and {len(grid.rows) - MOST_LINES} lines more."
     yield from ("", f"{'; '.join(grid.notes)}.") if grid.notes else ()
+
+
+def _metrics(measured: tuple[str, ...]) -> list[str]:
+    """Those of a table: the first two, and of the whole run; of a defence all that is of the whole run."""
+    if {"guard_alert", *WHOLE_RUN} <= {*measured}:
+        return [*WHOLE_RUN]
+    return [*measured[:2], *(metric for metric in measured[2:] if metric == "cumulative_ndcg")]
 
 
 def _set(file: str) -> str:

@@ -29,8 +29,10 @@ from simulation.verification import ShippedStudy, named_preset, read_shipped, sh
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
 BEGIN, END = "<!-- made of rows -->", "<!-- end of what is made of rows -->"
-MOST_LINES = 20
+MOST_LINES = 24
 """of a table of results that stands beside no paper"""
+WHOLE_RUN = ("offline_ndcg", "cumulative_ndcg", "worst_ndcg")
+"""what a defence is judged by: those who search live through every round, and the last ranker tells of none of them"""
 
 
 def page(text: str) -> str:
@@ -73,14 +75,23 @@ def _table(study: ShippedStudy, path: Path) -> Iterator[str]:
     preset = named_preset(study.preset)
     rows = [row for cell in read_shipped(path)[1] for row in cell.whole()]
     report = make_report(rows, expected=preset.expect.values, k=preset.data.k, folds={row.fold for row in rows})
-    grid = paper_grid(report) if report.verdicts else result_grid(report, report.metrics[:2])
+    grid = paper_grid(report) if report.verdicts else result_grid(report, _metrics(report.metrics))
     cells = len({row.cell for row in rows})
     yield f"{preset.paper.title or study.preset}: {cells} cells, {', '.join(sorted({*map(_set, study.data)}))}."
+    if preset.paper.note:
+        yield f"\n{preset.paper.note.strip()}"
     yield ""
     yield from _markdown(grid)
     if len(grid.rows) > MOST_LINES and not report.verdicts:
         yield f"and {len(grid.rows) - MOST_LINES} lines more."
     yield from ("", f"{'; '.join(grid.notes)}.") if grid.notes else ()
+
+
+def _metrics(measured: tuple[str, ...]) -> list[str]:
+    """Those of a table: the first two, and of the whole run; of a defence all that is of the whole run."""
+    if {"guard_alert", *WHOLE_RUN} <= {*measured}:
+        return [*WHOLE_RUN]
+    return [*measured[:2], *(metric for metric in measured[2:] if metric == "cumulative_ndcg")]
 
 
 def _set(file: str) -> str:

@@ -35,6 +35,9 @@ Setting = str | int | float | bool
 DISCOUNT = 0.9995
 """gamma of the cumulative online nDCG (thesis Eq. 2.1): what each round counts less than the one before it"""
 
+WORST_ROUNDS = 500
+"""for so long what attackers do to those who search counts by itself, however the last ranker came out"""
+
 CURVE_KEY = "alpha"
 """rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
 
@@ -72,6 +75,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     online_max_rr: float | None = None
     cumulative_ndcg: float | None = None
     """sum over rounds t of (mean nDCG of the round) * DISCOUNT^(t - 1) (thesis Eq. 2.1)"""
+    worst_ndcg: float | None = None
+    """the lowest mean, over WORST_ROUNDS rounds in a row so far, of the round's online nDCG; None in fewer rounds"""
     guard_alert: float | None = None
     """share of the rounds since the row before that the server's guard joined otherwise than in peace"""
     suspected_malicious: float | None = None

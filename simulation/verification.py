@@ -31,7 +31,7 @@ from simulation.engines import CellFailed, Reported
 from simulation.environment import NUMBERS, build, difference, read_environments
 from simulation.errors import SimulationError
 from simulation.experiment import check_same, stored_preset
-from simulation.run_folder import Row, read_run, replace_file
+from simulation.run_folder import CURVE_KEY, Row, read_run, replace_file
 
 SHIPPED = Path(__file__).parent / "shipped"
 REPRODUCTION = "reproduction"
@@ -230,9 +230,10 @@ def ship(name: str, folder: Path, root: Path | None) -> Path:
 
 
 def _shipped(cell: str, rows: Sequence[Row], rounds: set[Any]) -> ShippedCell:
-    """The last row of each combination of settings, and those of the rounds that are compared with a paper."""
-    last = {msgspec.json.encode(row.settings): row for row in rows}
-    kept = [row for row in rows if row.round in rounds or row is last[msgspec.json.encode(row.settings)]]
+    """The last row of each combination of settings, and those of the rounds that are a paper speaks of; no curves."""
+    tabled = [row for row in rows if CURVE_KEY not in row.settings]
+    last = {msgspec.json.encode(row.settings): row for row in tabled}
+    kept = [row for row in tabled if row.round in rounds or row is last[msgspec.json.encode(row.settings)]]
     return ShippedCell(cell=cell, digest=rows_digest(rows), rows=[_without_empty(row, NOT_SHIPPED) for row in kept])
 
 

@@ -42,6 +42,7 @@ Metric = Literal[
     "online_mrr",
     "online_max_rr",
     "cumulative_ndcg",
+    "worst_ndcg",
     "guard_alert",
     "suspected_malicious",
     "suspected_honest",

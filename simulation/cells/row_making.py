@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
@@ -16,7 +17,7 @@ from simulation.cells.evaluation import Evaluation, Judged
 from simulation.cells.parts import method_of
 from simulation.labels.label_rankers import Scorer
 from simulation.rounds.federation import Population, Shown, Sightings
-from simulation.run_folder import DISCOUNT, Row
+from simulation.run_folder import DISCOUNT, WORST_ROUNDS, Row
 
 WORKED_OUT = ("epsilon", "auc_proven", "mu")
 """metrics that the C library's functions are in: told to ten digits, which are the same with every library"""
@@ -39,7 +40,11 @@ class Tally:
     interactions: int = 0
     cumulative_ndcg: float = 0.0
     """sum over rounds t of (mean nDCG of the round) * gamma^(t - 1) (thesis Eq. 2.1)"""
+    worst_ndcg: float | None = None
+    """the lowest mean of the rounds' mean nDCG over WORST_ROUNDS in a row; None before there are so many"""
     _weight: float = 1.0
+    _sums: deque[float] = field(default_factory=lambda: deque([0.0], maxlen=WORST_ROUNDS + 1))
+    """of the rounds' mean nDCG up to each of the last rounds"""
     _shown: Shown = field(default=_NOTHING)
 
     def add(self, shown: Shown) -> None:
@@ -53,8 +58,13 @@ class Tally:
             before.clicks + shown.clicks,
         )
         self.interactions += shown.interactions
-        self.cumulative_ndcg += self._weight * shown.ndcg / max(shown.interactions, 1)
+        mean = shown.ndcg / max(shown.interactions, 1)
+        self.cumulative_ndcg += self._weight * mean
         self._weight *= DISCOUNT
+        self._sums.append(self._sums[-1] + mean)
+        if len(self._sums) > WORST_ROUNDS:
+            last = (self._sums[-1] - self._sums[0]) / WORST_ROUNDS
+            self.worst_ndcg = last if self.worst_ndcg is None else min(last, self.worst_ndcg)
 
     def means_since_last_row(self) -> Means | None:
         """The means since this was last asked; None when nobody saw anything."""
@@ -132,6 +142,7 @@ class RowMaker:
             online_mrr=online.mrr if online else None,
             online_max_rr=online.max_rr if online else None,
             cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
+            worst_ndcg=tally.worst_ndcg,
             query_ndcg=offline.query_ndcg if last and self._judged_once else None,
             **measured,
         )

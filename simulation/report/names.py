@@ -18,6 +18,7 @@ TITLES = {
     "online_mrr": "online MRR",
     "online_max_rr": "online MaxRR",
     "cumulative_ndcg": "cumulative online nDCG",
+    "worst_ndcg": "worst 500 rounds online",
     "guard_alert": "rounds with an alarm",
     "suspected_malicious": "malicious suspected",
     "suspected_honest": "honest suspected",

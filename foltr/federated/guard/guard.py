@@ -36,16 +36,18 @@ less the middle, so that members may be compared who took part in different roun
 is that from its n // 2 nearest others, who are one with it: fewer than half, however near each other, have to count
 some of the others.
 
-Who drifts is left out, and the others are judged and joined without it. No update counts for more than REACH median
-lengths, in peace too: what is left is found out in time, because nobody can move the ranker beyond recall before.
+Who drifts is left out, and the others are judged and joined without it. From half that evidence on an update counts for
+less, because hundreds of rounds may pass between the two. No update counts for more than REACH median lengths, in peace
+too: what is left is found out in time, because nobody can move the ranker beyond recall before.
 
-While it is alert, updates that are nearly copies of one another count once, as their mean, and a robust rule joins what
-is left. All of them would be more than m withstands where more collude than are assumed, and those who send one update
-close to the mean (Little Is Enough) gain by it: they are among everybody's nearest, so that mixing gives them a larger
-share than they have, and trimming takes honest extremes away instead.
+Updates that are nearly copies of one another are left out as well. Even their mean alone would count too much: close to
+the mean of all, as in Little Is Enough, it is among everybody's nearest, so that mixing gives it a larger share than it
+has, and trimming takes honest extremes instead. Honest updates are too near by chance once in thousands of rounds, and
+then miss that one. While the guard is alert a robust rule joins the others, against as many as are assumed less the
+copies, which are found together, or as are suspected besides: where all sent copies it is the mean of the others.
 
-What it cannot see: attackers whose sums are no farther from the majority's than `drift_floor` allows, which is less
-in a round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
+What it cannot see: attackers whose sums are no farther from the majority's than that allows, which is less in a
+round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
 something else than all others is an attacker to it.
 """
 
@@ -67,7 +69,7 @@ from foltr.federated.aggregation.krum import scores_in_blocks
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import check_rows, distance_blocks, middle_of, require, squared_distances
+from foltr.federated.aggregation.rows import check_rows, distance_blocks, middle_of, require
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 from foltr.federated.guard.verdict import GuardState, GuardVerdict, RunningSums, Suspicion
 
@@ -77,6 +79,8 @@ REACH = 3.0
 """median lengths that an update counts for at most: as far as lengths may differ without an alarm"""
 NEAR_BY_CHANCE = 16.0
 """Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
+OF_SUMS = 0.85
+"""what sums may differ by, over what a round may: what is found late has counted, and honest members stay below .77"""
 CHI_SQUARE_MEDIAN = 0.4549
 """of one degree of freedom"""
 MOST_COMPARED = 500
@@ -113,11 +117,25 @@ def join_guarded(
     """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
     u = check_rows(updates)
     state, verdict, evidence = _judged(guard, state, u)
+    kept = ~_out(evidence)
+    rows = within_reach(u[kept]) * shares_counted(evidence[_DRIFT, kept])[:, None]
     if not verdict.alert:
-        return guard.peace.combine(within_reach(u), weights), state, verdict
-    kept = evidence[_DRIFT] < 1
-    copied = evidence[list(_REASONS).index("closeness"), kept] >= 1
-    return join_robustly(copies_once(within_reach(u[kept]), copied), guard.n_malicious), state, verdict
+        return guard.peace.combine(rows, weights), state, verdict
+    copies, suspected = evidence[_COPIED] >= 1, (evidence[:, kept] >= 1).any(axis=0)
+    m = max(guard.n_malicious - copies.sum(), suspected.sum())
+    return join_robustly(rows, int(m)), state, verdict
+
+
+def _out(evidence: FloatMatrix) -> BoolVector:
+    """Who is left out `[n_clients]` by the evidence `[n_reasons, n_clients]`: fewer than half drift, and of the others
+    fewer than half are copies."""
+    out: BoolVector = np.maximum(evidence[_DRIFT], evidence[_COPIED]) >= 1
+    return out
+
+
+def shares_counted(drift: FloatVector) -> FloatVector:
+    """How much of each update counts `[n_clients]`: all up to half of what drift is allowed, nothing at all of it."""
+    return np.minimum(2.0 * (1.0 - drift), 1.0)
 
 
 def within_reach(updates: FloatMatrix) -> FloatMatrix:
@@ -132,26 +150,6 @@ def join_robustly(rows: FloatMatrix, n_malicious: int) -> FloatVector:
     """Nearest-neighbour mixing, then a trimmed mean, against m or as many as so few `rows` can withstand."""
     m = min(n_malicious, (len(rows) - 1) // 2)
     return NearestNeighbourMixing(n_malicious=m, then=TrimmedMean(n_malicious=m)).combine(rows)
-
-
-def copies_once(updates: FloatMatrix, copied: BoolVector) -> FloatMatrix:
-    """The updates that are no copies, then the mean of each set of copies, `[n_distinct, n_params]`.
-
-    `copied` `[n_clients]` are those that are too near another. Two are of one set that are no farther apart than the
-    farthest of them all is from its nearest, or that others of the set link so.
-    """
-    copies = updates[copied]
-    if not len(copies):
-        return updates
-    between = squared_distances(copies)
-    np.fill_diagonal(between, np.inf)
-    linked = between <= between.min(axis=1).max()
-    np.fill_diagonal(linked, True)
-    first, before = np.arange(len(copies)), np.full(len(copies), -1)
-    while not np.array_equal(first, before):
-        first, before = np.where(linked, first, len(copies)).min(axis=1), first
-    means = [copies[first == label].mean(axis=0) for label in np.unique(first)]
-    return np.vstack([updates[~copied], *means])
 
 
 def least_updates(n_malicious: int) -> int:
@@ -178,7 +176,7 @@ def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState
     suspicions = _suspicions(evidence) if worst >= 1 else ()
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
-    out = tuple(np.flatnonzero(~kept).tolist())
+    out = tuple(np.flatnonzero(_out(evidence)).tolist())
     verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard), left_out=out)
     return replace(state, alert=alert, calm=calm, sums=sums), verdict, evidence
 
@@ -224,13 +222,9 @@ def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
         return evidence
     scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted[heard]))
     distances = log(np.maximum(scores, TINY)) / 2
-    evidence[heard] = _excess(distances[:, None], np.array([drift_floor(sums.sent.shape[1])]))[:, 0]
+    floor = max(log(REACH), DEVIATIONS / math.sqrt(sums.sent.shape[1]))
+    evidence[heard] = _excess(distances[:, None], np.array([floor]))[:, 0] / OF_SUMS
     return np.maximum(evidence, 0.0)
-
-
-def drift_floor(n_params: int) -> float:
-    """ln of how many times as far from the majority as the median member one may be."""
-    return max(float(log(REACH)), DEVIATIONS / math.sqrt(n_params))
 
 
 def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
@@ -294,7 +288,7 @@ _REASONS = {
     "slant": "its update leans to one side in most parameters",
     "drift": "its updates add up to something else than the others'",
 }
-_DRIFT = list(_REASONS).index("drift")
+_DRIFT, _COPIED = (list(_REASONS).index(reason) for reason in ("drift", "closeness"))
 
 
 def _suspicions(evidence: FloatMatrix) -> tuple[Suspicion, ...]:

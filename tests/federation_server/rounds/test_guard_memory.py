@@ -17,6 +17,7 @@ from federation_server.rounds.intake import read_received
 from federation_server.rounds.rounds import Policy
 from federation_server.tables import guarded
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.guard.guard import within_reach
 from foltr.federated.guard.verdict import GuardState, RunningSums
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
@@ -147,3 +148,17 @@ def test_without_noise_the_account_is_that_of_the_laboratory(engine: Engine) -> 
         out.append([number for number, count in enumerate(found.n_interactions.tolist()) if not count])
     assert out[0] == []
     assert out[-3:] == [[N_MEMBERS - 1]] * 3
+
+
+def test_copies_are_marked_and_do_not_count(engine: Engine) -> None:
+    """Two members send the same in the first round: it is the round of the other four, and so it is stored."""
+    make_group(engine, settings=OPEN, n_members=N_MEMBERS)
+    updates = np.random.default_rng(6).normal(size=(N_MEMBERS, 3))
+    updates[-1] = updates[-2]
+    closed = served(engine, updates)
+    assert (closed.verdict, closed.rule) == ("alert", "guard")
+    with reading(engine) as connection:
+        found = read_received(connection, VAULT, group.method_of(group.terms(connection)), 1, closed.round)
+        theta = group.newest(connection).model.theta
+    assert found.n_interactions.tolist() == [1, 1, 1, 1, 0, 0]
+    np.testing.assert_allclose(theta, START + within_reach(updates[:4]).mean(axis=0))

@@ -9,13 +9,14 @@ import pytest
 
 from foltr.errors import ShapeError
 from foltr.federated.guard.guard import (
+    OF_SUMS,
     Guard,
     added,
-    drift_floor,
     from_majority,
     join_guarded,
     join_robustly,
     judge,
+    shares_counted,
     within_reach,
 )
 from foltr.federated.guard.verdict import GuardState, RunningSums
@@ -48,14 +49,13 @@ def test_distances_from_the_majority_by_hand() -> None:
 
 
 def test_the_unit_of_evidence() -> None:
-    """Nine times as far as the median member, where three times is allowed: ln 9 / ln 3 times what is allowed."""
+    """Nine times as far as the median member, where 3^OF_SUMS times is allowed."""
     sent = np.zeros((7, 100))
     sent[np.arange(7), np.arange(7)] = 1.0
     sent[6, 6] = np.sqrt(3 * 81 * 2 - 3) / np.sqrt(3)
     state = GuardState(sums=RunningSums(np.ones(7, dtype=np.intp), sent, np.zeros((7, 100))))
     _, verdict = judge(Guard(n_malicious=1), state, np.zeros((7, 100)))
-    assert drift_floor(100) == pytest.approx(log(3))
-    assert [(s.client, s.evidence) for s in verdict.suspicions] == [(6, pytest.approx(2.0))]
+    assert [(s.client, s.evidence) for s in verdict.suspicions] == [(6, pytest.approx(log(9) / log(3) / OF_SUMS))]
     assert verdict.left_out == (6,)
     assert verdict.summary == "1 suspicious updates; row 6: its updates add up to something else than the others'"
 
@@ -103,6 +103,21 @@ def test_what_is_left_out_does_not_count() -> None:
     assert verdict.left_out == (8, 9)
     assert {s.client for s in verdict.suspicions} == {8, 9}
     assert delta.tolist() == join_robustly(within_reach(updates[:8]), 2).tolist()
+
+
+def test_who_begins_to_drift_counts_for_less() -> None:
+    """Half of what is allowed takes nothing off, three quarters half, all of it everything; in peace, too."""
+    assert shares_counted(np.array([0.0, 0.5, 0.75, 1.0, 3.0]))[:4].tolist() == [1.0, 1.0, 0.5, 0.0]
+    sent = np.zeros((7, 100))
+    sent[np.arange(7), np.arange(7)] = [*6 * [1.0], 2.4]
+    state = GuardState(sums=RunningSums(np.full(7, 1000), sent, np.zeros((7, 100))))
+    for row in (0, 6):
+        updates = 1e-9 * np.eye(7, 100) * (np.arange(7) == row)[:, None]
+        delta, _, verdict = join_guarded(Guard(n_malicious=1), state, updates)
+        share = 2 * (1 - verdict.evidence) if row == 6 else 1.0
+        assert not verdict.alert
+        assert 0.3 < share < 0.9 or row == 0
+        np.testing.assert_allclose(delta, share * updates.sum(axis=0) / 7)
 
 
 def test_a_newcomer_is_no_stranger() -> None:

@@ -15,13 +15,13 @@ from foltr.federated.aggregation.rows import squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.guard.guard import (
     Guard,
-    copies_once,
     direction_to_median,
     effective_dimension,
     inspect,
     join_guarded,
     judge,
     slants,
+    within_reach,
 )
 from foltr.federated.guard.verdict import GuardState
 
@@ -453,30 +453,23 @@ def test_colluders_beyond_those_assumed_pull_less_than_on_a_mean(
         assert np.linalg.norm(delta - honest) < np.linalg.norm(rows.mean(axis=0) - honest) / 1.5
 
 
-def test_one_person_with_two_devices_is_heard_once() -> None:
-    """Two devices that send the same make the round that one of them alone makes; weights do not matter."""
-    honest = of_lengths(1, 1, 1, 1, 1, 1, 1)
-    delta, _, verdict = join_guarded(
-        Guard(n_malicious=1), PEACE, np.vstack([honest, honest[3]]), weights=np.arange(8.0)
-    )
-    assert verdict.alert
-    np.testing.assert_allclose(delta, mixed_and_trimmed(honest[[0, 1, 2, 4, 5, 6, 3]], 1))
-
-
-def test_sets_of_copies_by_hand() -> None:
-    """0, 1 and 2 are linked one to the next, 10 and 10.5 to each other; 5 is not asked about, near as 4.5 is."""
-    rows = np.array([[0.0], [5.0], [10.0], [1.0], [4.5], [10.5], [2.0]])
-    copied = np.array([True, False, True, True, False, True, True])
-    assert copies_once(rows, copied).tolist() == [[5.0], [4.5], [1.0], [10.25]]
-    np.testing.assert_array_equal(copies_once(rows, np.zeros(7, dtype=bool)), rows)
+def test_copies_do_not_count_whatever_they_are() -> None:
+    """Four of ten send the mean less z deviations of what they learned: for each z it is the mean of the six."""
+    honest = np.random.default_rng(32).normal(0.2, 1.0, (10, MANY))
+    kept = within_reach(honest[:6]).mean(axis=0)
+    for z in (0.43, 1.5):
+        sent = np.vstack([honest[:6], 4 * [honest[6:].mean(axis=0) - z * honest[6:].std(axis=0)]])
+        delta, _, verdict = join_guarded(Guard(n_malicious=2), PEACE, sent, weights=np.arange(10.0))
+        assert verdict.left_out == (6, 7, 8, 9)
+        np.testing.assert_allclose(delta, kept)
 
 
 def test_copies_that_leave_few_updates() -> None:
-    """Eleven updates of which five are one, m = 4: among seven distinct ones a rule withstands three."""
-    distinct = of_lengths(*7 * [1])
-    delta, _, verdict = join_guarded(Guard(n_malicious=4), PEACE, distinct[[0, 1, 2, 3, 4, 5, *5 * [6]]])
-    assert verdict.alert
-    np.testing.assert_allclose(delta, mixed_and_trimmed(distinct, 3))
+    """Eleven updates of which three are one, m = 4: among the eight others one more is withstood."""
+    distinct = of_lengths(*9 * [1])
+    delta, _, verdict = join_guarded(Guard(n_malicious=4), PEACE, distinct[[0, 1, 2, 3, 4, 5, 6, 7, *3 * [8]]])
+    assert verdict.left_out == (8, 9, 10)
+    np.testing.assert_allclose(delta, mixed_and_trimmed(distinct[:8], 1))
 
 
 # Few pages -----------------------------------------------------------------------------------------------------------

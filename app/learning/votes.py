@@ -34,7 +34,7 @@ import numpy as np
 
 from app.learning.traits import FOLDER, NEW, Traits, feature_of
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.online.pdgd import document_weights, preference_pairs
+from foltr.online.pdgd import pair_weights
 from foltr.ranking.interaction import Interaction
 
 WINDOW = 100
@@ -82,13 +82,12 @@ def _gradients(scale: FloatVector, held: FloatMatrix) -> FloatMatrix:
     In units of w: where all rows are equal by their text, what the opened one has beyond their mean.
     """
     k = len(scale)
-    weights = np.empty((k, k))
-    for opened in range(k):
-        page = Interaction(held, np.arange(k), np.arange(k) == opened)
-        pairs = preference_pairs(scale, page, temperature=TEMPERATURE, n_seen=k)
-        weights[opened] = document_weights(pairs, k)
-    unit = k / (k - 1) * (_softmax(scale / TEMPERATURE) @ weights.diagonal())
-    said: FloatMatrix = weights @ held / unit
+    tempered, (one, other) = scale / TEMPERATURE, np.triu_indices(k, 1)
+    weights = np.zeros((k, k))
+    weights[one, other] = weights[other, one] = pair_weights(tempered, np.arange(k), first=one, second=other)
+    of_row = weights.sum(axis=1)
+    unit = k / (k - 1) * (_softmax(tempered) @ of_row)
+    said: FloatMatrix = (of_row[:, None] * held - weights @ held) / unit
     return said
 
 

@@ -43,8 +43,7 @@ def clicked_and_passed(clicks: BoolVector) -> tuple[IntVector, IntVector]:
     Seen are all ranks down to the one below the last click. Without a click or without a passed result: no pairs.
     """
     clicked = np.flatnonzero(clicks)
-    seen = int(clicked[-1]) + 2 if clicked.size else 0
-    passed = np.flatnonzero(~clicks[:seen])
+    passed = np.flatnonzero(~clicks[: clicked[-1] + 2 if clicked.size else 0])
     return np.repeat(clicked, len(passed)), np.tile(passed, len(clicked))
 
 
@@ -81,8 +80,7 @@ def pair_weights(scores: FloatVector, ranking: IntVector, *, first: IntVector, s
 def preference_pairs(scores: npt.ArrayLike, interaction: Interaction, *, temperature: float = 1.0) -> Pairs:
     """The weighted preferences of one page; empty where it has none.
 
-    `scores` `[n_docs]` are those the page was ranked by, before division by the temperature. ShapeError when they do
-    not fit the page; ValueRangeError for a temperature that is not positive.
+    `scores` `[n_docs]` ranked it, undivided. ShapeError: they do not fit; ValueRangeError: temperature <= 0.
     """
     if not (temperature > 0 and np.isfinite(temperature)):
         raise ValueRangeError(f"the temperature of the gradient must be positive, not {temperature}")

@@ -21,7 +21,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 SLOPE = 0.714
 FLATTEST = 0.2
 """the least slope of u, as a share of SLOPE"""
-CAP = 0.95
+CAP = 0.87
 FIRST = 30
 
 _KNEE = float(np.log((1 - FLATTEST) / FLATTEST))

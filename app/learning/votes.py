@@ -14,8 +14,9 @@ Were the text all that a person goes by, r would be 0 in the mean and v its vari
 the votes, z = r / sqrt(v + DOUBT) is a score test (Rao 1948; with a doubt that is there before any vote), and
 
     k = sqrt(KAPPA^2 + ln(1 + n_votes / 10))          who looks again and again finds more by chance
-    liking = r / (v + DOUBT) * max(0, 1 - (k / z)^2)  0 up to k, no jump there; above 0 alone but for `new`
+    liking = 2 r / (v + DOUBT) * max(0, 1 - (k / z)^2)    on the scale u, for the choice was by u / 2
 
+A liking is 0 up to k and while one query alone votes, has no jump there, and is above 0 alone but for `new`.
 Nothing fades: a vote stays until its query votes again, or WINDOW others have voted. Where the last RECENT lessons by
 themselves speak against a habit in force, a taste has changed: of traits of that sort (types, folders, age, length)
 they alone say anything from then on. A file that was found again at the first row confirms a habit, because the text
@@ -34,7 +35,7 @@ import numpy as np
 
 from app.learning.traits import FOLDER, NEW, Traits, feature_of
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.online.pdgd import document_weights, preference_pairs
+from foltr.online.pdgd import pair_weights
 from foltr.ranking.interaction import Interaction
 
 WINDOW = 100
@@ -42,7 +43,7 @@ WINDOW = 100
 ETA = 0.3
 """share of a query's new lesson in its vote"""
 DOUBT = 0.7
-KAPPA = 2.0
+KAPPA = 1.8
 """standard errors at which a habit begins to count, of few votes"""
 TEMPERATURE = 2.0
 """of the choice among the rows seen, in units of the scale of the text"""
@@ -82,13 +83,12 @@ def _gradients(scale: FloatVector, held: FloatMatrix) -> FloatMatrix:
     In units of w: where all rows are equal by their text, what the opened one has beyond their mean.
     """
     k = len(scale)
-    weights = np.empty((k, k))
-    for opened in range(k):
-        page = Interaction(held, np.arange(k), np.arange(k) == opened)
-        pairs = preference_pairs(scale, page, temperature=TEMPERATURE, n_seen=k)
-        weights[opened] = document_weights(pairs, k)
-    unit = k / (k - 1) * (_softmax(scale / TEMPERATURE) @ weights.diagonal())
-    said: FloatMatrix = weights @ held / unit
+    tempered, (one, other) = scale / TEMPERATURE, np.triu_indices(k, 1)
+    weights = np.zeros((k, k))
+    weights[one, other] = weights[other, one] = pair_weights(tempered, np.arange(k), first=one, second=other)
+    of_row = weights.sum(axis=1)
+    unit = k / (k - 1) * (_softmax(tempered) @ of_row)
+    said: FloatMatrix = (of_row[:, None] * held - weights @ held) / unit
     return said
 
 
@@ -128,10 +128,10 @@ class Votes(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True):
         """What each habit in force adds to the scale of the text for a document that has all of its trait."""
         k = sqrt(KAPPA**2 + log1p(len(self.votes) / 10))
         found = {}
-        for name, (r, v) in _added(self.votes).items():
+        for name, (r, v) in _added(self.votes if len(self.votes) > 1 else ()).items():
             z = r / sqrt(v + DOUBT)
             if (abs(z) if name == NEW else z) > k:
-                found[name] = r / (v + DOUBT) * (1 - (k / z) ** 2)
+                found[name] = TEMPERATURE * r / (v + DOUBT) * (1 - (k / z) ** 2)
         return found
 
     @cached_property

@@ -37,15 +37,13 @@ class Pairs(NamedTuple):
     """rho * P(preferred > other) * P(other > preferred) / temperature, never negative"""
 
 
-def clicked_and_passed(clicks: BoolVector, n_seen: int = 0) -> tuple[IntVector, IntVector]:
+def clicked_and_passed(clicks: BoolVector) -> tuple[IntVector, IntVector]:
     """Ranks (from 0) of every pair of an opened result and one that was seen and not opened.
 
-    Seen are all ranks down to the one below the last click, and the first `n_seen` in any case. Without a click or
-    without a passed result: no pairs.
+    Seen are all ranks down to the one below the last click. Without a click or without a passed result: no pairs.
     """
     clicked = np.flatnonzero(clicks)
-    seen = max(int(clicked[-1]) + 2, n_seen) if clicked.size else 0
-    passed = np.flatnonzero(~clicks[:seen])
+    passed = np.flatnonzero(~clicks[: clicked[-1] + 2 if clicked.size else 0])
     return np.repeat(clicked, len(passed)), np.tile(passed, len(clicked))
 
 
@@ -73,28 +71,30 @@ def reversed_pair_weight(
     return sigmoid(log_ratio)
 
 
-def preference_pairs(
-    scores: npt.ArrayLike, interaction: Interaction, *, temperature: float = 1.0, n_seen: int = 0
-) -> Pairs:
-    """The weighted preferences of one page, whose first `n_seen` ranks were seen in any case; empty where it has none.
+def pair_weights(scores: FloatVector, ranking: IntVector, *, first: IntVector, second: IntVector) -> FloatVector:
+    """rho * P(d > e) * P(e > d) of the documents at each two ranks, whichever of them was opened, `[n_pairs]`."""
+    p = sigmoid(-np.abs(scores[ranking[first]] - scores[ranking[second]]))
+    return reversed_pair_weight(scores, ranking, first=first, second=second) * p * (1.0 - p)
 
-    `scores` `[n_docs]` are those the page was ranked by, before division by the temperature. ShapeError when they do
-    not fit the page; ValueRangeError for a temperature that is not positive.
+
+def preference_pairs(scores: npt.ArrayLike, interaction: Interaction, *, temperature: float = 1.0) -> Pairs:
+    """The weighted preferences of one page; empty where it has none.
+
+    `scores` `[n_docs]` ranked it, undivided. ShapeError: they do not fit; ValueRangeError: temperature <= 0.
     """
     if not (temperature > 0 and np.isfinite(temperature)):
         raise ValueRangeError(f"the temperature of the gradient must be positive, not {temperature}")
     s = np.asarray(scores, dtype=np.float64)
     if s.shape != (interaction.n_docs,):
         raise ShapeError(f"scores must be [{interaction.n_docs}] as the page is, not {list(s.shape)}")
-    clicked, passed = clicked_and_passed(interaction.clicks, n_seen)
+    clicked, passed = clicked_and_passed(interaction.clicks)
     preferred, other = interaction.ranking[clicked], interaction.ranking[passed]
     if not clicked.size:
         return Pairs(preferred, other, np.zeros(0))
     with np.errstate(over="ignore"):
         tempered = np.clip(s / temperature, -1e300, 1e300)
-    rho = reversed_pair_weight(tempered, interaction.ranking, first=clicked, second=passed)
-    p = sigmoid(-np.abs(tempered[preferred] - tempered[other]))
-    return Pairs(preferred, other, rho * p * (1.0 - p) / temperature)
+    weight = pair_weights(tempered, interaction.ranking, first=clicked, second=passed)
+    return Pairs(preferred, other, weight / temperature)
 
 
 def document_weights(pairs: Pairs, n_docs: int) -> FloatVector:

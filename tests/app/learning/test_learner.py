@@ -15,7 +15,7 @@ from app.learning import models
 from app.learning.bonus import SLOPE
 from app.learning.learner import Learner
 from app.learning.pace import Pace
-from app.learning.votes import Vote, Votes
+from app.learning.votes import TEMPERATURE, Vote, Votes
 from app.store import Store
 from foltr.errors import ShapeError
 from foltr.online.pdgd import document_weights, gradient, preference_pairs
@@ -239,7 +239,8 @@ def test_a_prior_of_another_length_is_refused(store: Store, ranker: str) -> None
 def liking(**wanted: float) -> Votes:
     """Votes for which z is so large that nearly all of r / v is left: these likings."""
     n = 1e5
-    return Votes((Vote(b"q", 0, {name: (own * n, n) for name, own in wanted.items()}),))
+    said = Vote(b"", 0, {name: (own * n / TEMPERATURE, n) for name, own in wanted.items()})
+    return Votes((said, said))
 
 
 def taught(store: Store, votes: Votes, **changes: object) -> Learner:

@@ -92,7 +92,7 @@ def test_a_file_that_was_found_again_confirms() -> None:
 def test_the_score_test_by_hand() -> None:
     """Nine queries with (.8, .16): z = 7.2 / sqrt(1.44 + DOUBT), less k."""
     z, k = 9 * 0.8 / sqrt(9 * 0.16 + DOUBT), sqrt(KAPPA**2 + log1p(9 / 10))
-    assert votes(*[(0.8, 0.16)] * 9).liking == pytest.approx({"pdf": 7.2 / (1.44 + DOUBT) * (1 - (k / z) ** 2)})
+    assert votes(*[(0.8, 0.16)] * 9).liking == pytest.approx({"pdf": 2 * 7.2 / (1.44 + DOUBT) * (1 - (k / z) ** 2)})
 
 
 def test_a_habit_begins_at_its_threshold_without_a_jump() -> None:
@@ -101,8 +101,8 @@ def test_a_habit_begins_at_its_threshold_without_a_jump() -> None:
     r = k * sqrt(10 * 0.1 + DOUBT) / 10
     assert votes(*[(r * 0.9999, 0.1)] * 10).liking == {}
     (little,) = votes(*[(r * 1.001, 0.1)] * 10).liking.values()
-    assert 0 < little < 0.01
-    assert votes((1.0, 0.0)).liking == {}
+    assert 0 < little < 0.02
+    assert votes((9.0, 0.0), trait="new").liking == {}
 
 
 def test_only_age_has_two_sides() -> None:

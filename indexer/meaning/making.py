@@ -221,7 +221,7 @@ class VectorMaker:
         without, long = _unmade(rows, records)
         long &= self.most_long != 0
         self._now, self._waiting = None, [
-            _Work(row["doc_id"], row["content"], cut, is_last=cut is windows_of or row["n_body"] <= LONG)
+            _Work(row["doc_id"], row["content"], cut, cut is windows_of or row["n_body"] <= LONG or self.most_long == 0)
             for chosen, cut in ((rows[long][::-1][: self.most_long][::-1], windows_of), (rows[without], passages_of))
             for row in _as_dicts(chosen)
         ]  # fmt: skip

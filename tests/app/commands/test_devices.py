@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.app.conftest import Device, make_device
+from tests.waiting import until
 
 
 @pytest.fixture
@@ -50,6 +53,22 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
     assert done(laptop, "devices", "new").splitlines()[0] != code
     done(laptop, "devices", "leave")
     assert "this device is alone" in laptop.run("devices").stderr
+
+
+def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """`watch` by itself takes over what another one sent."""
+    laptop, desk = computers
+    shared = str(tmp_path / "cloud")
+    code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
+    done(desk, "devices", "join", code, "--folder", shared, "--name", "desk")
+    last = found(desk)[-1]
+    for _ in range(2):
+        done(laptop, "search", "fish")
+        done(laptop, "open", str(len(found(desk))), "--print")
+    done(laptop, "devices", "sync")
+    with subprocess.Popen([sys.executable, "-m", "app", "watch", "-q"], env=desk.environment()) as watch:
+        until(lambda: found(desk)[0] == last)
+        watch.terminate()
 
 
 @pytest.mark.parametrize(

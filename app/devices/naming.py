@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.devices.device_keys import DeviceKeys
-from app.devices.places import Places
+from app.devices.file_places import Places
 from app.devices.record_log import RecordLog
 from app.devices.records import Forgettable, Forgotten, Learned, Moved, Opened, told_as_lessons
 from app.learning.pick_keys import DOCUMENT_BYTES, Hasher, load_key

@@ -16,7 +16,7 @@ import msgspec
 
 from app.devices.naming import Naming, hashed_content
 from app.devices.record_log import RecordLog
-from app.devices.records import Learned, Opened, told_as_lessons
+from app.devices.records import Lesson, Opened, told_as_lessons
 from app.learning.models import load
 from app.learning.pick_keys import PART_BYTES, TERM_BYTES, Hasher, pack, unpack
 from app.learning.picks import PickTable
@@ -103,7 +103,7 @@ def _openings(store: Store, catalogue: Catalogue, renaming: Renaming) -> Iterato
             yield last, msgspec.structs.replace(documents[name], query=query, n_opened=0.0, n_picks=n_picks)
 
 
-def _lessons(store: Store, renaming: Renaming) -> list[Learned]:
+def _lessons(store: Store, renaming: Renaming) -> list[Lesson]:
     model, votes = load(store, "linear"), list[Vote]()
     for vote in model.votes.votes if model else ():
         said = {mark: vote.said[name] for name in vote.said if (mark := renaming.mark(name))}

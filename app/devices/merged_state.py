@@ -11,9 +11,9 @@ from app.devices.naming import PAGES_FORGOTTEN, hashed_content, naming_of
 from app.devices.record_log import RecordLog
 from app.devices.records import (
     ID_BYTES,
+    DeviceRecord,
     Forgotten,
     Opened,
-    Record,
     forgotten,
     lessons_of,
     openings_of,
@@ -81,7 +81,7 @@ def _stamp(store: Store) -> bytes:
     return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
 
 
-def _forget_pages(store: Store, counting: Sequence[Record]) -> None:
+def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
     """Once for each time that a person had all pages forgotten, on whichever device."""
     followed = store.value(PAGES_FORGOTTEN) or b""
     known = {followed[i : i + ID_BYTES] for i in range(0, len(followed), ID_BYTES)}
@@ -94,7 +94,7 @@ def _forget_pages(store: Store, counting: Sequence[Record]) -> None:
 
 
 def _documents(
-    catalogue: Catalogue, hasher: Hasher, counting: Sequence[Record]
+    catalogue: Catalogue, hasher: Hasher, counting: Sequence[DeviceRecord]
 ) -> tuple[Callable[[Opened], PickedDocument], bool]:
     """Which document here each opening is of, and whether all are here: at its place, else the one with its content."""
     wanted = [opening for _, opening in openings_of(counting)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.devices.device_keys import DeviceKeys
 from app.devices.file_places import Places
 from app.devices.record_log import RecordLog
-from app.devices.records import Forgettable, Forgotten, Learned, Moved, Opened, told_as_lessons
+from app.devices.records import Forgettable, Forgotten, Lesson, Moved, Opened, told_as_lessons
 from app.learning.pick_keys import DOCUMENT_BYTES, Hasher, load_key
 from app.learning.votes import Vote, Votes
 from app.paths import Paths
@@ -59,7 +59,7 @@ class SharedLog:
         self.log.add(Moved(old, new))
 
     def learned(self, vote: Vote, n_picks: int, *, now: float) -> None:
-        self.log.add(Learned(vote, n_picks), now=now)
+        self.log.add(Lesson(vote, n_picks), now=now)
 
     def forgot(self, what: Forgettable) -> None:
         """All of this kind, everywhere."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from app.devices.records import Body, Forgotten, Record, that_count
+from app.devices.records import Body, DeviceRecord, Forgotten, that_count
 from app.devices.sealing import DevicesError
 from app.store import Store, decode_record
 
@@ -15,9 +15,9 @@ FARTHEST = 1 << 61
 """an `order` beyond it is no clock's: such a record is passed over, or nothing could come after it"""
 
 
-def _as_read(record: Record) -> Record:
+def _as_read(record: DeviceRecord) -> DeviceRecord:
     """As it will be decoded, so that it has one id: a whole number may stand where another one is wanted."""
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=Record)
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=DeviceRecord)
 
 
 UNREAD = "unread "
@@ -30,7 +30,7 @@ class RecordLog:
     def __init__(self, store: Store, device: bytes) -> None:
         self._store, self._device = store, device
 
-    def add(self, body: Body, *, now: float | None = None, happened: float | None = None) -> Record:
+    def add(self, body: Body, *, now: float | None = None, happened: float | None = None) -> DeviceRecord:
         """Write down what happens; `happened` is when it did, of something that this device brings along."""
         moment = time.time() if now is None else now
         with self._store.transaction() as db:
@@ -38,16 +38,16 @@ class RecordLog:
             forgets = db.execute("SELECT id FROM device_records WHERE forgets ORDER BY id").fetchall()
             knows = tuple(bytes(id_) for (id_,) in forgets) if happened is None else ()
             order, when = max(int(moment * 1e6), last + 1), moment if happened is None else happened
-            record = _as_read(Record(self._device, order, when, knows, happened is not None, body))
+            record = _as_read(DeviceRecord(self._device, order, when, knows, happened is not None, body))
             self._insert(record, "")
         return record
 
-    def take(self, records: Iterable[Record], file: str) -> int:
+    def take(self, records: Iterable[DeviceRecord], file: str) -> int:
         """Keep what came in a file; how many are new."""
         with self._store.transaction():
             return sum(self._insert(record, file) for record in records if record.order < FARTHEST)
 
-    def _insert(self, record: Record, file: str) -> int:
+    def _insert(self, record: DeviceRecord, file: str) -> int:
         with self._store.transaction() as db:
             row = (record.id, record.order, isinstance(record.body, Forgotten), msgspec.msgpack.encode(record), file)
             if db.execute("INSERT OR IGNORE INTO device_records VALUES (?, ?, ?, ?, ?)", row).rowcount:
@@ -55,19 +55,19 @@ class RecordLog:
             db.execute("UPDATE device_records SET file = ? WHERE id = ? AND file = ''", (file, record.id))
             return 0
 
-    def all(self) -> list[Record]:
+    def all(self) -> list[DeviceRecord]:
         """In no order."""
         return self._records("")
 
-    def _records(self, where: str) -> list[Record]:
+    def _records(self, where: str) -> list[DeviceRecord]:
         rows = self._store.rows(f"SELECT record FROM device_records {where}")
-        return [decode_record(row, Record, DevicesError, "a record of this person's devices") for (row,) in rows]
+        return [decode_record(row, DeviceRecord, DevicesError, "a record of this person's devices") for (row,) in rows]
 
-    def counting(self) -> list[Record]:
+    def counting(self) -> list[DeviceRecord]:
         """Those that mean something, in their order."""
         return that_count(self.all())
 
-    def without_file(self) -> list[Record]:
+    def without_file(self) -> list[DeviceRecord]:
         """Those that are in no file of the folder as far as this device knows."""
         return self._records("WHERE file = '' ORDER BY place, id")
 

@@ -52,7 +52,7 @@ class Moved(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag=
     new: bytes
 
 
-class Learned(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="learned"):
+class Lesson(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="learned"):
     """What one page taught the linear ranker."""
 
     vote: Vote
@@ -101,11 +101,11 @@ class Removed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", ta
     value: str = ""
 
 
-Body: TypeAlias = Opened | Moved | Learned | Forgotten | SavedSearch | SharedSetting | DeviceCard | Removed
-_KINDS: Mapping[type, Forgettable] = {Opened: "picks", Moved: "picks", Learned: "lessons"}
+Body: TypeAlias = Opened | Moved | Lesson | Forgotten | SavedSearch | SharedSetting | DeviceCard | Removed
+_KINDS: Mapping[type, Forgettable] = {Opened: "picks", Moved: "picks", Lesson: "lessons"}
 
 
-class Record(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class DeviceRecord(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """One thing that happened on one device."""
 
     device: bytes
@@ -124,12 +124,12 @@ class Record(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return hashlib.blake2b(msgspec.msgpack.encode(self), digest_size=ID_BYTES).digest()
 
 
-def in_order(records: Iterable[Record]) -> list[Record]:
+def in_order(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
     """Each record once, in the one order in which all devices read them."""
     return sorted({record.id: record for record in records}.values(), key=lambda record: (record.order, record.id))
 
 
-def that_count(records: Iterable[Record]) -> list[Record]:
+def that_count(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
     """Those that mean something, in order: not the forgotten ones, and not what a later one has taken the place of."""
     ordered = in_order(records)
     gone = {record.id for record in forgotten(ordered)}
@@ -140,10 +140,10 @@ def that_count(records: Iterable[Record]) -> list[Record]:
     return [record for record in latest if record.id not in passed]
 
 
-_CAPS: Sequence[tuple[tuple[type, ...], int]] = (((Learned,), MOST_LESSONS), ((Opened, Moved), MOST_PICKS))
+_CAPS: Sequence[tuple[tuple[type, ...], int]] = (((Lesson,), MOST_LESSONS), ((Opened, Moved), MOST_PICKS))
 
 
-def _all_but_last(records: Sequence[Record], kinds: tuple[type, ...], n: int) -> list[bytes]:
+def _all_but_last(records: Sequence[DeviceRecord], kinds: tuple[type, ...], n: int) -> list[bytes]:
     return [record.id for record in records if isinstance(record.body, kinds)][:-n]
 
 
@@ -152,13 +152,13 @@ def _name(body: Body) -> tuple[object, ...]:
     return (type(body), body.name) if isinstance(body, SavedSearch | SharedSetting | DeviceCard | Removed) else ()
 
 
-def forgotten(records: Sequence[Record]) -> list[Record]:
+def forgotten(records: Sequence[DeviceRecord]) -> list[DeviceRecord]:
     """Those that another of them forgets."""
     forgets = [record for record in records if isinstance(record.body, Forgotten)]
     return [record for record in records if _is_forgotten(record, forgets)]
 
 
-def _is_forgotten(record: Record, forgets: Iterable[Record]) -> bool:
+def _is_forgotten(record: DeviceRecord, forgets: Iterable[DeviceRecord]) -> bool:
     kind = _KINDS.get(type(record.body))
     return any(
         forget.id not in record.knows and not (record.is_brought and record.time > forget.time)
@@ -170,7 +170,7 @@ def _is_forgotten(record: Record, forgets: Iterable[Record]) -> bool:
 B = TypeVar("B", bound=Body)
 
 
-def bodies(records: Iterable[Record], kind: type[B]) -> list[B]:
+def bodies(records: Iterable[DeviceRecord], kind: type[B]) -> list[B]:
     """What the records of one kind say, in order."""
     return [record.body for record in records if isinstance(record.body, kind)]
 
@@ -184,28 +184,28 @@ class Lessons(msgspec.Struct, frozen=True):
     updated: float
 
 
-def told_as_lessons(votes: Sequence[Vote], n_pages: int, n_picks: int) -> list[Learned]:
+def told_as_lessons(votes: Sequence[Vote], n_pages: int, n_picks: int) -> list[Lesson]:
     """What so many pages taught, a lesson a vote."""
     rest = len(votes) - 1
     return [
-        Learned(vote, 1 if i else max(n_picks - rest, 1), 1 if i else max(n_pages - rest, 1))
+        Lesson(vote, 1 if i else max(n_picks - rest, 1), 1 if i else max(n_pages - rest, 1))
         for i, vote in enumerate(votes)
     ]
 
 
-def lessons_of(counting: Sequence[Record]) -> Lessons:
+def lessons_of(counting: Sequence[DeviceRecord]) -> Lessons:
     """The lessons in `counting` (of `that_count`), one after another in their order."""
     votes, n_pages, n_picks, updated = Votes(), 0, 0, 0.0
-    learned = [record for record in counting if isinstance(record.body, Learned)]
+    learned = [record for record in counting if isinstance(record.body, Lesson)]
     for record in learned:
-        assert isinstance(record.body, Learned)
+        assert isinstance(record.body, Lesson)
         votes = votes.after(record.body.vote)
         n_pages, n_picks = n_pages + record.body.n_pages, n_picks + record.body.n_picks
         updated = max(updated, record.time)
     return Lessons(votes, n_pages, n_picks, updated)
 
 
-def openings_of(counting: Sequence[Record]) -> list[tuple[float, Opened]]:
+def openings_of(counting: Sequence[DeviceRecord]) -> list[tuple[float, Opened]]:
     """When and what was opened, in order, each document at the place that it has by now."""
     found: list[tuple[float, Opened]] = []
     for record in counting:

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from app.devices.device_keys import DeviceKeys, Generation
-from app.devices.records import Record
+from app.devices.records import DeviceRecord
 from app.devices.sealing import DevicesError, handed_on, sealed, taken_over, unsealed
 from console.durable import UNFINISHED, create_durably
 
@@ -31,7 +31,7 @@ class Delivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="rec
     device: bytes
     names: bytes
     """the key by which all devices name things"""
-    records: Sequence[Record]
+    records: Sequence[DeviceRecord]
     number: int
     """of the key's generation"""
     without: tuple[bytes, ...]
@@ -88,7 +88,7 @@ class SharedFolder:
             return name
         return f"{name} {status.st_size} {status.st_mtime_ns}"
 
-    def deliver(self, keys: DeviceKeys, records: Sequence[Record]) -> str:
+    def deliver(self, keys: DeviceKeys, records: Sequence[DeviceRecord]) -> str:
         """Write records durably; the name of their file."""
         newest = keys.newest
         content = msgspec.msgpack.encode(Delivery(1, keys.device, keys.names, records, newest.number, newest.without))

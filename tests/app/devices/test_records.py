@@ -11,11 +11,11 @@ import pytest
 from app.devices import records
 from app.devices.records import (
     Body,
+    DeviceRecord,
     Forgotten,
-    Learned,
+    Lesson,
     Moved,
     Opened,
-    Record,
     SavedSearch,
     bodies,
     forgotten,
@@ -38,19 +38,19 @@ class Simulated:
 
     name: bytes
     clock_is_off_by: float
-    held: dict[bytes, Record] = field(default_factory=dict)
+    held: dict[bytes, DeviceRecord] = field(default_factory=dict)
 
-    def write(self, body: Body, now: float, *, is_brought: bool = False) -> Record:
+    def write(self, body: Body, now: float, *, is_brought: bool = False) -> DeviceRecord:
         moment = now + self.clock_is_off_by
         last = max((one.order for one in self.held.values()), default=0)
         knows = sorted(one.id for one in self.held.values() if isinstance(one.body, Forgotten))
-        record = Record(
+        record = DeviceRecord(
             self.name, max(int(moment * 1e6), last + 1), moment, () if is_brought else tuple(knows), is_brought, body
         )
         self.take([record])
         return record
 
-    def take(self, found: list[Record]) -> None:
+    def take(self, found: list[DeviceRecord]) -> None:
         self.held |= {one.id: one for one in found}
         for one in forgotten(list(self.held.values())):
             del self.held[one.id]
@@ -59,7 +59,7 @@ class Simulated:
         return state_of(list(self.held.values()))
 
 
-def state_of(held: list[Record]) -> bytes:
+def state_of(held: list[DeviceRecord]) -> bytes:
     """All that is computed from records, bit by bit."""
     counting = that_count(held)
     picks = picks_of(openings_of(counting), lambda one: PickedDocument(one.path + one.part, *one_of(one), 0.0, 0.0))
@@ -78,7 +78,7 @@ def something(draw: random.Random) -> Body:
         return Opened(draw.choice(NAMES[:3]), path, b"p", b"t", b"", draw.choice([1.0, 0.25]), draw.choice([1.0, 0.0]))
     if kind == "learned":
         said = {name: (draw.gauss(0, 1), draw.random()) for name in draw.sample(["new", "pdf", "text", "long"], 3)}
-        return Learned(Vote(draw.choice([b"", *NAMES]), 738_000 + draw.randint(0, 60), said), 1)
+        return Lesson(Vote(draw.choice([b"", *NAMES]), 738_000 + draw.randint(0, 60), said), 1)
     if kind == "saved":
         return SavedSearch(draw.choice(["tax", "boat"]), draw.choice(["a", "b", ""]))
     if kind == "moved":
@@ -94,7 +94,7 @@ def test_devices_that_met_are_bit_identical(seed: int) -> None:
         devices = [
             Simulated(bytes([n]) * 8, draw.choice([0.0, 3600.0, -5 * 365 * DAY, 9 * 365 * DAY])) for n in range(3)
         ]
-        written: list[Record] = []
+        written: list[DeviceRecord] = []
         now = 1.7e9
         for _ in range(draw.randint(5, 40)):
             now += draw.expovariate(1 / (MONTH if draw.random() < 0.05 else 3600))
@@ -112,20 +112,20 @@ def test_devices_that_met_are_bit_identical(seed: int) -> None:
 
 def test_only_the_last_lessons_and_picks_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the caps the oldest are passed over, on each device the same ones."""
-    monkeypatch.setattr(records, "_CAPS", (((Learned,), 3), ((Opened, Moved), 2)))
+    monkeypatch.setattr(records, "_CAPS", (((Lesson,), 3), ((Opened, Moved), 2)))
     device = Simulated(b"a" * 8, 0.0)
     for n in range(6):
-        device.write(Learned(Vote(b"", n, {}), 1), 1e9 + n)
+        device.write(Lesson(Vote(b"", n, {}), 1), 1e9 + n)
         device.write(Opened(b"", bytes([n]) * 8, b"", b"", b""), 1e9 + n)
     counting = that_count(list(device.held.values()))
-    assert [one.vote.day for one in bodies(counting, Learned)] == [3, 4, 5]
+    assert [one.vote.day for one in bodies(counting, Lesson)] == [3, 4, 5]
     assert [one.path[0] for one in bodies(counting, Opened)] == [4, 5]
 
 
 def test_forgetting_wins_everywhere() -> None:
     """Also over what was written later, by its clock, without knowing of it; what was written knowing of it stays."""
     first, second = Simulated(b"a" * 8, 0.0), Simulated(b"b" * 8, 1e6)
-    lesson = Learned(Vote(b"", 1, {"pdf": (1.0, 1.0)}), 1)
+    lesson = Lesson(Vote(b"", 1, {"pdf": (1.0, 1.0)}), 1)
     forget = first.write(Forgotten("lessons"), 1e9)
     second.write(lesson, 1e9 + 5)
     second.take([forget])

@@ -63,6 +63,7 @@ def _files(paths: Paths) -> dict[str, Path]:
         SCREEN: paths.data_dir / SCREEN,
         "config.toml": paths.config_file,
         "searches.toml": paths.saved,
+        "devices.key": paths.device_keys,
         STATE: paths.state,
         KEY: paths.key,
     }

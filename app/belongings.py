@@ -22,7 +22,7 @@ from indexer.storage.file_lock import FileLock
 from indexer.storage.index import LOCK_FILE, lock_holder
 
 _UNFINISHED = re.compile(
-    rf"(key|state\.sqlite|roots\.json|screen\.json|config\.toml|searches\.toml){re.escape(UNFINISHED)}[a-z0-9_]{{8}}"
+    rf"(key|state\.sqlite|roots\.json|screen\.json|devices\.key|devices\.json|config\.toml|searches\.toml){re.escape(UNFINISHED)}[a-z0-9_]{{8}}"
 )
 _UNITS = "foltr-search*.s*"
 _OF_THIS_PLACE = re.compile(r"\s*(#.*|ExecStart=.*|ListenStream=.*)?")

@@ -39,6 +39,7 @@ COMMANDS: Mapping[str, str] = {
     "stats": "app.commands.stats",
     "history": "app.commands.history",
     "saved": "app.commands.saved",
+    "devices": "app.commands.devices",
     "join": "app.commands.join",
     "invite": "app.commands.invite",
     "vouch": "app.commands.vouch",

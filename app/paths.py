@@ -30,7 +30,8 @@ _LOCK = r"lock(\.held(-journal)?)?"
 COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|tmp\w{8}\.part"
 """of a mail that was opened, and one that a kill left unfinished"""
 INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.{_LOCK}|meaning\.vectors(\..*)?"
-FILE_NAMES = rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|(key|roots\.json|screen\.json)(\.\w+)?|watch\.{_LOCK}"
+_SMALL = r"(key|roots\.json|screen\.json|devices\.(key|json))(\.\w+)?"
+FILE_NAMES = rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|{_SMALL}|(watch|devices)\.{_LOCK}"
 RESIDENT_NAMES = rf"socket|index|{_LOCK}"
 ASSISTANT = r"[a-z0-9][a-z0-9-]{0,31}"
 ASSISTANT_NAMES = rf"{ASSISTANT}\.sqlite{_DATABASE}"
@@ -109,6 +110,16 @@ class Paths(msgspec.Struct, frozen=True):
     def key(self) -> Path:
         """32 random bytes that key the hashes of picks."""
         return self.data_dir / "key"
+
+    @property
+    def device_keys(self) -> Path:
+        """The keys that this person's devices share, and who this one is among them."""
+        return self.data_dir / "devices.key"
+
+    @property
+    def shared_settings(self) -> Path:
+        """What was set on this person's other devices."""
+        return self.data_dir / "devices.json"
 
     @property
     def roots(self) -> Path:

@@ -7,19 +7,20 @@ variable, then config.toml, then the default.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots, remembered_sources
-from console.scheme import Effective, Scheme, Section
+from console.scheme import Assignment, Effective, Scheme, Section
 from indexer.documents import TYPES
 
 __all__ = [
     "SCHEME",
+    "DevicesSettings",
     "FederationSettings",
     "HistorySettings",
     "IndexSettings",
@@ -324,6 +325,17 @@ class FederationSettings(Section, frozen=True):
     ] = ""
 
 
+class DevicesSettings(Section, frozen=True):
+    """Several devices of one person as one (`foltr-search devices`); docs/devices.md says what travels."""
+
+    share: Annotated[
+        list[str],
+        Meta(description="Settings that travel; what config.toml says on a device holds there, whatever others say."),
+    ] = msgspec.field(
+        default_factory=lambda: ["learning.strength", "learning.bound", "search.languages", "search.page_size"]
+    )
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Every setting, checked; made once at the edge and passed inward."""
 
@@ -337,6 +349,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     open: OpenSettings = OpenSettings()
     resident: ResidentSettings = ResidentSettings()
     federation: FederationSettings = FederationSettings()
+    devices: DevicesSettings = DevicesSettings()
 
     @classmethod
     def load(
@@ -376,13 +389,25 @@ def _known_sources(sources: list[str]) -> list[str]:
     return sources
 
 
+def _known_keys(keys: list[str]) -> list[str]:
+    for key in keys:
+        if key not in SCHEME.keys:
+            raise ValueError(f"names of settings, got {key!r}")
+    return keys
+
+
 SCHEME = Scheme(
     struct=Settings,
     prefix="FOLTR",
     others=("FOLTR_SERVER_",),
     error=SettingsError,
     entries={"index.max_file_mb": TYPES},
-    checks={"search.languages": _known_languages, "index.roots": _absolute, "index.sources": _known_sources},
+    checks={
+        "search.languages": _known_languages,
+        "index.roots": _absolute,
+        "index.sources": _known_sources,
+        "devices.share": _known_keys,
+    },
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.
 #
@@ -396,7 +421,7 @@ SCHEME = Scheme(
 def resolve(paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, str]) -> Effective[Settings]:
     """The settings in force and where each comes from; SettingsError for the first problem, counting the others."""
     file, text = str(paths.config_file), _text(paths)
-    return SCHEME.resolve(file, text, env, flags=flags, hint="foltr-search config check")
+    return SCHEME.resolve(file, text, env, flags=flags, hint="foltr-search config check", below=_of_others(paths))
 
 
 def examine(paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, str]) -> tuple[Effective[Settings], list[str]]:
@@ -405,8 +430,23 @@ def examine(paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, str]) -
         text, unread = _text(paths), []
     except SettingsError as error:
         text, unread = "", [str(error)]
-    effective, problems = SCHEME.examine(str(paths.config_file), text, env, flags=flags)
+    effective, problems = SCHEME.examine(str(paths.config_file), text, env, flags=flags, below=_of_others(paths))
     return effective, [*unread, *problems]
+
+
+def _of_others(paths: Paths) -> list[Assignment]:
+    """What was set on this person's other devices; nothing where that cannot be read."""
+    try:
+        shared = msgspec.json.decode(paths.shared_settings.read_bytes(), type=dict[str, Any])
+    except (OSError, msgspec.MsgspecError):
+        return []
+    return [Assignment(name, value, "another device", is_text=False) for name, value in shared.items()]
+
+
+def written_settings(paths: Paths, keys: Sequence[str]) -> dict[str, str]:
+    """Of these settings what config.toml says, as JSON."""
+    written = SCHEME.from_file(str(paths.config_file), _text(paths))
+    return {one.name: msgspec.json.encode(one.value).decode() for one in written if one.name in keys}
 
 
 def _text(paths: Paths) -> str:

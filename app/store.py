@@ -108,6 +108,15 @@ LATER: tuple[tuple[str, ...], ...] = (
             part TEXT NOT NULL, title TEXT NOT NULL, answer TEXT NOT NULL, time REAL NOT NULL)""",
         "CREATE INDEX judgements_of_review ON judgements (review, identity)",
     ),
+    (
+        # of a person with several devices: app.devices.records, in which file of their folder each lies ('' in none),
+        # and the files that were read
+        """CREATE TABLE device_records (
+            id BLOB PRIMARY KEY, place INTEGER NOT NULL, forgets INTEGER NOT NULL, record BLOB NOT NULL,
+            file TEXT NOT NULL) WITHOUT ROWID""",
+        "CREATE INDEX device_records_by_place ON device_records (place)",
+        "CREATE TABLE device_files (name TEXT PRIMARY KEY, is_ours INTEGER NOT NULL) WITHOUT ROWID",
+    ),
 )
 """steps that lead from each released format to the next"""
 

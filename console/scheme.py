@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -118,40 +118,43 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
     # from the sources to the settings
 
     def resolve(
-        self, file: str, text: str, env: Mapping[str, str], *, flags: Mapping[str, str], hint: str = "config check"
-    ) -> Effective[S]:
+        self, file: str, text: str, env: Mapping[str, str], *, flags: Mapping[str, str], hint: str = "config check",
+        below: Sequence[Assignment] = (),
+    ) -> Effective[S]:  # fmt: skip
         """The settings in force; raises the scheme's error for the first problem, counting the others.
 
         As `examine`; `hint` names the command that lists all problems.
         """
-        effective, problems = self.examine(file, text, env, flags=flags)
+        effective, problems = self.examine(file, text, env, flags=flags, below=below)
         if problems:
             more = f" (and {len(problems) - 1} more: {hint})" if len(problems) > 1 else ""
             raise self.error(problems[0] + more)
         return effective
 
     def examine(
-        self, file: str, text: str, env: Mapping[str, str], *, flags: Mapping[str, str]
-    ) -> tuple[Effective[S], list[str]]:
+        self, file: str, text: str, env: Mapping[str, str], *, flags: Mapping[str, str],
+        below: Sequence[Assignment] = (),
+    ) -> tuple[Effective[S], list[str]]:  # fmt: skip
         """The settings in force without the values that cannot be used, and one line for each of those.
 
-        `text` is what the file of the name `file` holds; `flags` maps dotted keys to text.
+        `text` is what the file of the name `file` holds; `flags` maps dotted keys to text. What lies `below` them all
+        is another program's word: what of it cannot be used is passed over.
         """
         problems: list[str] = []
         assignments: list[Assignment] = []
         try:
-            assignments += self._from_file(file, text)
+            assignments += self.from_file(file, text)
         except self.error as error:
             problems.append(str(error))
         assignments += self._from_environment(env)
         assignments += [Assignment(name, value, f"--set {name}", is_text=True) for name, value in flags.items()]
         values = {name: key.default for name, key in self.keys.items()}
         sources = dict.fromkeys(values, DEFAULT)
-        for assignment in assignments:
+        for assignment in (*below, *assignments):
             try:
                 key, value = self._checked(assignment)
             except self.error as error:
-                problems.append(str(error))
+                problems += [] if assignment in below else [str(error)]
                 continue
             # A table is completed, not replaced: a cap for PDF leaves the other caps as they are.
             values[key.name] = {**values[key.name], **value} if key.is_table else value
@@ -161,7 +164,8 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
             problems += [f"{file}: {problem}" for problem in self.contradictions(settings)]
         return Effective(settings, sources), problems
 
-    def _from_file(self, file: str, text: str) -> Iterator[Assignment]:
+    def from_file(self, file: str, text: str) -> Iterator[Assignment]:
+        """What a file of that name sets, unchecked."""
         import tomllib  # a device without a file of settings needs no parser
 
         try:

@@ -107,6 +107,8 @@ def forget_everything(search: Search) -> None:
     from app.learning import outcomes
     from app.search import shown_page
 
+    if search.log:
+        search.log.forgot("pages")
     search.picks.clear()
     search.store.clear_interactions()
     outcomes.clear(search.store)

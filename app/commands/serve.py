@@ -90,6 +90,11 @@ def _warm(context: Context) -> None:
 
     for name in sorted(ANSWERED):
         import_module(COMMANDS[name])
+    if context.paths.device_keys.exists():
+        from app.devices.own_devices import meet_quietly
+
+        if trouble := meet_quietly(context.paths, context.settings):
+            say(trouble)
     with search_for_command(context.settings, context.paths) as search:
         page = search.search(SearchRequest(text="a"))
         for hit in page.hits[:1]:

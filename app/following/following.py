@@ -6,8 +6,10 @@ whole scans that other processes ask for (app.following.index_requests).
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -29,6 +31,8 @@ from indexer.watch import Follower, Scan, Work
 HOLDER = "foltr-search watch"
 WAIT_SECONDS = 2.0
 """between two attempts while another process follows or writes"""
+MEET_SECONDS = 50.0
+"""between two meetings with this person's other devices"""
 UPDATING = ("scanning", "indexing", "merging")
 """phases of an update"""
 
@@ -103,6 +107,10 @@ class FollowersWork(Work):
     pause_on_battery: bool
     _making: Making = field(init=False)
     _recognising: Recognising | None = field(init=False)
+    _met: float = -math.inf
+    """when the other devices of this person were met last"""
+    _trouble: str = ""
+    """why they were not"""
     _seen: tuple[int, int] = (0, 0)
     """which file of what the user chose `folders` has read"""
 
@@ -141,8 +149,18 @@ class FollowersWork(Work):
         return on_battery() if self.pause_on_battery else ""
 
     def do_a_little(self) -> bool:
-        """Recognition comes after everything else."""
+        """Recognition comes after everything else, and first comes whatever the other devices have to tell."""
+        if self.paths.device_keys.exists() and time.monotonic() - self._met > MEET_SECONDS:
+            self._meet()
         return self._making.step() or (self._recognising is not None and self._recognising.step())
+
+    def _meet(self) -> None:
+        from app.devices.own_devices import meet_quietly  # which few have
+
+        trouble = meet_quietly(self.paths, self.settings)
+        if trouble and trouble != self._trouble:
+            self.report(Progress(phase="idle", note=trouble))
+        self._met, self._trouble = time.monotonic(), trouble
 
     def rest(self) -> None:
         """Without a process that reads files."""

@@ -221,7 +221,7 @@ def make_updater(
         reader=reader,
     )
     forget = partial(_forget_gone, paths, catalogue)
-    return Updater(job, pool, on_moves=_followed_by_picks(settings, paths), forget=forget)
+    return Updater(job, pool, on_moves=_followed_by_picks(settings, paths, catalogue), forget=forget)
 
 
 def followed_roots(settings: Settings, paths: Paths, roots: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -241,18 +241,17 @@ def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
             handing_over.remove_gone_mails(paths.data_dir, catalogue.read_at())
 
 
-def _followed_by_picks(settings: Settings, paths: Paths) -> Callable[[Moves], None]:
+def _followed_by_picks(settings: Settings, paths: Paths, catalogue: Catalogue) -> Callable[[Moves], None]:
     """What was learned about a file goes where the file goes."""
 
     def follow(moves: Moves) -> None:
         if not paths.state.exists() or not settings.learning.remember_picks:
             return
-        from app.learning.pick_keys import load_key
-        from app.learning.picks import Picks
+        from app.devices.pick_memory import open_picks
         from app.store import Store
 
         with Store(paths.state) as store:
-            picks = Picks(store, load_key(paths.key, store))
+            picks, _ = open_picks(store, paths, catalogue)
             for old, new in fold_moves(moves):
                 picks.rename(old, new)
 

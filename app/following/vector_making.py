@@ -129,12 +129,11 @@ def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Cal
         none = np.zeros(len(doc_ids))
         if not paths.state.exists() or not settings.learning.remember_picks:
             return none
-        from app.learning.pick_keys import load_key
-        from app.learning.picks import Picks
+        from app.devices.pick_memory import open_picks
         from app.store import Store
 
         with Store(paths.state) as store:
-            picks = Picks(store, load_key(paths.key, store))
+            picks, _ = open_picks(store, paths, catalogue)
             if not picks.count():
                 return none
             rows = catalogue.documents(doc_ids.tolist())

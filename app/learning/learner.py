@@ -34,6 +34,7 @@ from datetime import date
 from functools import lru_cache
 from itertools import repeat
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 import numpy as np
@@ -117,6 +118,14 @@ def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperat
     return np.concatenate([first, by_score[~np.isin(by_score, first)]])
 
 
+class LessonLog(Protocol):
+    """Who is told of each lesson, in its transaction."""
+
+    def learned(self, vote: Vote, n_picks: int, *, now: float) -> None: ...
+
+    def learned_anew(self, votes: Votes, *, n_pages: int, n_picks: int) -> None: ...
+
+
 class Learner:
     """Scores, orders and learns. One object may serve many threads; several processes may share one store."""
 
@@ -130,6 +139,7 @@ class Learner:
         settings: LearningSettings,
         pace: Pace | None = None,
         common: Callable[[], Blend | None] | None = None,
+        log: LessonLog | None = None,
     ) -> None:
         """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name.
 
@@ -144,7 +154,7 @@ class Learner:
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
-        self._store, self._common = store, common
+        self._store, self._common, self._log = store, common, log
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
         self._is_still = False
@@ -261,6 +271,8 @@ class Learner:
             n_picks = int(page.clicks.sum())
             model = replace(model, n_picks=former.n_picks + n_picks, updated=moment)
             self._save(model, moment)
+            if self._log and model.ranker.name == "linear":
+                self._log.learned(model.votes.recent[-1], n_picks, now=moment)
             cap = self.settings.max_interactions
             if beyond is None:
                 self._store.add_interaction(page, manifest_hash=self.manifest_hash, cap=cap, query=query, marks=marks)
@@ -319,7 +331,7 @@ class Learner:
             if day is not None:
                 today = date.fromtimestamp(moment)
                 model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
-            self._save(self._fitted(model) if model else self._shipped(), moment)
+            self._become(self._fitted(model) if model else self._shipped(), moment)
 
     def days(self, *, now: float | None = None) -> tuple[date, ...]:
         """The days of the last month on which something was learned, oldest first; see `reset`."""
@@ -339,7 +351,18 @@ class Learner:
                 "(setting learning.ranker)"
             )
         with self._store.transaction():
-            self._save(model, time.time() if now is None else now)
+            self._become(model, time.time() if now is None else now)
+
+    def _become(self, model: PersonalModel, moment: float) -> None:
+        self._save(model, moment)
+        if self._log:
+            self._log.learned_anew(model.votes, n_pages=model.n_pages, n_picks=model.n_picks)
+
+    def hold(self, votes: Votes, *, n_pages: int, n_picks: int, updated: float, now: float) -> None:
+        """Have learned this and nothing else; the net, which knows no votes, stays as it is."""
+        if self.settings.ranker == "linear":
+            model = replace(self._shipped(), votes=votes, n_pages=n_pages, n_picks=n_picks, updated=updated)
+            self._save(model, now)
 
     def _personal(
         self, features: FloatMatrix, marks: Marks, model: PersonalModel, beyond: FloatVector | None = None

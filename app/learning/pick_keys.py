@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hmac
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -79,8 +79,9 @@ LONGEST_REMEMBERED = 300
 class Hasher:
     """Names things with one key."""
 
-    def __init__(self, key: bytes) -> None:
-        self._key = key
+    def __init__(self, key: bytes, place: Callable[[str], str] = str) -> None:
+        """`place` says where a file lies as it is to be named."""
+        self._key, self._place = key, place
         self.name = lru_cache(maxsize=65536)(self._name)
         self.path = lru_cache(maxsize=8192)(self._path)
 
@@ -96,7 +97,7 @@ class Hasher:
 
     def _path(self, path: str) -> bytes:
         """A path as the hashes of its parts, 8 bytes each, the root first."""
-        parts = Path(os.path.normpath(path)).parts
+        parts = Path(self._place(os.path.normpath(path))).parts
         return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in parts)
 
     def part(self, part: str) -> bytes:

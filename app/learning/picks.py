@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -156,13 +156,29 @@ Document = tuple[str, str, str]
 _REVISION, _KEY_CHECK = "picks revision", "picks key"
 
 
+class PickLog(Protocol):
+    """Who is told of each change, in its transaction."""
+
+    def opened(self, query: bytes, names: tuple[bytes, bytes, bytes], path: str, part: str, *, now: float) -> None: ...
+
+    def moved(self, old: bytes, new: bytes) -> None: ...
+
+    def forgot(self, what: Literal["picks"]) -> None: ...
+
+
 class Picks:
     """The pick memory of one device. Kept as keyed hashes only; switched off, it stores nothing and knows nothing."""
 
-    def __init__(self, store: Store, key: bytes, *, enabled: bool = True) -> None:
-        """`key` from `pick_keys.load_key`. Picks made with another key could never match again: they are erased."""
-        self._store = store
-        self._hasher = Hasher(key)
+    def __init__(
+        self, store: Store, key: bytes, *, enabled: bool = True, place: Callable[[str], str] = str,
+        log: PickLog | None = None,
+    ) -> None:  # fmt: skip
+        """`key` from `pick_keys.load_key`. Picks made with another key could never match again: they are erased.
+
+        `place` says where a file lies as it is to be named.
+        """
+        self._store, self._log = store, log
+        self._hasher = Hasher(key, place)
         self._enabled = enabled
         self._revision: bytes | None = None
         self._table = PickTable(())
@@ -192,6 +208,8 @@ class Picks:
             if key:
                 _record_query(db, table.by_query.get(pack(key), {}), document, pack(key), now)
             _forget_oldest(db)
+            if self._log:
+                self._log.opened(pack(key), (hashed, hashed_part, self._hasher.type(type)), path, part, now=now)
             self._changed()
 
     def usage(
@@ -285,13 +303,29 @@ class Picks:
             for row, path in renamed:
                 _rename(db, table, row, path, self._hasher.document(path, row.part))
             if renamed:
+                if self._log:
+                    self._log.moved(before, after)
                 self._changed()
             return len(renamed)
 
     def clear(self) -> None:
         """Forget everything, also when switched off."""
-        with self._store.lock:
+        with self._store.transaction():
             self._store.erase("picks", "picked_documents")
+            if self._log:
+                self._log.forgot("picks")
+            self._changed()
+        self._store.erase()
+
+    def hold(self, documents: Iterable[PickedDocument], picks: Iterable[Pick]) -> None:
+        """Remember these and nothing else."""
+        if not self._enabled:
+            return
+        with self._store.transaction() as db:
+            self._store.erase("picks", "picked_documents")
+            db.executemany("INSERT INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)", documents)
+            db.executemany("INSERT INTO picks VALUES (?, ?, ?, ?)", picks)
+            _forget_oldest(db)
             self._changed()
 
     def count(self) -> int:

@@ -83,7 +83,7 @@ class OpenSearches:
 
 def _files(paths: Paths) -> Files:
     found: list[tuple[int, int] | None] = []
-    for path in (paths.catalogue, paths.state, paths.key):
+    for path in (paths.catalogue, paths.state, paths.key, paths.device_keys):
         status = None
         with suppress(OSError):
             status = path.stat()

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
+from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce, theta_prior
 from app.learning.outcomes import Outcome
 from app.learning.pace import Pace
-from app.learning.pick_keys import QueryKey, load_key
-from app.learning.picks import Picks
+from app.learning.pick_keys import QueryKey
 from app.paths import Paths
 from app.search.explanation import explanation
 from app.search.facets import facets_of, narrowing
@@ -121,11 +121,14 @@ class Search:
         self.store = Store.for_searching(self._paths.state)
         self.unkept = UNKEPT.format(self.store.why_unkept) if self.store.why_unkept else ""
         """why nothing is learned or remembered now, as one line; "" when all is well"""
-        learning, key = self._settings.learning, load_key(self._paths.key, self.store)
-        self.picks = Picks(self.store, key, enabled=learning.enabled and learning.remember_picks)
+        learning = self._settings.learning
+        self.picks, self.log = open_picks(
+            self.store, self._paths, self._catalogue, enabled=learning.enabled and learning.remember_picks
+        )
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
             pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
+            log=self.log,
         )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
 

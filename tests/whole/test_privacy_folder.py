@@ -46,7 +46,7 @@ def there(folder: Path) -> set[str]:
 
 @pytest.mark.skipif(find_spec("onnxruntime") is None, reason="the extra `meaning` is not installed")
 def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sealed: Path) -> None:
-    """Indexing, mail, watching, answering, an assistant, vectors, the screen, a group, forgetting, backup, purge."""
+    """Indexing, mail, watching, answering, an assistant, vectors, the screen, a group, devices, backup, purge."""
     (tmp_path / "device").mkdir()
     device = make_device(tmp_path / "device")
     chosen = {
@@ -88,6 +88,9 @@ def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sea
     run("forget-me", "--yes")
     (device.notes / "car.txt").unlink()
     run("index")
+    device.config_file.write_text("[search]\npage_size = 9\n", encoding="utf-8")
+    run("devices", "new", "--folder", str(tmp_path / "cloud"))
+    look()
     run("backup", "--to", str(tmp_path / "kept.zip"))
     run("restore", str(tmp_path / "kept.zip"), "--yes")
     look()

@@ -1,0 +1,139 @@
+"""`foltr-search devices`: several computers of one person, of which each knows what the others learned."""
+
+from __future__ import annotations
+
+import io
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from app.commands.command import FOUND, Group, load, say
+
+if TYPE_CHECKING:
+    from app.devices.own_devices import OwnDevices
+
+EXAMPLES = """
+foltr-search devices new --folder ~/Dropbox/foltr     begins on the first computer, and shows a code
+foltr-search devices join CODE --folder ~/Dropbox/foltr   on each other one, where that folder arrives
+foltr-search devices                                  their names
+foltr-search devices remove old-laptop                it was lost: it reads nothing of what comes
+"""
+FOLDER = click.option(
+    "--folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
+    help="A folder that your computers have in common: of a cloud, of Syncthing, on a stick.",
+)  # fmt: skip
+NAME = click.option("--name", default=platform.node() or "device", help="How to call this computer.")
+
+
+@click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> int:
+    """What one of your computers learned the others know: picks, habits, saved searches, settings, what was forgotten.
+
+    It travels sealed, through a folder that is synchronised anyway; who reads that folder learns sizes and times alone
+    (docs/devices.md). Whoever follows changes (watch, serve, the screen) exchanges every minute.
+    """
+    return 0 if ctx.invoked_subcommand else _list()
+
+
+@command.command("new", examples="foltr-search devices new --folder ~/Sync/foltr --name laptop")
+@FOLDER
+@NAME
+def new(folder: Path | None, name: str) -> int:
+    """Show the code by which one more computer joins; the first time, begin with FOLDER.
+
+    The code opens all that your computers exchange: show it to nobody.
+    """
+    devices = _devices()
+    if devices.keys is None or devices.keys.has_left:
+        if folder is None:
+            raise click.UsageError("wanted --folder FOLDER, one that your computers have in common")
+        devices.begin(name, folder.expanduser().absolute())
+    _show(devices.code)
+    say("on the other computer: foltr-search devices join CODE --folder FOLDER")
+    return 0
+
+
+@command.command("join", examples="foltr-search devices join ABCD-... --folder ~/Sync/foltr --name desk")
+@click.argument("code")
+@FOLDER
+@NAME
+def join(code: str, folder: Path | None, name: str) -> int:
+    """Make this computer one of those that showed CODE, and bring along what it has learned."""
+    if folder is None:
+        raise click.UsageError("wanted --folder FOLDER, the one that the first computer was given")
+    devices = _devices()
+    met = devices.join(code, name, folder.expanduser().absolute())
+    say(f"joined: {', '.join(one.called for one in devices.known())}; {met.words()}")
+    return 0
+
+
+@command.command("list", examples="foltr-search devices list")
+def list_() -> int:
+    """Print the names of your computers."""
+    return _list()
+
+
+@command.command("sync", examples="foltr-search devices sync")
+@click.option("--folder", type=click.Path(file_okay=False, exists=True, path_type=Path),
+              help="Another one from now on.")  # fmt: skip
+def sync(folder: Path | None) -> int:
+    """Exchange now, and say how many records came and went."""
+    devices = _devices()
+    say((devices.meet_in(folder) if folder else devices.meet()).words())
+    return 0
+
+
+@command.command("remove", examples="foltr-search devices remove old-laptop")
+@click.argument("name")
+def remove(name: str) -> int:
+    """Take away the computer NAME: the others get a new key, and it reads nothing that is written from now on.
+
+    What it had read by then it keeps. The code is another one from now on.
+    """
+    _devices().remove(name)
+    say(f"{name} is removed; the others take the new key with their next exchange")
+    return 0
+
+
+@command.command("leave", examples="foltr-search devices leave")
+def leave() -> int:
+    """Let this computer be alone again: it keeps what it knows, and the others get a new key."""
+    _devices().leave()
+    say("this computer is alone; what it learned stays here")
+    return 0
+
+
+def _devices() -> OwnDevices:
+    from app.devices.own_devices import OwnDevices
+
+    context = load()
+    return OwnDevices(context.paths, context.settings)
+
+
+def _list() -> int:
+    from app.commands.command import print_line
+    from console.printable import safe_line
+
+    devices = _devices()
+    for one in devices.known():
+        is_this = devices.keys is not None and one.name == devices.keys.device
+        print_line(safe_line(one.called) + ("\tthis one" if is_this else ""))
+    return FOUND
+
+
+def _show(code: str) -> None:
+    """The code, on a terminal as a picture for a camera, too, where the extra `qr` is installed."""
+    if sys.stdout.isatty():
+        try:
+            import segno
+        except ModuleNotFoundError:
+            say("the extra `qr` would show it to a camera, too")
+        else:
+            drawn = io.StringIO()
+            segno.make_qr(code, error="l", boost_error=False).terminal(drawn, border=2, compact=True)
+            click.echo(drawn.getvalue())
+    click.echo(code)

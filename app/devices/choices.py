@@ -1,0 +1,81 @@
+"""Saved searches and chosen settings on their way between devices: what a person changed here, and what elsewhere.
+
+Of a name that was changed on two devices the later change counts. Settings of others come from devices.json in the data
+folder, below config.toml: what a person wrote on a device holds on that device.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from app.devices.device_keys import DeviceKeys
+from app.devices.record_log import RecordLog
+from app.devices.records import SavedSearch, SharedSetting, bodies
+from app.paths import Paths
+from app.search.saved import SavedSearches
+from app.settings import Settings, written_settings
+from app.store import Store
+from console.durable import replace_durably
+
+NOTED = "devices choices"
+"""what is here and was told to the others"""
+
+
+class _Choices(msgspec.Struct, frozen=True):
+    """What was here when records were last made of it."""
+
+    searches: Mapping[str, str] = {}
+    settings: Mapping[str, str] = {}
+
+
+def note_choices(store: Store, log: RecordLog, keys: DeviceKeys, paths: Paths, settings: Settings) -> None:
+    """Make records of what was changed here since the last time.
+
+    The first time nothing of the others is changed: a search of the same name gets that of the device behind it.
+    """
+    noted, is_first = _noted(store)
+    present = _Choices(dict(SavedSearches(paths.saved).all()), written_settings(paths, settings.devices.share))
+    own = re.sub(r"\W", "-", keys.name)
+    known = {one.name: one.value for one in bodies(log.counting(), SavedSearch)} if is_first else {}
+    with store.transaction():
+        for name, text in _changed(noted.searches, present.searches):
+            is_taken = known.get(name, text) not in (text, "")
+            log.add(SavedSearch(f"{name}-{own}" if is_taken else name, text))
+        for name, value in _changed(noted.settings, present.settings):
+            log.add(SharedSetting(name, value))
+        store.set_value(NOTED, msgspec.msgpack.encode(present))
+
+
+def _noted(store: Store) -> tuple[_Choices, bool]:
+    stored = store.value(NOTED)
+    return (msgspec.msgpack.decode(stored, type=_Choices), False) if stored else (_Choices(), True)
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    gone = ((name, "") for name in before if name not in after)
+    return (*gone, *((name, value) for name, value in after.items() if before.get(name) != value))
+
+
+def follow_choices(store: Store, log: RecordLog, paths: Paths, settings: Settings) -> None:
+    """Do here what was chosen on any device."""
+    counting = log.counting()
+    chosen = {one.name: one.value for one in bodies(counting, SharedSetting) if one.value}
+    shared = {name: msgspec.json.decode(value) for name, value in chosen.items() if name in settings.devices.share}
+    content = msgspec.json.encode(shared)
+    if content != (paths.shared_settings.read_bytes() if paths.shared_settings.exists() else b"{}"):
+        replace_durably(paths.shared_settings, content)
+    searches, noted = SavedSearches(paths.saved), _noted(store)[0]
+    wanted = {one.name: one.value for one in bodies(counting, SavedSearch)}
+    present = dict(searches.all())
+    for name, text in wanted.items():
+        if present.get(name, "") == noted.searches.get(name, "") != text:  # else it was changed here meanwhile
+            if text:
+                searches.save(name, text)
+            else:
+                searches.remove(name)
+    now_here = {name: text for name, text in searches.all().items() if wanted.get(name) == text}
+    kept = {name: text for name, text in noted.searches.items() if name not in wanted}
+    store.set_value(NOTED, msgspec.msgpack.encode(_Choices({**kept, **now_here}, noted.settings)))

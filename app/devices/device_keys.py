@@ -1,0 +1,106 @@
+"""devices.key: who this device is among its person's devices, the keys that they share, and their folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from app.devices.sealing import DevicesError, key_of, new_private_key, new_secret
+from app.paths import Paths
+from console.durable import replace_durably
+
+DEVICE_BYTES = 8
+
+
+class Generation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One key of the devices; a new one comes when a device is removed."""
+
+    number: int
+    secret: bytes
+    without: tuple[bytes, ...] = ()
+    """the devices that had been removed when it was made"""
+
+    @property
+    def key(self) -> bytes:
+        return key_of(self.secret)
+
+    @property
+    def rank(self) -> tuple[int, bytes]:
+        """Of two that were made at the same time all devices take the same one."""
+        return self.number, self.key
+
+    def next(self, without: Iterable[bytes]) -> Generation:
+        return Generation(self.number + 1, new_secret(), tuple(sorted(without)))
+
+
+class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The content of the file."""
+
+    v: Literal[1] = 1
+    device: bytes
+    """8 random bytes that name it in records"""
+    name: str
+    """as its person calls it"""
+    private: bytes
+    """X25519, to which new keys are handed on"""
+    names: bytes
+    """32 bytes that key the hashes of words, documents and folders on all devices"""
+    former_names: bytes = b""
+    """the same of the devices that this one left before"""
+    folder: str
+    """the folder that is synchronised; "" of a device that has left"""
+    generations: tuple[Generation, ...]
+    """those that it was given, the newest last"""
+    is_to_hand_on: bool = False
+    """the newest one, which others may not have yet: each device hands it on, for not all know each other"""
+
+    @classmethod
+    def begun(
+        cls, name: str, folder: Path, generation: Generation, names: bytes, former: DeviceKeys | None
+    ) -> DeviceKeys:
+        """Of a device that becomes one of several now."""
+        return cls(
+            device=os.urandom(DEVICE_BYTES), name=name, private=new_private_key(), names=names, folder=str(folder),
+            generations=(generation,), former_names=former.names if former else b"",
+        )  # fmt: skip
+
+    @property
+    def newest(self) -> Generation:
+        return self.generations[-1]
+
+    @property
+    def has_left(self) -> bool:
+        return not self.generations
+
+    def with_generation(self, generation: Generation) -> DeviceKeys:
+        return msgspec.structs.replace(self, generations=(*self.generations, generation), is_to_hand_on=True)
+
+    def handed_on(self) -> DeviceKeys:
+        return msgspec.structs.replace(self, is_to_hand_on=False)
+
+    def left(self) -> DeviceKeys:
+        """Without what others' records could be read by; names stay, or nothing learned would be found again."""
+        return msgspec.structs.replace(self, folder="", generations=())
+
+
+def read_keys(paths: Paths) -> DeviceKeys | None:
+    """None where this device was never one of several, and for an assistant; DevicesError for a damaged file."""
+    if paths.assistant:
+        return None
+    try:
+        return msgspec.msgpack.decode(paths.device_keys.read_bytes(), type=DeviceKeys)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise DevicesError(
+            f"{paths.device_keys} cannot be used ({why}): put back the one of a backup (restore), or remove it"
+        ) from error
+
+
+def write_keys(paths: Paths, keys: DeviceKeys) -> None:
+    replace_durably(paths.device_keys, msgspec.msgpack.encode(keys))

@@ -1,0 +1,120 @@
+"""From the records to what this device searches with: pick memory, votes, and pages that were forgotten elsewhere."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+
+from app.devices.device_keys import DeviceKeys
+from app.devices.naming import PAGES_FORGOTTEN, hashed_content, naming_of
+from app.devices.record_log import RecordLog
+from app.devices.records import (
+    ID_BYTES,
+    DeviceRecord,
+    Forgotten,
+    Opened,
+    forgotten,
+    lessons_of,
+    openings_of,
+    picks_of,
+    that_count,
+)
+from app.learning import outcomes
+from app.learning.learner import Learner, theta_prior
+from app.learning.pick_keys import Hasher
+from app.learning.picks import PickedDocument, Picks
+from app.paths import Paths
+from app.search.shown_page import forget_shown
+from app.settings import LearningSettings
+from app.store import Store
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from indexer.storage.catalogue import Catalogue
+
+MERGED = "devices merged"
+"""a digest of the records that the present state was made of, and the commit of the index where not all were found"""
+SURPLUS = 20_000
+"""records beyond those that count from which on they are dropped, years of use: what was forgotten elsewhere in the
+meantime may let an older one count again"""
+FEW = 8
+"""of more documents with the same content none is meant"""
+
+
+def is_merged(store: Store, catalogue: Catalogue) -> bool:
+    """Whether the state is what all records say."""
+    done = (store.value(MERGED) or b"").split(b" ")
+    return done[0] == _stamp(store) and done[1:] in ([], [b"%d" % catalogue.generation])
+
+
+def merge_records(
+    store: Store, paths: Paths, settings: LearningSettings, keys: DeviceKeys, catalogue: Catalogue, *, now: float
+) -> Sequence[str]:
+    """Make the state what all records say, in one transaction.
+
+    Records that mean nothing any more go; the files of this device that hold such ones are given.
+    """
+    log, naming = RecordLog(store, keys.device), naming_of(store, paths, catalogue, keys)
+    with store.transaction():
+        records = log.all()
+        counting = that_count(records)
+        gone = [record.id for record in forgotten(records)]
+        if len(records) - len(counting) > SURPLUS:
+            gone = list({record.id for record in records} - {record.id for record in counting})
+        outdated = log.drop(gone)
+        _forget_pages(store, counting)
+        document_of, are_all_here = _documents(catalogue, Hasher(naming.key, naming.place), counting)
+        picks = Picks(store, naming.key, enabled=settings.enabled and settings.remember_picks, place=naming.place)
+        picks.hold(*picks_of(openings_of(counting), document_of))
+        learner = Learner(
+            store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=settings
+        )
+        lessons = lessons_of(counting)
+        learner.hold(lessons.votes, n_pages=lessons.n_pages, n_picks=lessons.n_picks, updated=lessons.updated, now=now)
+        found = _stamp(store)
+        store.set_value(MERGED, found if are_all_here else found + b" %d" % catalogue.generation)
+    store.erase()
+    return outdated
+
+
+def _stamp(store: Store) -> bytes:
+    ids = b"".join(bytes(id_) for (id_,) in store.rows("SELECT id FROM device_records ORDER BY id"))
+    return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
+
+
+def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
+    """Once for each time that a person had all pages forgotten, on whichever device."""
+    followed = store.value(PAGES_FORGOTTEN) or b""
+    known = {followed[i : i + ID_BYTES] for i in range(0, len(followed), ID_BYTES)}
+    asked = {one.id for one in counting if isinstance(one.body, Forgotten) and one.body.what == "pages"}
+    if asked - known:
+        store.erase("interactions", "snapshots")
+        outcomes.clear(store)
+        forget_shown(store)
+        store.set_value(PAGES_FORGOTTEN, b"".join(sorted(asked | known)))
+
+
+def _documents(
+    catalogue: Catalogue, hasher: Hasher, counting: Sequence[DeviceRecord]
+) -> tuple[Callable[[Opened], PickedDocument], bool]:
+    """Which document here each opening is of, and whether all are here: at its place, else the one with its content."""
+    wanted = [opening for _, opening in openings_of(counting)]
+    contents, places = {one.content for one in wanted}, {(one.path, one.part) for one in wanted}
+    here: set[tuple[bytes, bytes]] = set()
+    by_content: dict[bytes, list[tuple[bytes, bytes]]] = {}
+    sql = "SELECT f.path, d.part, d.content_hash FROM documents d JOIN files f USING (file_id)"
+    for path, part, content in catalogue.connection.execute(sql) if wanted else ():
+        place = hasher.path(os.fsdecode(path)), hasher.part(part)
+        if place in places:
+            here.add(place)
+        name = hashed_content(hasher, content)
+        if name in contents:
+            by_content.setdefault(name, []).append(place)
+
+    def document_of(opening: Opened) -> PickedDocument:
+        place, alike = (opening.path, opening.part), by_content.get(opening.content, [])
+        if place not in here and 0 < len(alike) <= FEW:
+            place = min(alike)
+        return PickedDocument(hasher.document(*place), *place, opening.type, 0.0, 0.0)
+
+    are_all_here = all((one.path, one.part) in here or one.content in by_content for one in wanted)
+    return document_of, are_all_here

@@ -1,0 +1,182 @@
+"""Which devices a person has: the first, one more by its code, one less, and this one alone again."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import msgspec
+
+from app.devices.choices import NOTED
+from app.devices.device_keys import DeviceKeys, Generation, read_keys, write_keys
+from app.devices.exchange import Meeting, Met
+from app.devices.naming import ADOPTED
+from app.devices.record_log import RecordLog
+from app.devices.records import DeviceCard, Removed, bodies
+from app.devices.sealing import DevicesError, from_code, new_secret, to_code
+from app.devices.shared_folder import SharedFolder, delivered
+from app.learning.pick_keys import load_key
+from app.paths import Paths, SettingsError
+from app.settings import Settings
+from app.store import Store
+from foltr.errors import FoltrError
+from indexer.errors import IndexerError
+from indexer.storage.catalogue import Catalogue
+from indexer.storage.file_lock import FileLock
+
+NAME_LENGTH = 40
+PATIENCE = 10.0
+"""seconds that an exchange waits for another one of this device"""
+
+
+class OwnDevices:
+    """This person's devices, as this one knows them; `now` in seconds since the epoch, by default the clock's."""
+
+    def __init__(self, paths: Paths, settings: Settings, *, now: float | None = None) -> None:
+        self._paths, self._settings, self._now = paths, settings, now
+        paths.create_data_dir()
+        self.keys = read_keys(paths)
+
+    def begin(self, name: str, folder: Path) -> Met:
+        """Make this the first device, which meets the others in `folder`."""
+        self._require_alone()
+        folder.mkdir(parents=True, exist_ok=True)
+        if SharedFolder(str(folder)).names():
+            raise DevicesError(f"{folder} holds files of other devices: join them by their code, or name another one")
+        with Store(self._paths.state) as store:
+            names = self.keys.names if self.keys else load_key(self._paths.key, store)
+        return self._become(name, folder, Generation(0, new_secret()), names)
+
+    def join(self, code: str, name: str, folder: Path) -> Met:
+        """Make this one more of the devices that meet in `folder`."""
+        self._require_alone()
+        secret, shared = from_code(code), SharedFolder(str(folder))
+        trying = DeviceKeys.begun(name, folder, Generation(0, secret), b"", None)
+        found = next(filter(None, (delivered(shared.read(one), trying) for one in sorted(shared.names()))), None)
+        if found is None:
+            raise DevicesError(
+                f"nothing in {folder} opens with this code: wait until the folder is synchronised, or take the code "
+                "that `foltr-search devices new` shows on another device now"
+            )
+        return self._become(name, folder, found[0].generation(secret), found[0].names)
+
+    def _require_alone(self) -> None:
+        if self.keys and not self.keys.has_left:
+            raise DevicesError(
+                f"this is one of several devices already, as {self.keys.name!r}; `devices leave` ends it"
+            )
+
+    def _become(self, name: str, folder: Path, generation: Generation, names: bytes) -> Met:
+        plain = " ".join(name.split())[:NAME_LENGTH]
+        if not plain:
+            raise DevicesError("wanted a name for this device, got none")
+        with self._alone():
+            self._require_alone()
+            self.keys = DeviceKeys.begun(plain, folder, generation, names, self.keys)
+            with Store(self._paths.state) as store:
+                RecordLog(store, self.keys.device).drop_all()
+                store.set_value(NOTED, None)
+            write_keys(self._paths, self.keys)
+            return self._meet()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """With the keys as they are now, which no other process changes meanwhile."""
+        with closing(FileLock(self._paths.data_dir / "devices.lock")) as lock:
+            until = time.monotonic() + PATIENCE
+            while not lock.take():
+                if time.monotonic() > until:
+                    raise DevicesError("another process exchanges with the other devices now; try again")
+                time.sleep(0.02)
+            self.keys = read_keys(self._paths)
+            yield
+
+    @property
+    def code(self) -> str:
+        """By which one more device joins now."""
+        return to_code(self._joined().newest.secret)
+
+    def _joined(self) -> DeviceKeys:
+        if self.keys is None or self.keys.has_left:
+            raise DevicesError("this device is alone; `foltr-search devices new` or `devices join CODE` begins")
+        return self.keys
+
+    def meet(self) -> Met:
+        """Exchange what is new with the others, through the folder."""
+        with self._alone():
+            return self._meet()
+
+    def _meet(self) -> Met:
+        keys = self._joined()
+        with closing(Catalogue.open(self._paths.catalogue)) as catalogue, Store(self._paths.state) as store:
+            meeting = Meeting(
+                self._paths, self._settings, store, catalogue, keys, time.time() if self._now is None else self._now
+            )
+            met = meeting.run()
+            self.keys = meeting.keys
+        return met
+
+    def meet_in(self, folder: Path) -> Met:
+        """From now on in another folder, to which all is written that this device knows."""
+        with self._alone():
+            self.keys = msgspec.structs.replace(self._joined(), folder=os.path.abspath(folder))
+            SharedFolder(self.keys.folder).names()
+            with Store(self._paths.state) as store:
+                RecordLog(store, self.keys.device).read_anew()
+            write_keys(self._paths, self.keys)
+            return self._meet()
+
+    def known(self) -> list[DeviceCard]:
+        """Those that were not removed, by their names."""
+        keys = self._joined()
+        with Store(self._paths.state) as store:
+            counting = RecordLog(store, keys.device).counting()
+        removed = {one.name for one in bodies(counting, Removed)}
+        return sorted(
+            (one for one in bodies(counting, DeviceCard) if one.name not in removed), key=lambda one: one.value
+        )
+
+    def remove(self, name: str) -> Met:
+        """Another device is none of this person's any more: what is written from now on it cannot read."""
+        others = [one for one in self.known() if one.name != self._joined().device]
+        found = [one for one in others if one.called == name]
+        if len(found) != 1:
+            there_are = ", ".join(one.called for one in others) or "none"
+            which = "two devices have this name" if found else f"no other device is called {name!r}"
+            raise DevicesError(f"{which}; there are {there_are}")
+        self._note_removed(found[0].name)
+        return self.meet()
+
+    def leave(self) -> None:
+        """Be alone again: what was learned stays here, and the others go on under a new key."""
+        with self._alone():
+            keys = self._joined()
+            with suppress(DevicesError):  # the folder is away; another device can still remove this one
+                self._note_removed(keys.device)
+                self._meet()
+            with Store(self._paths.state) as store:
+                RecordLog(store, keys.device).drop_all()
+            self.keys = self._joined().left()
+            write_keys(self._paths, self.keys)
+
+    def _note_removed(self, device: bytes) -> None:
+        with Store(self._paths.state) as store:
+            if store.value(ADOPTED) != self._joined().device:
+                raise DevicesError("this device has not met the others yet; `foltr-search devices sync` does")
+            RecordLog(store, self._joined().device).add(Removed(device), now=self._now)
+
+
+def meet_quietly(paths: Paths, settings: Settings) -> str:
+    """Where this is one of several devices, exchange with them; why that was not done, as one line, else ""."""
+    try:
+        devices = OwnDevices(paths, settings)
+        if devices.keys is None or devices.keys.has_left:
+            return ""
+        met = devices.meet()
+    except (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error) as error:
+        return " ".join(f"other devices: {error}".split())
+    return f"other devices: {met.words()}" if met.is_shut_out else ""

@@ -1,0 +1,103 @@
+"""`foltr-search devices`, as it is typed, on two computers whose homes have different names."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.app.conftest import Device, make_device
+from tests.waiting import until
+
+
+@pytest.fixture
+def computers(tmp_path: Path) -> tuple[Device, Device]:
+    """Anna's laptop and her desk, with the same notes in her home, which is called otherwise on each."""
+    found = []
+    for name in ("anna", "am"):
+        (tmp_path / name).mkdir()
+        found.append(make_device(tmp_path / name))
+        found[-1].index()
+    return found[0], found[1]
+
+
+def done(device: Device, *arguments: str) -> str:
+    ran = device.run(*arguments)
+    assert ran.returncode == 0, (arguments, ran.stderr)
+    return ran.stdout + ran.stderr
+
+
+def paths(device: Device) -> list[str]:
+    """The files with fish, the best first."""
+    return done(device, "search", "fish", "--paths0").split("\0")[:-1]
+
+
+def found(device: Device) -> list[str]:
+    """Their names."""
+    return [Path(path).name for path in paths(device)]
+
+
+def open_twice(device: Device, path: str) -> None:
+    """As a result for fish."""
+    for _ in range(2):
+        done(device, "search", "fish")
+        done(device, "open", path, "--print")
+    done(device, "search", "boat")  # the page is left
+
+
+def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """new, join, two picks on one, which lead on the other; list, remove, a code that is another one then, leave."""
+    laptop, desk = computers
+    shared = str(tmp_path / "cloud")
+    code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
+    assert "joined: desk, laptop" in done(desk, "devices", "join", code, "--folder", shared, "--name", "desk")
+    first = found(desk)
+    open_twice(laptop, paths(laptop)[-1])
+    done(laptop, "devices", "sync")
+    assert "received" in done(desk, "devices", "sync")
+    assert found(desk)[0] == first[-1]
+    assert done(laptop, "devices").splitlines() == ["desk", "laptop\tthis one"]
+    assert "desk is removed" in done(laptop, "devices", "remove", "desk")
+    assert done(laptop, "devices", "new").splitlines()[0] != code
+    done(laptop, "devices", "leave")
+    assert "this device is alone" in laptop.run("devices").stderr
+
+
+def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """`watch` by itself takes over what another one sent."""
+    laptop, desk = computers
+    shared = str(tmp_path / "cloud")
+    code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
+    done(desk, "devices", "join", code, "--folder", shared, "--name", "desk")
+    last = found(desk)[-1]
+    open_twice(laptop, paths(laptop)[-1])
+    done(laptop, "devices", "sync")
+    with subprocess.Popen([sys.executable, "-m", "app", "watch", "-q"], env=desk.environment()) as watch:
+        until(lambda: found(desk)[0] == last)
+        watch.terminate()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("list",), "this device is alone"),
+        (("sync",), "this device is alone"),
+        (("new",), "wanted --folder"),
+        (("join", "ABCD", "--folder", "."), "wanted the code of eight groups"),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(device: Device, arguments: tuple[str, ...], message: str) -> None:
+    """With exit code 2."""
+    ran = device.run("devices", *arguments)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+
+
+def test_a_wrong_name_lists_the_right_ones(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """And a folder that others use already is not begun in."""
+    laptop, desk = computers
+    done(laptop, "devices", "new", "--folder", str(tmp_path / "cloud"), "--name", "laptop")
+    assert "no other device is called 'desk'; there are none" in laptop.run("devices", "remove", "desk").stderr
+    assert "join them by their code" in desk.run("devices", "new", "--folder", str(tmp_path / "cloud")).stderr

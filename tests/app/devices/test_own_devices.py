@@ -1,0 +1,362 @@
+"""Several computers as one: real indexes, real state files, one folder between them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from app.commands.model import forget_everything
+from app.devices.device_keys import Generation, read_keys
+from app.devices.own_devices import meet_quietly
+from app.devices.sealing import LEAST_SIZE, DevicesError, to_code
+from app.devices.shared_folder import SharedFolder, delivered, received
+from app.search.saved import SavedSearches
+from app.settings import Settings
+from tests.app.devices.computers import Computer
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    return tmp_path / "cloud"
+
+
+def two(tmp_path: Path, shared: Path) -> tuple[Computer, Computer]:
+    """That have met, each with the same files in another home."""
+    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    desk.join(laptop.begin())
+    laptop.meet()
+    return laptop, desk
+
+
+def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, shared: Path) -> None:
+    """After two, where the home has another name; the others stand as they stood."""
+    laptop, desk = two(tmp_path, shared)
+    before = desk.ask("fish")
+    last = before[-1]
+    for _ in range(2):
+        laptop.open("fish", last)
+    laptop.meet()
+    desk.meet()
+    assert desk.ask("fish") == [last, *before[:-1]]
+    assert laptop.ask("fish") == desk.ask("fish")
+
+
+def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Path) -> None:
+    """Where the other one keeps the same document under another name in another folder."""
+    laptop = Computer(tmp_path / "laptop", shared)
+    notes = {name.replace("birds", "fauna").replace(".txt", "-copy.txt"): text for name, text in laptop.notes.items()}
+    desk = Computer(tmp_path / "desk", shared, root="papers", notes=notes)
+    desk.join(laptop.begin())
+    last = desk.ask("fish")[-1]
+    for _ in range(2):
+        laptop.open("fish", last.replace("-copy", ""))
+    laptop.meet()
+    desk.meet()
+    assert desk.ask("fish")[0] == last
+
+
+def test_devices_that_met_have_the_same_weights(tmp_path: Path, shared: Path) -> None:
+    """Bit by bit, whoever learned what in which order; and the same page for the same files."""
+    laptop, desk = two(tmp_path, shared)
+    for number in range(6):
+        laptop.open(f"fish {['heron', 'stork', 'water'][number % 3]}", "heron.txt")
+        desk.open("fish meadow" if number % 2 else "fish", "stork.txt")
+        if number == 3:
+            desk.meet()
+            laptop.meet()
+    for computer in (laptop, desk, laptop):
+        computer.meet()
+    assert laptop.weights() == desk.weights()
+    assert laptop.picks() == desk.picks()
+    assert laptop.ask("fish") == desk.ask("fish")
+
+
+def test_who_joins_brings_along_what_it_has_learned(tmp_path: Path, shared: Path) -> None:
+    """And finds it itself as before, though everything is named anew."""
+    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    last = desk.ask("fish")[-1]
+    for _ in range(3):
+        desk.open("fish", last)
+    habits = said_in(desk)
+    desk.join(laptop.begin())
+    laptop.meet()
+    assert desk.ask("fish")[0] == laptop.ask("fish")[0] == last
+    assert said_in(desk) == said_in(laptop) == habits
+    assert laptop.weights() == desk.weights()
+
+
+def said_in(computer: Computer) -> tuple[object, ...]:
+    """How much was learned, and what each query says of types, ages and folders, without names of the latter."""
+    with computer.searching() as search:
+        model = search.learner.model
+        votes = [sorted(vote.said.values()) for vote in model.votes.votes]
+        return model.n_pages, model.n_picks, votes
+
+
+def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> None:
+    """Also after an old copy of the state is put back on the other one, and what that one learned meanwhile."""
+    laptop, desk = two(tmp_path, shared)
+    for _ in range(2):
+        laptop.open("fish", "crane.txt")
+    laptop.meet()
+    desk.meet()
+    desk.open("fish", "crane.txt")
+    shutil.copytree(desk.paths.data_dir, tmp_path / "old copy")
+    with laptop.searching() as search:
+        forget_everything(search)
+    laptop.meet()
+    desk.meet()
+    for path in ("state.sqlite", "state.sqlite-wal", "state.sqlite-shm"):
+        (desk.paths.data_dir / path).unlink(missing_ok=True)
+        if (tmp_path / "old copy" / path).exists():
+            shutil.copy(tmp_path / "old copy" / path, desk.paths.data_dir / path)
+    for computer in (desk, laptop, desk):
+        computer.meet()
+    for computer in (laptop, desk):
+        assert computer.picks() == {b"picks": [], b"picked_documents": []}
+        with computer.searching() as search:
+            assert search.learner.model.n_pages == search.store.count_interactions() == 0
+    assert laptop.weights() == desk.weights()
+
+
+def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Path) -> None:
+    """No file that is written from then on opens with any key that it has; the others go on together."""
+    laptop, desk = two(tmp_path, shared)
+    lost = Computer(tmp_path / "lost", shared)
+    lost.join(laptop.devices().code)
+    for computer in (laptop, desk):
+        computer.meet()
+    keys = read_keys(lost.paths)
+    assert keys is not None
+    laptop.devices().remove("lost")
+    before = set(os.listdir(shared))
+    for computer in (desk, laptop):
+        computer.open("fish", "stork.txt")
+        computer.meet()
+        computer.meet()
+    written = set(os.listdir(shared)) - before
+    assert written
+    members = [one.value[1] for one in desk.devices().known()]
+    for name in written:
+        file = (shared / name).read_bytes()
+        assert delivered(file, keys) is received(file, keys, members) is None
+    takes_over(lost, desk)
+    desk.meet()
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+    assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
+    with pytest.raises(DevicesError, match="opens with this code"):
+        Computer(tmp_path / "fourth", shared).join(to_code(keys.newest.secret))
+    met = lost.devices().meet()
+    assert met.n_received == 0
+    assert "open with no key" in met.words()
+
+
+def takes_over(lost: Computer, desk: Computer) -> None:
+    """The removed device hands a key of its own to another one, by all that it has."""
+    keys = read_keys(lost.paths)
+    assert keys is not None
+    (public,) = [one.value[1] for one in desk.devices().known() if one.called == "desk"]
+    stolen = Generation(keys.newest.number + 7, bytes(16))
+    SharedFolder(keys.folder).hand_on(keys.with_generation(stolen), public)
+
+
+def test_two_that_remove_at_the_same_time_end_with_one_key(tmp_path: Path, shared: Path) -> None:
+    """Each removed another one before it knew of the other's: both are gone, and the rest agree."""
+    laptop, desk = two(tmp_path, shared)
+    code = laptop.devices().code
+    for name in ("first", "second"):
+        Computer(tmp_path / name, shared).join(code)
+    for computer in (laptop, desk):
+        computer.meet()
+    aside = tmp_path / "aside"
+    shutil.copytree(shared, aside)
+    laptop.devices().remove("first")
+    theirs = set(os.listdir(shared)) - set(os.listdir(aside))
+    held = {name: (shared / name).read_bytes() for name in theirs}
+    for name in theirs:
+        (shared / name).unlink()
+    for name in set(os.listdir(aside)) - set(os.listdir(shared)):
+        shutil.copy(aside / name, shared / name)
+    desk.devices().remove("second")
+    for name, content in held.items():
+        (shared / name).write_bytes(content)
+    for computer in (laptop, desk, laptop, desk, laptop, desk):
+        computer.meet()
+    assert laptop.devices().code == desk.devices().code != code
+    for computer in (laptop, desk):
+        assert [one.called for one in computer.devices().known()] == ["desk", "laptop"]
+
+
+def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) -> None:
+    """Names are random, sizes few, and no word, path, name or key is in any file."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish heron", "heron.txt")
+    SavedSearches(laptop.paths.saved).save("tax", "type:pdf heron")
+    laptop.meet()
+    desk.meet()
+    keys = read_keys(laptop.paths)
+    assert keys is not None
+    secrets = [keys.newest.secret, keys.newest.key, keys.names, keys.private, keys.device]
+    for path in shared.iterdir():
+        content = path.read_bytes()
+        assert len(path.name) == 32
+        assert len(content) % LEAST_SIZE == 0
+        assert (len(content) // LEAST_SIZE).bit_count() == 1
+        for known in (b"heron", b"laptop", b"desk", b"notes", b"records", *secrets):
+            assert known not in content
+        assert len(set(content)) > 250  # as random bytes have it
+
+
+def test_saved_searches_and_settings_travel(tmp_path: Path, shared: Path) -> None:
+    """What one changes the other has; the later change counts; config.toml holds where it was written."""
+    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    mine, theirs = SavedSearches(laptop.paths.saved), SavedSearches(desk.paths.saved)
+    mine.save("tax", "type:pdf tax")
+    theirs.save("tax", "steuer")
+    theirs.save("boat", "boat rental")
+    desk.join(laptop.begin())
+    laptop.meet()
+    desk.meet()
+    both = {"tax": "type:pdf tax", "tax-desk": "steuer", "boat": "boat rental"}
+    assert dict(mine.all()) == dict(theirs.all()) == both
+    mine.remove("boat")
+    theirs.save("tax", "tax OR steuer")
+    laptop.paths.config_file.write_text("[search]\npage_size = 7\n[screen]\ntheme = 'nord'\n", encoding="utf-8")
+    for computer in (desk, laptop, desk):
+        computer.meet()
+    assert dict(mine.all()) == dict(theirs.all()) == {"tax": "tax OR steuer", "tax-desk": "steuer"}
+    assert Settings.load(desk.paths, {}).search.page_size == 7
+    assert Settings.load(desk.paths, {}).screen.theme == "auto"
+    desk.paths.config_file.write_text("[search]\npage_size = 9\n", encoding="utf-8")
+    for computer in (desk, laptop):
+        computer.meet()
+    assert [Settings.load(one.paths, {}).search.page_size for one in (laptop, desk)] == [7, 9]
+
+
+def test_a_folder_that_is_away_is_said_and_costs_nothing(tmp_path: Path, shared: Path) -> None:
+    """A stick that is not there, and one that is mounted empty: nothing is written, later all of it is."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    shared.rename(tmp_path / "pulled out")
+    assert "cannot be read" in meet_quietly(laptop.paths, laptop.settings)
+    shared.mkdir()
+    assert "is empty and was not" in meet_quietly(laptop.paths, laptop.settings)
+    assert os.listdir(shared) == []
+    shared.rmdir()
+    (tmp_path / "pulled out").rename(shared)
+    for computer in (laptop, desk):
+        assert meet_quietly(computer.paths, computer.settings) == ""
+    assert laptop.weights() == desk.weights() != b""
+
+
+def test_foreign_and_damaged_files_are_passed_over(tmp_path: Path, shared: Path) -> None:
+    """Whatever else lies in the folder stays as it is, and what was changed in a byte is not believed."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    before = set(os.listdir(shared))
+    laptop.meet()
+    (written,) = set(os.listdir(shared)) - before
+    whole = (shared / written).read_bytes()
+    (shared / written).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    (shared / "holiday.jpg").write_bytes(b"a picture")
+    (shared / ("f" * 32)).write_bytes(os.urandom(LEAST_SIZE))
+    assert desk.devices().meet().n_unread == 2
+    (shared / written).write_bytes(whole)  # now it has come whole
+    os.utime(shared / written, (time.time() + 5, time.time() + 5))
+    assert desk.devices().meet().n_received > 0
+    assert laptop.weights() == desk.weights()
+    assert (shared / "holiday.jpg").read_bytes() == b"a picture"
+
+
+def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shared: Path) -> None:
+    """The folder does not fill with the years."""
+    laptop, desk = two(tmp_path, shared)
+    for _ in range(36):
+        laptop.open("fish", "crane.txt")
+        laptop.meet()
+    assert len(os.listdir(shared)) < 36
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+
+
+def test_a_lost_file_is_written_again(tmp_path: Path, shared: Path) -> None:
+    """By the device whose file it was."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    before = set(os.listdir(shared))
+    laptop.meet()
+    for name in set(os.listdir(shared)) - before:
+        (shared / name).unlink()
+    laptop.meet()
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+
+
+def test_who_leaves_keeps_what_it_knows(tmp_path: Path, shared: Path) -> None:
+    """It goes on learning alone, the others do not hear of it, and it may come back."""
+    laptop, desk = two(tmp_path, shared)
+    for _ in range(2):
+        laptop.open("fish", "crane.txt")
+    laptop.meet()
+    desk.meet()
+    desk.devices().leave()
+    laptop.meet()
+    assert desk.ask("fish")[0] == "crane.txt"
+    for _ in range(4):
+        desk.open("heron", "2024.txt")
+    assert desk.ask("heron")[0] == "2024.txt"
+    assert meet_quietly(desk.paths, desk.settings) == ""
+    assert [one.called for one in laptop.devices().known()] == ["laptop"]
+    desk.join(laptop.devices().code)
+    laptop.meet()
+    assert laptop.ask("heron")[0] == "2024.txt"
+    assert laptop.weights() == desk.weights()
+
+
+def test_members_are_not_told_of_files_for_others(tmp_path: Path, shared: Path) -> None:
+    """Keys that were handed to others, and files under former keys, are no trouble for who reads the newest."""
+    laptop, desk = two(tmp_path, shared)
+    lost = Computer(tmp_path / "lost", shared)
+    lost.join(laptop.devices().code)
+    for computer in (laptop, desk):
+        computer.meet()
+    laptop.devices().remove("lost")
+    late = Computer(tmp_path / "late", shared)
+    late.join(laptop.devices().code)
+    for computer in (desk, late, laptop, late):
+        assert meet_quietly(computer.paths, computer.settings) == ""
+    assert late.weights() == desk.weights()
+
+
+def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, shared: Path) -> None:
+    """Who removed another one joined while this one was away, so it takes the key from the one that it knows."""
+    laptop, desk = two(tmp_path, shared)
+    lost, late = (Computer(tmp_path / name, shared) for name in ("lost", "late"))
+    for computer in (lost, late):
+        computer.join(laptop.devices().code)
+    laptop.meet()
+    late.meet()
+    late.devices().remove("lost")
+    late.meet()
+    desk.meet()
+    assert desk.devices().code != late.devices().code
+    laptop.meet()
+    for computer in (laptop, desk, late, laptop, desk):
+        computer.meet()
+    assert desk.devices().code == late.devices().code == laptop.devices().code
+    assert [one.called for one in desk.devices().known()] == ["desk", "laptop", "late"]
+
+
+def test_two_processes_of_one_device_take_turns(tmp_path: Path, shared: Path) -> None:
+    """A new key that one of them made is not written over by the other, which began before."""
+    laptop, _ = two(tmp_path, shared)
+    begun = laptop.devices()
+    laptop.devices().remove("desk")
+    code = laptop.devices().code
+    begun.meet()
+    assert laptop.devices().code == begun.code == code

@@ -43,7 +43,7 @@ WINDOW = 100
 ETA = 0.3
 """share of a query's new lesson in its vote"""
 DOUBT = 0.7
-KAPPA = 1.8
+KAPPA = 2.0
 """standard errors at which a habit begins to count, of few votes"""
 TEMPERATURE = 2.0
 """of the choice among the rows seen, in units of the scale of the text"""

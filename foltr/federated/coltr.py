@@ -18,7 +18,7 @@ import numpy as np
 
 from foltr.arithmetic import power
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ValueRangeError
+from foltr.errors import ValueRangeError, check_positive
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.online import coltr
@@ -59,16 +59,8 @@ class COLTR:
     variance_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        positive = {
-            "learning_rate": self.learning_rate,
-            "n_candidates": self.n_candidates,
-            "step_size": self.step_size,
-            "temperature": self.temperature,
-            "judging_temperature": self.judging_temperature,
-        }
-        for name, value in positive.items():
-            if not (value > 0 and np.isfinite(value)):
-                raise ValueRangeError(f"{name} must be positive, not {value}")
+        check_positive(learning_rate=self.learning_rate, n_candidates=self.n_candidates, step_size=self.step_size)
+        check_positive(temperature=self.temperature, judging_temperature=self.judging_temperature)
         if not 0 < self.learning_rate_decay <= 1:
             raise ValueRangeError(f"learning_rate_decay must lie in (0, 1], not {self.learning_rate_decay}")
         if not self.variance_penalty >= 0:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ValueRangeError
+from foltr.errors import check_positive
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
 from foltr.online import dueling_bandit
@@ -48,9 +48,7 @@ class DBGD:
     """delta: how far away the candidate stands"""
 
     def __post_init__(self) -> None:
-        for name, value in (("learning_rate", self.learning_rate), ("step_size", self.step_size)):
-            if not (value > 0 and np.isfinite(value)):
-                raise ValueRangeError(f"{name} must be positive, not {value}")
+        check_positive(learning_rate=self.learning_rate, step_size=self.step_size)
 
     def initial(self, rng: np.random.Generator) -> Model:
         """The ranker's own starting point."""

@@ -10,7 +10,6 @@ more; the published federated programs begin at 0, as is done here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import msgspec
@@ -18,7 +17,7 @@ import numpy as np
 
 from foltr.arithmetic import power
 from foltr.arrays import FloatVector
-from foltr.errors import ShapeError, ValueRangeError
+from foltr.errors import ShapeError, ValueRangeError, check_positive
 
 Moments = tuple[FloatVector, ...]
 
@@ -30,7 +29,7 @@ class SGD(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="op
     """eta"""
 
     def __post_init__(self) -> None:
-        _positive("learning_rate", self.learning_rate)
+        check_positive(learning_rate=self.learning_rate)
 
     def step(self, theta: FloatVector, pseudo_gradient: FloatVector, moments: Moments) -> tuple[FloatVector, Moments]:
         """The next theta; remembers nothing."""
@@ -46,7 +45,7 @@ class Momentum(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     momentum: float = 0.9
 
     def __post_init__(self) -> None:
-        _positive("learning_rate", self.learning_rate)
+        check_positive(learning_rate=self.learning_rate)
         _decay("momentum", self.momentum)
 
     def step(self, theta: FloatVector, pseudo_gradient: FloatVector, moments: Moments) -> tuple[FloatVector, Moments]:
@@ -65,8 +64,7 @@ class Adagrad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     """the degree of adaptivity: the smaller, the more the step of each parameter is rescaled"""
 
     def __post_init__(self) -> None:
-        _positive("learning_rate", self.learning_rate)
-        _positive("tau", self.tau)
+        check_positive(learning_rate=self.learning_rate, tau=self.tau)
 
     def step(self, theta: FloatVector, pseudo_gradient: FloatVector, moments: Moments) -> tuple[FloatVector, Moments]:
         """The next theta, and (v,)."""
@@ -159,18 +157,12 @@ def recall(moments: Sequence[FloatVector], theta: FloatVector, gradient: FloatVe
     return tuple(moments)
 
 
-def _positive(name: str, value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueRangeError(f"{name} must be positive, not {value}")
-
-
 def _decay(name: str, value: float) -> None:
     if not 0 <= value < 1:
         raise ValueRangeError(f"{name} must lie in [0, 1), not {value}")
 
 
 def _adaptive(learning_rate: float, beta1: float, beta2: float, tau: float) -> None:
-    _positive("learning_rate", learning_rate)
+    check_positive(learning_rate=learning_rate, tau=tau)
     _decay("beta1", beta1)
     _decay("beta2", beta2)
-    _positive("tau", tau)

@@ -7,8 +7,6 @@ compiling, and every cell again.
 
 from __future__ import annotations
 
-import os
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -174,11 +172,6 @@ def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Wo
     return partial(
         cell_events, root=root.absolute() if root else None, alike=Circumstances(build(), dict(digests or {}))
     )
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
 
 
 def _check_folds(cells: Iterable[Cell], root: Path | None) -> None:

@@ -80,7 +80,8 @@ def spend_nonce(connection: Connection, found: Credentials) -> None:
     """Refused("replayed") when this device used this nonce before, within the window in which its time is accepted."""
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     row = {"nonce_hash": hash_of(f"{found.device} {found.nonce}"), "expires": found.time + 2 * CLOCK_SECONDS}
-    if not connection.execute(insert(nonces).values(**row).on_conflict_do_nothing()).rowcount:
+    fresh = insert(nonces).values(**row).on_conflict_do_nothing().returning(nonces.c.nonce_hash)
+    if connection.execute(fresh).first() is None:
         raise Refused("replayed")
 
 

@@ -22,7 +22,7 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatVector, Int64Vector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.privacy.clipping import ROUNDING_MARGIN, clip_l1, clip_l2
 from foltr.privacy.noise import STEPS, discrete_gaussian, discrete_laplace, gamma_shares, laplace_shares, to_steps
 
@@ -79,7 +79,8 @@ class FpdgdPaper(_Record, frozen=True, tag="fpdgd-paper"):
     variant: Literal["printed", "coded"] = "printed"
 
     def __post_init__(self) -> None:
-        check_positive(sensitivity=self.sensitivity, epsilon=self.epsilon)
+        _positive(self.sensitivity, "sensitivity")
+        _positive(self.epsilon, "epsilon")
         _counted(self.n_clients)
 
     @property
@@ -118,7 +119,8 @@ class Laplace(_Record, frozen=True, tag="laplace"):
     """honest shares that are sure to arrive; only for distributed noise"""
 
     def __post_init__(self) -> None:
-        check_positive(clip=self.clip, epsilon=self.epsilon)
+        _positive(self.clip, "clip")
+        _positive(self.epsilon, "epsilon")
         _counted(self.n_clients)
 
     def bounded(self, start: FloatVector, end: FloatVector) -> FloatVector:
@@ -170,7 +172,8 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     """of the noise of one number, even, only for distributed noise; 0: the discrete Gaussian"""
 
     def __post_init__(self) -> None:
-        check_positive(clip=self.clip, noise_multiplier=self.noise_multiplier)
+        _positive(self.clip, "clip")
+        _positive(self.noise_multiplier, "noise_multiplier")
         _counted(self.n_clients)
         if self.coins < 0 or self.coins % 2 or (self.coins and not self.distributed):
             raise ValueRangeError(f"coins are an even number, of distributed noise alone, not {self.coins}")
@@ -242,6 +245,11 @@ Mechanism: TypeAlias = NoPrivacy | FpdgdPaper | Laplace | Gaussian
 def _check(start: FloatVector, end: FloatVector) -> None:
     if start.ndim != 1 or start.shape != end.shape:
         raise ShapeError(f"start and end must both be [n_params], not {list(start.shape)} and {list(end.shape)}")
+
+
+def _positive(value: float, name: str) -> None:
+    if not (value > 0 and math.isfinite(value)):
+        raise ValueRangeError(f"{name} of a privacy mechanism must be positive and finite, not {value}")
 
 
 def _counted(n_clients: int) -> None:

@@ -143,7 +143,7 @@ def _make_current(connection: Connection) -> None:
     config = _config()
     present = MigrationContext.configure(connection)
     if present.get_current_revision() is None:
-        metadata.create_all(connection)
+        metadata.create_all(connection, checkfirst=False)
         present.stamp(ScriptDirectory.from_config(config), "head")
         return
     config.attributes["connection"] = connection

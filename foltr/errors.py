@@ -9,8 +9,6 @@ FoltrError
 Front ends turn any of them into one line and exit code 2.
 """
 
-from math import inf
-
 
 class FoltrError(Exception):
     """The root: every error of the learning core, with a message for a person."""
@@ -30,10 +28,3 @@ class ModelError(FoltrError):
 
 class RecordError(FoltrError):
     """A stored record cannot be read."""
-
-
-def check_positive(**settings: float) -> None:
-    """ValueRangeError names the first setting that is not above 0, or is not finite."""
-    for name, value in settings.items():
-        if not 0 < value < inf:
-            raise ValueRangeError(f"{name} must be positive, not {value}")

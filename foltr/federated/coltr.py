@@ -35,10 +35,11 @@ import numpy as np
 
 from foltr.arithmetic import dots, exp, power
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.dbgd import directions
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
+from foltr.federated.optimizers import check_positive
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import draw
 from foltr.ranking.rankers import Ranker

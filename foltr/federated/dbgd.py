@@ -26,9 +26,9 @@ import numpy.typing as npt
 
 from foltr.arithmetic import lengths, normals
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import check_positive
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
+from foltr.federated.optimizers import check_positive
 from foltr.online.interleaving import SECOND, Interleaved, team_draft, winner
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker

@@ -28,10 +28,10 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.joining import take_step
 from foltr.federated.method import Model
-from foltr.federated.optimizers import SGD, Optimizer
+from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.online import ips
 from foltr.online.propensity import Impressions, attraction, estimated_propensities, relevance_gradient
 from foltr.ranking.interaction import Interaction

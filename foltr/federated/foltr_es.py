@@ -32,10 +32,10 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.joining import take_step
 from foltr.federated.method import Model
-from foltr.federated.optimizers import Adam
+from foltr.federated.optimizers import Adam, check_positive
 from foltr.online.click_rewards import Reward, outcome, reward_values
 from foltr.online.evolution_strategies import SEEDS, ascent_gradient, perturbation
 from foltr.privacy.privatisation import answer, check_truth_probability, click_count_weights, equal_weights

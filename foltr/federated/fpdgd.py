@@ -37,12 +37,12 @@ import msgspec
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.joining import Joined, Joining, join, noise_of, weights
 from foltr.federated.method import Model
-from foltr.federated.optimizers import SGD, Optimizer
+from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.online import pdgd
 from foltr.privacy.caps import Caps
 from foltr.privacy.clipping import clip_l2

@@ -11,13 +11,14 @@ more; the published federated programs begin at 0, as is done here.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 import msgspec
 import numpy as np
 
 from foltr.arithmetic import power
 from foltr.arrays import FloatVector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 
 Moments = tuple[FloatVector, ...]
 
@@ -155,6 +156,13 @@ def recall(moments: Sequence[FloatVector], theta: FloatVector, gradient: FloatVe
         shapes = [list(moment.shape) for moment in moments]
         raise ShapeError(f"this optimiser remembers {n} arrays of shape {list(theta.shape)}, not {shapes}")
     return tuple(moments)
+
+
+def check_positive(**settings: float) -> None:
+    """ValueRangeError names the first setting that is not above 0, or is not finite."""
+    for name, value in settings.items():
+        if not 0 < value < inf:
+            raise ValueRangeError(f"{name} must be positive, not {value}")
 
 
 def _decay(name: str, value: float) -> None:

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from foltr.arithmetic import log, waves, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.errors import ShapeError, ValueRangeError, check_positive
+from foltr.errors import ShapeError, ValueRangeError
 
 SEEDS = 1 << 32
 """how many seeds there are"""
@@ -83,7 +83,8 @@ def ascent_gradient(
 def reward_weights(rewards: npt.ArrayLike, opposite: npt.ArrayLike | None = None, *, sigma: float) -> FloatVector:
     """What each client's v is multiplied with in the sum that is the gradient: `[n_clients]`."""
     earned = np.asarray(rewards, dtype=np.float64)
-    check_positive(sigma=sigma)
+    if not (sigma > 0 and np.isfinite(sigma)):
+        raise ValueRangeError(f"sigma must be positive, not {sigma}")
     if opposite is not None:
         if np.shape(opposite) != earned.shape:
             raise ShapeError(f"opposite rewards must be {list(earned.shape)}, not {list(np.shape(opposite))}")

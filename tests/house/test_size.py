@@ -19,7 +19,7 @@ ROOMS = {
     "indexer": (112, 19_958),
     "simulation": (94, 15_237),
     "federation_server": (62, 7_653),
-    "foltr": (66, 8_237),
+    "foltr": (66, 8_238),
 }
 """files and lines, at most"""
 CROWDED = {}

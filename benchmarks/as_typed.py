@@ -10,7 +10,6 @@ how many another is offered; each is listed, for some queries are misspelt indee
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Iterator
 
@@ -22,6 +21,7 @@ from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import device, libraries
 from benchmarks.identifiers import Texts
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 
 SHARE, OFFERED = 0.98, 0.01
@@ -57,11 +57,8 @@ def respelt(search: Search, queries: list[str]) -> Iterator[tuple[str, str, bool
 
 def main() -> None:
     """Print both tables, and every other spelling."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", nargs="+", choices=collections.ALL, default=list(collections.ALL))
-    parser.add_argument("--words", type=int, default=150)
-    parser.add_argument("--queries", type=int, default=1000)
-    wanted, settings = parser.parse_args(), Settings()
+    every = Option(collections.ALL, choices=collections.ALL)
+    wanted, settings = arguments(__doc__, collections=every, words=150, queries=1000), Settings()
     n_each = -(-wanted.queries // len(wanted.collections))
     table = Table(("collection", "words", "rows as typed", "first row", "queries", "replaced", "offered"))
     listed, rows = list[str](), list[tuple[float, ...]]()
@@ -75,15 +72,8 @@ def main() -> None:
             share = float(np.mean([held for own in found for held in own]))
             n_replaced = sum(unasked for _, _, unasked in others)
             n_offered = len(others) - n_replaced
-            table.add(
-                name,
-                len(found),
-                share,
-                float(np.mean([own[0] for own in found if own])),
-                len(queries),
-                n_replaced,
-                n_offered,
-            )
+            first = float(np.mean([own[0] for own in found if own]))
+            table.add(name, len(found), share, first, len(queries), n_replaced, n_offered)
             rows.append((share, len(queries), n_replaced, n_offered))
             for query, other, unasked in others:
                 changed = [f"{a} -> {b}" for a, b in zip(query.split(), other.split(), strict=False) if a != b]
@@ -95,7 +85,3 @@ def main() -> None:
         "aim", "", f">= {SHARE} {verdict(bool(shares.mean() >= SHARE))}", "", "", "", f"<= 1 % {verdict(bool(few))}"
     )
     print(machine(), table, "\n".join(listed), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

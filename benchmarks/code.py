@@ -26,7 +26,6 @@ from unittest import mock
 import msgspec
 import numpy as np
 
-from app.following.indexing import update_index
 from app.learning.learner import Prior
 from app.paths import Paths
 from app.search.page_kind import WEIGHTS
@@ -35,7 +34,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import ordinary_bm25
 from benchmarks.collections import Document
-from benchmarks.devices import device
+from benchmarks.devices import device, indexed
 from benchmarks.judged import CUTOFF, ndcg
 from benchmarks.running import arguments
 from benchmarks.tables import Table, machine, verdict
@@ -78,8 +77,7 @@ def repositories(folder: Path, settings: Settings) -> Iterator[Repository]:
         name, judged = known["name"], folder / "annotations" / f"{known['name']}.json"
         root = (folder / "trees" / name / (known.get("benchmark_root") or "")).resolve()
         if judged.exists() and root.is_dir():
-            paths = Paths(folder / "indexes" / name / "config", folder / "indexes" / name / "data")
-            update_index(settings, paths, roots=(str(root),), holder="benchmark", optimize=True)
+            paths = indexed(root, folder / "indexes" / name, settings)
             yield Repository(name, root, paths, list(map(_query, json.loads(judged.read_text(encoding="utf-8")))))
 
 

@@ -36,9 +36,14 @@ def with_learning(settings: Settings, **changes: object) -> Settings:
 def lay_out(collection: collections.Collection, folder: Path, settings: Settings) -> Library:
     """Write the collection's files below `folder` and index them there."""
     files = collections.write_files(collection, folder / "files")
-    paths = Paths(folder / "config", folder / "data")
-    update_index(settings, paths, roots=(str(folder / "files"),), holder="benchmark", optimize=True)
-    return Library(collection, files, paths)
+    return Library(collection, files, indexed(folder / "files", folder, settings))
+
+
+def indexed(files: Path, base: Path, settings: Settings) -> Paths:
+    """The folders, below `base`, of a device that has these files in its index."""
+    paths = Paths(base / "config", base / "data")
+    update_index(settings, paths, roots=(str(files),), holder="benchmark", optimize=True)
+    return paths
 
 
 @contextmanager

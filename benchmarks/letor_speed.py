@@ -70,7 +70,7 @@ def repeat(files: Iterable[Path], path: Path, size: int) -> None:
 def measure(path: Path, cache: Path, runs: int) -> None:
     """Parse, hash, load from the cache and normalise."""
     parse_file(SAMPLE / "Fold1_test.txt")
-    data = parse_file(path).queries
+    data = parse_file(path)
     megabytes = path.stat().st_size / 1e6
     print(f"{megabytes:.0f} MB, {data.n_queries} queries, {len(data.grades)} documents, {data.n_features} features")
     print(f"{'median':<46}{'wall':>9}   {'processor':>9}")

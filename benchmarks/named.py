@@ -12,7 +12,6 @@ asked for, any of them will do. *In ten* is the same for the first ten rows.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import shlex
@@ -33,6 +32,7 @@ from app.search.results import Hit, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, Settings
 from benchmarks.home import WORDS, make_home, text
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 
 FIRST, IN_TEN = 0.99, 1.0
@@ -158,15 +158,9 @@ def ask(search: Search, home: Path, *, most: int) -> tuple[dict[str, list[tuple[
 
 def main() -> None:
     """Print the table and every question that was not answered by the first row."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=1500)
-    parser.add_argument("--notes", type=int, default=600)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument(
-        "--most", type=int, default=0, help="ask for so many files of each home, drawn by lot; 0 for all"
-    )
-    parser.add_argument("--quiet", action="store_true", help="do not list what fell short")
-    wanted = parser.parse_args()
+    most = Option(0, "ask for so many files of each home, drawn by lot; 0 for all")
+    quiet = Option(False, "do not list what fell short")
+    wanted = arguments(__doc__, files=1500, notes=600, seed=1, most=most, quiet=quiet)
     root = Path(__file__).resolve().parents[1]
     homes: dict[str, Callable[[Path], None]] = {
         "mixed": lambda home: mixed_home(home, wanted.files, wanted.seed),
@@ -189,7 +183,3 @@ def main() -> None:
     met = [verdict(bool(column.min() >= aim)) for column, aim in zip(shares.T, (FIRST, IN_TEN), strict=True)]
     table.add("each", f"aim >= {FIRST}, {IN_TEN}", "", *met)
     print(machine(), table, "" if wanted.quiet else "\n".join(every), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -27,7 +27,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from app.following.indexing import update_index
 from app.learning import models
 from app.learning.traits import LONG, NEW
 from app.learning.votes import Vote, Votes
@@ -37,7 +36,7 @@ from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.collections import Collection, Document
-from benchmarks.devices import device
+from benchmarks.devices import device, indexed
 from benchmarks.judged import ndcg
 from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, change, machine, verdict
@@ -325,8 +324,7 @@ def people(folder: Path, settings: Settings, names: list[str], parts: list[str])
     for name in names:
         collection = collections.read(name)
         files = filed(collection, folder / name / "files", np.random.default_rng(3))
-        paths = Paths(folder / name / "config", folder / name / "data")
-        update_index(settings, paths, roots=(str(folder / name / "files"),), holder="benchmark", optimize=True)
+        paths = indexed(folder / name / "files", folder / name, settings)
         found.extend((part, Person(name, collection, files, paths, who)) for part in parts for who in PARTS[part][1])
     return found
 

@@ -34,7 +34,7 @@ from foltr.ranking.rankers import Linear, Neural, Ranker  # noqa: E402
 from simulation.batched import kernel  # noqa: E402
 from simulation.batched.pages import next_query, pages_of  # noqa: E402
 from simulation.batched.pdgd_linear import linear_scores  # noqa: E402
-from simulation.batched.pdgd_neural import feature_by_feature, hidden_sums, layers, output_scores  # noqa: E402
+from simulation.batched.pdgd_neural import feature_by_feature, neural_room, neural_scores  # noqa: E402
 from simulation.data.datasets import load_fold  # noqa: E402
 from simulation.data.places import data_folder  # noqa: E402
 from simulation.data.queries import QuerySet  # noqa: E402
@@ -162,29 +162,27 @@ def scoring(ranker: Ranker, population: Population) -> Callable[[], int]:
     n_hidden = ranker.n_hidden if isinstance(ranker, Neural) else 0
     if n_hidden:
         theta = feature_by_feature(theta[None, :], n_hidden)[0]
-    theta = theta.astype(pages.features.dtype)
-    scores, hidden = np.empty(pages.longest), np.empty((pages.longest + 1, max(n_hidden, 1)), theta.dtype)
+    theta, scores = theta.astype(pages.features.dtype), np.empty(pages.longest)
+    net = neural_room(pages, n_hidden)._replace(ranker=theta) if n_hidden else None
 
     def step() -> int:
-        score_pages(pages, theta, n_hidden, 500, state, scores, hidden)
+        score_pages(pages, theta, net, 500, state, scores)
         return 500
 
     return step
 
 
 @kernel()
-def score_pages(pages, theta, n_hidden, n_pages, state, scores, hidden):  # type: ignore[no-untyped-def]
-    """Score the documents of randomly drawn queries, as the compiled rounds do; `scores` and `hidden` are room."""
+def score_pages(pages, theta, net, n_pages, state, scores):  # type: ignore[no-untyped-def]
+    """Score the documents of randomly drawn queries, as the compiled rounds do; `scores` is room."""
     total = 0.0
-    w, b, v = layers(theta, max(n_hidden, 1))
     for _ in range(n_pages):
         query = next_query(pages, 0, state)
         first, last = pages.offsets[query], pages.offsets[query + 1]
-        if n_hidden:
-            hidden_sums(pages.features, first, last, w, b, hidden)
-            total += output_scores(hidden, last - first, v, 1.0, scores)
-        else:
+        if net is None:
             total += linear_scores(pages.features, first, last, theta, 1.0, scores)
+        else:
+            total += neural_scores(pages.features, first, last, net, 1.0, scores)
     return total
 
 

@@ -12,7 +12,6 @@ Printed are the sentences by kind, how many were false, and each of these.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import random
@@ -29,16 +28,16 @@ import numpy as np
 from msgspec import structs
 
 from app.commands.results_text import explanation_lines
-from app.following.indexing import update_index
 from app.learning.picks import Picks
-from app.paths import Paths
 from app.search.reasons import OF_CODE, PART_OF
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
+from benchmarks.devices import indexed
 from benchmarks.home import WORDS
 from benchmarks.named import mixed_home
+from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
@@ -269,8 +268,8 @@ def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: 
     mixed_home(home, n_files, seed)
     lot = np.random.default_rng(seed)
     asked = styled(home / "families", Sentences(collections.read("adi"), lot), lot, n_names=n_names)
-    settings, paths = Settings(), Paths(base / "config", base / "data")
-    update_index(settings, paths, roots=(str(home),), holder="benchmark", optimize=True)
+    settings = Settings()
+    paths = indexed(home, base, settings)
     catalogue = Catalogue.open(paths.catalogue)
     rows = list(catalogue.documents(catalogue.doc_ids()).values())
     facts = Facts(catalogue, {path: day for _, _, _, made in asked for path, day in made})
@@ -305,15 +304,7 @@ def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: 
 
 def main() -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=10_000)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--quiet", action="store_true", help="do not list what was false")
-    wanted = parser.parse_args()
+    wanted = arguments(__doc__, rows=10_000, seed=1, quiet=Option(False, "do not list what was false"))
     with tempfile.TemporaryDirectory(prefix="foltr-truth-") as folder:
         table, false = measure(Path(folder), n_rows=wanted.rows, seed=wanted.seed)
     print(machine(), table, "" if wanted.quiet else "\n".join(false), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

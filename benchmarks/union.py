@@ -17,14 +17,12 @@ from pathlib import Path
 
 import numpy as np
 
-from app.following.indexing import update_index
-from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections, ordinary_bm25
 from benchmarks.collections import Collection, Document
-from benchmarks.devices import device
+from benchmarks.devices import device, indexed
 from benchmarks.judged import CUTOFF, ndcg
 from benchmarks.running import arguments
 from benchmarks.tables import Table, change, machine
@@ -44,13 +42,11 @@ def name_of(collection: Collection, document: str) -> str:
 def ours(chosen: Sequence[Collection], settings: Settings) -> Iterator[Ranking]:
     """This program over the files of the collections, with the shipped ranker."""
     with tempfile.TemporaryDirectory(prefix="foltr-union-") as folder:
-        paths = Paths(Path(folder) / "config", Path(folder) / "data")
         names: dict[str, str] = {}
         for i, own in enumerate(chosen):  # folders without a name: no path says which collection it is
             files = collections.write_files(own, Path(folder) / "files" / f"{i:02d}")
             names |= {path: name_of(own, document) for path, document in files.items()}
-        update_index(settings, paths, roots=(str(Path(folder) / "files"),), holder="benchmark", optimize=True)
-        with device(paths, settings) as search:
+        with device(indexed(Path(folder) / "files", Path(folder), settings), settings) as search:
             yield lambda text: _found(search, names, text)
 
 

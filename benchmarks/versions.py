@@ -27,13 +27,11 @@ from pathlib import Path
 
 import numpy as np
 
-from app.following.indexing import update_index
-from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
-from benchmarks.devices import device
+from benchmarks.devices import device, indexed
 from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine, verdict
 
@@ -294,10 +292,9 @@ def ask_styles(collection: collections.Collection, settings: Settings, rng: np.r
     """How often the newest of a family is the first result, by style."""
     first: dict[str, list[bool]] = {}
     with tempfile.TemporaryDirectory(prefix="foltr-versions-") as folder:
-        files, paths = Path(folder) / "files", Paths(Path(folder) / "config", Path(folder) / "data")
+        files = Path(folder) / "files"
         asked = styled(files, Sentences(collection, rng), rng)
-        update_index(settings, paths, roots=(str(files),), holder="benchmark", optimize=True)
-        with device(paths, settings) as search:
+        with device(indexed(files, Path(folder), settings), settings) as search:
             for style, query, newest, _ in asked:
                 hits = search.search(SearchRequest(query, limit=10, explore=False)).hits
                 first.setdefault(style, []).append(bool(hits) and os.path.basename(hits[0].path) == newest)
@@ -343,11 +340,9 @@ def main() -> None:
         return
     made = families(collection, rng)
     with tempfile.TemporaryDirectory(prefix="foltr-versions-") as folder:
-        files, paths = Path(folder) / "files", Paths(Path(folder) / "config", Path(folder) / "data")
+        files, stages = Path(folder) / "files", dict[str, Found]()
         file(files, made, collection, rng)
-        update_index(settings, paths, roots=(str(files),), holder="benchmark", optimize=True)
-        stages: dict[str, Found] = {}
-        with device(paths, settings) as search:
+        with device(indexed(files, Path(folder), settings), settings) as search:
             stages["at first"], opened = ask(search, made), 0
             for n in PICKS:
                 open_others(search, collection, n - opened, rng)

@@ -18,7 +18,6 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +44,12 @@ class BackupError(FoltrError):
     """A backup cannot be written, or is not whole."""
 
 
-class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class BackupContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a backup holds; its first block."""
+
     format: int
     revision: str
     """of the migrations: a backup is restored by the version that made it, or a later one"""
-    made: int
-    counts: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class BackupContents:
-    """What a backup holds."""
-
     made: int
     counts: dict[str, int]
     """rows by table"""
@@ -85,7 +78,7 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
         sync([path.parent])
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
-    return BackupContents(now, header.counts)
+    return header
 
 
 def _refuse_foreign(path: Path) -> None:
@@ -105,7 +98,7 @@ def verify(path: Path) -> BackupContents:
         found[table] = found.get(table, 0) + 1
     if found != header.counts:
         raise BackupError(f"{path} announces {header.counts} rows and holds {found}")
-    return BackupContents(header.made, header.counts)
+    return header
 
 
 def restore(installation: Installation, path: Path, *, now: int) -> BackupContents:
@@ -158,16 +151,16 @@ def _count(connection: Connection, report: BackupContents) -> None:
             raise BackupError(f"table {name} has {found} rows after restoring, wanted {wanted}")
 
 
-def _header(connection: Connection, now: int) -> _Header:
+def _header(connection: Connection, now: int) -> BackupContents:
     counts = {
         str(table.name): int(connection.execute(select(func.count()).select_from(_kept(table).subquery())).scalar_one())
         for table in metadata.sorted_tables
         if table.name not in LEFT_OUT
     }
-    return _Header(FORMAT, known_revisions()[0], now, counts)
+    return BackupContents(FORMAT, known_revisions()[0], now, counts)
 
 
-def _blocks(connection: Connection, header: _Header) -> Iterator[bytes]:
+def _blocks(connection: Connection, header: BackupContents) -> Iterator[bytes]:
     yield msgspec.msgpack.encode(header)
     for table in metadata.sorted_tables:
         if table.name not in LEFT_OUT:
@@ -208,9 +201,9 @@ def _exactly(file: Any, length: int, path: Path) -> bytes:
     return data
 
 
-def _decoded_header(block: bytes, path: Path) -> _Header:
+def _decoded_header(block: bytes, path: Path) -> BackupContents:
     try:
-        header = msgspec.msgpack.decode(block, type=_Header)
+        header = msgspec.msgpack.decode(block, type=BackupContents)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise BackupError(f"{path} is no backup of foltr-server") from error
     if header.format != FORMAT or header.revision not in known_revisions():

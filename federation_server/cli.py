@@ -18,23 +18,12 @@ from console.extras import how_to_add
 NAME = "foltr-server"
 
 COMMANDS: Mapping[str, str] = {
-    "init": "federation_server.commands.init",
-    "serve": "federation_server.commands.serve",
-    "rename": "federation_server.commands.rename",
-    "invite": "federation_server.commands.invite",
-    "members": "federation_server.commands.members",
-    "move": "federation_server.commands.move",
-    "rounds": "federation_server.commands.rounds",
-    "model": "federation_server.commands.model",
-    "forget": "federation_server.commands.forget",
-    "backup": "federation_server.commands.backup",
-    "restore": "federation_server.commands.restore",
-    "keys": "federation_server.commands.keys",
-    "config": "federation_server.commands.config",
-    "health": "federation_server.commands.health",
-    "doctor": "federation_server.commands.doctor",
-    "man": "federation_server.commands.man",
-}
+    name: f"federation_server.commands.{name}"
+    for name in (
+        "init", "serve", "rename", "invite", "members", "move", "rounds", "model", "forget", "backup", "restore",
+        "keys", "config", "health", "doctor", "man",
+    )
+}  # fmt: skip
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
 

@@ -25,6 +25,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from federation_server.group import group
+from federation_server.tables import metadata
 from foltr.errors import FoltrError
 
 MIGRATIONS = Path(__file__).with_name("migrations")
@@ -136,11 +137,21 @@ def upgrade(engine: Engine) -> None:
         with writing(engine) as connection:
             if not is_sqlite(engine):  # two processes that start at once: the second finds the first one's tables
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
-            config = _config()
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            _make_current(connection)
     except SQLAlchemyError as error:
         raise DatabaseError(f"the database cannot be used: {what_it_said(error)}") from error
+
+
+def _make_current(connection: Connection) -> None:
+    """Make today's tables in a new database; bring those of an older one up to them, migration after migration."""
+    config = _config()
+    present = MigrationContext.configure(connection)
+    if present.get_current_revision() is None:
+        metadata.create_all(connection, checkfirst=False)
+        present.stamp(ScriptDirectory.from_config(config), "head")
+        return
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
 
 
 def of_another(what: str, revision: str) -> str:

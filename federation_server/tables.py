@@ -6,21 +6,31 @@ destroying the round's key and opening the next round are one transaction, so th
 
 from __future__ import annotations
 
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    Float,
-    ForeignKeyConstraint,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-)
+import sqlalchemy as sa
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy.schema import SchemaItem
 
 metadata = MetaData()
+
+
+def _place() -> tuple[Column[int], Column[int]]:
+    """The two columns that name a round, as a key."""
+    return (
+        Column("lineage", BigInteger, primary_key=True, autoincrement=False),
+        Column("round", Integer, primary_key=True, autoincrement=False),
+    )
+
+
+def _of_rounds(name: str, *columns: SchemaItem) -> Table:
+    """A table of what came in rounds."""
+    return Table(
+        name,
+        metadata,
+        *_place(),
+        *columns,
+        sa.ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
+    )
+
 
 facts = Table(
     "facts",
@@ -81,21 +91,19 @@ lineages = Table(
 models = Table(
     "models",
     metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
+    *_place(),
     Column("hash", String(64), nullable=False, unique=True),
     Column("record", LargeBinary, nullable=False),
     Column("moments", LargeBinary, nullable=False),
     Column("created", BigInteger, nullable=False),
-    ForeignKeyConstraint(["lineage"], ["lineages.lineage"]),
+    sa.ForeignKeyConstraint(["lineage"], ["lineages.lineage"]),
 )
 """published rankers; model r is what r closed rounds of the lineage led to, and what round r + 1 begins from"""
 
 rounds = Table(
     "rounds",
     metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
+    *_place(),
     Column("purpose", String(8), nullable=False),
     Column("state", String(10), nullable=False),
     Column("opened", BigInteger, nullable=False),
@@ -108,8 +116,8 @@ rounds = Table(
     Column("rule", String(40)),
     Column("guard", Text),
     Column("verdict", String(10)),
-    Column("update_norm", Float),
-    Column("agreement", Float),
+    Column("update_norm", sa.Float),
+    Column("agreement", sa.Float),
     Column("phase", String(8), nullable=False, server_default="collect"),
     Column("roster_number", Integer, nullable=False, server_default="0"),
     Column("roster_head", String(64), nullable=False, server_default=""),
@@ -118,18 +126,14 @@ rounds = Table(
 """state: open, closed, abandoned; verdict: calm, alert, not judged; private_key is encrypted at rest, and NULL when the
 round is over; roster_number is how many entries the roster had when the round opened"""
 
-updates = Table(
+updates = _of_rounds(
     "updates",
-    metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("digest", String(64), nullable=False),
     Column("received", BigInteger, nullable=False),
     Column("payload", LargeBinary, nullable=False),
-    Column("norm", Float, nullable=False),
+    Column("norm", sa.Float, nullable=False),
     Column("left_out", Integer, nullable=False, server_default="0"),
-    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
     Index("updates_device", "device"),
 )
 """payload is encrypted at rest; the primary key makes a second update of a device in a round impossible; left_out: 1
@@ -152,64 +156,44 @@ roster = Table(
 )
 """foltr.federated.wire.RosterEntry, in order; its body is erased with the member"""
 
-shares = Table(
+shares = _of_rounds(
     "shares",
-    metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("message_hash", String(64), nullable=False),
     Column("received", BigInteger, nullable=False),
     Column("message", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
     Index("shares_device", "device"),
 )
 """SharedUpdates of a sealed round, encrypted at rest; deleted when the round is over"""
 
-lists = Table(
+lists = _of_rounds(
     "lists",
-    metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
     Column("hash", String(64), nullable=False),
     Column("signed", LargeBinary, nullable=False),
     Column("fixed", BigInteger, nullable=False),
-    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
 )
 """the one list of a sealed round, as it was signed: the primary key makes a second one impossible"""
 
-noises = Table(
+noises = _of_rounds(
     "noises",
-    metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("point", LargeBinary(32), nullable=False),
-    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
 )
 """commitments to the noise of a sealed round, kept before their coins are drawn; deleted when the round is over"""
 
-answers = Table(
+answers = _of_rounds(
     "answers",
-    metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("received", BigInteger, nullable=False),
     Column("answer", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
 )
 """CommitteeAnswers; deleted when the round is over"""
 
-named = Table(
+named = _of_rounds(
     "named",
-    metadata,
-    Column("lineage", BigInteger, primary_key=True, autoincrement=False),
-    Column("round", Integer, primary_key=True, autoincrement=False),
     Column("device", String(32), primary_key=True),
     Column("lie", String(10), primary_key=True),
     Column("proof", LargeBinary, nullable=False),
-    ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
 )
 """who has lied in a sealed round, by what (proof, message, complaint, answer), and the signed record; deleted when the
 round is over, whose report names them"""

@@ -84,17 +84,23 @@ def environment(command: Sequence[str], *, stand_in: str = "", data: Mapping[str
         platform=f"{platform.system()} {platform.machine()}",
         cpu=_cpu(),
         instructions=_instructions(),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=cores(),
         stand_in=stand_in,
         data=dict(data or {}),
     )
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @lru_cache(maxsize=1)
 def build() -> dict[str, str]:
     """What rows depend on besides preset, data and seed: architecture, versions, and BLAKE2b of the code."""
     digest, root = hashlib.blake2b(digest_size=8), Path(__file__).resolve().parents[1]
-    for path in sorted(path for house in ("foltr", "simulation") for path in (root / house).rglob("*.py")):
+    code = [path for house in ("foltr", "simulation") for path in (root / house).rglob("*.py")]
+    for path in sorted([*code, root / "simulation/data/datasets.toml"]):
         digest.update(path.relative_to(root).as_posix().encode() + path.read_bytes())
     return {"machine": platform.machine(), **_versions(DECISIVE), "code": digest.hexdigest()}
 

@@ -7,8 +7,6 @@ compiling, and every cell again.
 
 from __future__ import annotations
 
-import os
-import sys
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -20,21 +18,8 @@ from typing import Any
 import msgspec
 
 from foltr.errors import FoltrError
+from simulation.cells import parts
 from simulation.cells.cell import Cell, expand, flat
-from simulation.cells.parts import (
-    asked,
-    attack_of,
-    check_rule,
-    click_models_of,
-    fold_of,
-    held_out,
-    measurement_of,
-    method_of,
-    participants,
-    ranker_of,
-    shares_of,
-    unlearning_of,
-)
 from simulation.cells.preset import Preset, decode_preset, preset_tables
 from simulation.cells.trial import Circumstances, cell_events
 from simulation.data.datasets import fold_digests, impostor, line_of_grade_above
@@ -68,11 +53,11 @@ def stored_preset(folder: Path) -> Preset:
 
 def check_same(folder: Path, preset: Preset) -> None:
     """SimulationError names a key in which the preset is not the folder's; what only people read may differ."""
-    stored, asked = (dict(flat(preset_tables(p))) for p in (stored_preset(folder), preset))
-    for key in sorted(key for key in {*stored, *asked} if not key.startswith(FOR_PEOPLE)):
-        if stored.get(key) != asked.get(key):
+    stored, now = (dict(flat(preset_tables(p))) for p in (stored_preset(folder), preset))
+    for key in sorted(key for key in {*stored, *now} if not key.startswith(FOR_PEOPLE)):
+        if stored.get(key) != now.get(key):
             raise SimulationError(
-                f"cannot go on in {folder}: it was begun with {_named(key, stored)}, now it is {_named(key, asked)}"
+                f"cannot go on in {folder}: it was begun with {_named(key, stored)}, now it is {_named(key, now)}"
             )
 
 
@@ -176,11 +161,6 @@ def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Wo
     )
 
 
-def cores() -> int:
-    """How many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-
-
 def _check_folds(cells: Iterable[Cell], root: Path | None) -> None:
     """DatasetError for a fold that is not there, before anything runs."""
     for dataset, fold in sorted({(cell.preset.data.dataset, cell.fold) for cell in cells}):
@@ -204,28 +184,30 @@ def _folds(dataset: str, root: Path | None) -> tuple[int, ...]:
 def check_method(cell: Cell) -> None:
     """Find out before anything runs whether ranker, method and settings fit; FoltrError when they do not."""
     info = DATASETS.get(cell.preset.data.dataset)
-    click_models_of(cell)
+    parts.click_models_of(cell)
     if cell.preset.merging is not None:
         check_merging(cell, cell.preset.merging)
     elif cell.method.learns_from_labels:
         label_ranker(cell.method)
     elif cell.method.name in MEASUREMENTS:
-        measurement_of(cell)
+        parts.measurement_of(cell)
     else:
-        method = method_of(cell, ranker_of(cell.method, info.n_features if info else 2))
-        check_rule(cell, method)
+        method = parts.method_of(cell, parts.ranker_of(cell.method, info.n_features if info else 2))
+        parts.check_rule(cell, method)
         check_rounds(cell.preset.federation, method, cell.method.name)
-        attack_of(cell)
-        unlearning_of(cell)
+        parts.attack_of(cell)
+        parts.unlearning_of(cell)
 
 
 def check_clients(cell: Cell, fold: Fold) -> None:
     """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
     if cell.preset.merging is not None:
         return
-    fold = replace(fold, train=asked(cell, fold))
-    participants(cell, fold)
-    shares_of(cell, cell.preset.data.evaluate_clients_on, held_out(cell, fold), at="data.evaluate_clients_on")
+    fold = replace(fold, train=parts.asked(cell, fold))
+    parts.participants(cell, fold)
+    parts.shares_of(
+        cell, cell.preset.data.evaluate_clients_on, parts.held_out(cell, fold), at="data.evaluate_clients_on"
+    )
 
 
 def check_settings(cells: Sequence[Cell]) -> None:
@@ -244,7 +226,7 @@ def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[]
     other = ""
     for same in _grouped(cells, lambda cell: (cell.preset.data, cell.fold)):
         reading()
-        fold = fold_of(same[0], root)
+        fold = parts.fold_of(same[0], root)
         _check_grades(same[0], fold, root)
         for alike in _grouped(same, _who_takes_part):
             _check_shares(alike[0], fold)

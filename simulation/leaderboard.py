@@ -33,8 +33,9 @@ from simulation.cells.preset_tables import absolute
 from simulation.data.datasets import fold_digests, load_fold
 from simulation.data.places import data_folder
 from simulation.engines import CellFailed, Engine, Finished, Reported, Started, make_engine
+from simulation.environment import cores
 from simulation.errors import PresetError
-from simulation.experiment import check_clients, check_method, cores, work_with
+from simulation.experiment import check_clients, check_method, work_with
 from simulation.extensions import brought, load
 from simulation.progress_bars import RunProgress, duration
 from simulation.report.terminal import Grid, show

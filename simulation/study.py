@@ -11,24 +11,13 @@ from pathlib import Path
 
 import numba
 
+from simulation import engines
 from simulation.cells.cell import Cell
 from simulation.cells.parts import length
 from simulation.cells.preset import Expect, ExpectedValue, Preset
 from simulation.cells.preset_tables import real_data, stand_in
-from simulation.engines import (
-    Advanced,
-    CellFailed,
-    Compiled,
-    Engine,
-    Event,
-    Finished,
-    RayCluster,
-    Reported,
-    Started,
-    make_engine,
-)
-from simulation.environment import Environment, environment, finished, keep_environment
-from simulation.experiment import Experiment, StudyOutcome, cores, prepare, work_with
+from simulation.environment import Environment, cores, environment, finished, keep_environment
+from simulation.experiment import Experiment, StudyOutcome, prepare, work_with
 from simulation.progress_bars import RunProgress, duration
 from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title
 from simulation.report.paper_numbers import papers_beside
@@ -61,8 +50,8 @@ def run_study(
     `pictures` are of these metrics; () leaves it to `drawn`.
     """
     cold = not anything_compiled()
-    place = make_engine(engine, jobs or cores(), first_alone=cold)
-    if isinstance(place, RayCluster):
+    place = engines.make_engine(engine, jobs or cores(), first_alone=cold)
+    if isinstance(place, engines.RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
     experiment = prepare(preset, root=root, folder=folder, resume=resume, reading=_Introduction(preset, cold=cold))
     if experiment.impostor:
@@ -71,7 +60,7 @@ def run_study(
     keep_environment(folder, entry)
     if cold:
         _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
-    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, RayCluster) else jobs or cores())
+    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, engines.RayCluster) else jobs or cores())
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
@@ -109,27 +98,27 @@ class _Introduction:
             _say("reading the data, for the first time: later runs find them parsed")
 
 
-def _run(experiment: Experiment, engine: Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
+def _run(experiment: Experiment, engine: engines.Engine, root: Path | None, *, jobs: int) -> StudyOutcome:
     """All that is left, with progress on stderr."""
     titles = {cell.id: cell.title for cell in experiment.waiting}
     lengths = {cell.id: length(cell) for cell in experiment.waiting}
     with RunProgress(titles, sys.stderr, finished=len(experiment.finished), jobs=jobs) as progress:
         progress.say(_opening(experiment))
 
-        def tell(event: Event) -> None:
-            if isinstance(event, Started):
+        def tell(event: engines.Event) -> None:
+            if isinstance(event, engines.Started):
                 progress.begin(event.cell)
-            elif isinstance(event, Compiled):
+            elif isinstance(event, engines.Compiled):
                 progress.compiled(event.cell, event.seconds)
-            elif isinstance(event, Advanced):
+            elif isinstance(event, engines.Advanced):
                 progress(event.cell, event.round, lengths[event.cell][1])
-            elif isinstance(event, Reported):
+            elif isinstance(event, engines.Reported):
                 unseen, total = lengths[event.cell]
                 if unseen + event.row.round < total:
                     progress(event.cell, unseen + event.row.round, total)
-            elif isinstance(event, Finished):
+            elif isinstance(event, engines.Finished):
                 progress.end(event.cell, f"done in {duration(event.seconds)}")
-            elif isinstance(event, CellFailed):
+            elif isinstance(event, engines.CellFailed):
                 progress.end(event.cell, "failed")
 
         outcome = experiment.run(engine, work_with(root, experiment.digests), tell=tell)

@@ -46,7 +46,7 @@ def measure(bench: Bench, *, megabytes: int = MEGABYTES) -> None:
         text = re.sub(rb"qid:(\d+)-(\d+)", lambda found: b"qid:%d" % _joined(found), path.read_bytes())
         path.write_bytes(text)
         parse_file(SAMPLE / "Fold1_test.txt")  # compiled from here on
-        data = parse_file(path).queries
+        data = parse_file(path)
         work = f"LETOR text, {len(text) / 1e6:.0f} MB ({len(data.grades):,} x {data.n_features})"
         load = scikit_learn().load_svmlight_file
         bench.compare(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from federation_server import backup
 from federation_server.commands.installation import now, open_here
 
 
@@ -16,8 +17,6 @@ def command(path: Path) -> None:
 
     Members' updates are left out. The key file is not in it: keep a copy of keys.json apart from the backups.
     """
-    from federation_server import backup
-
     backup.write(open_here().engine, path, now=now())
     report = backup.verify(path)
     click.echo(f"{path}: " + ", ".join(f"{count} {table}" for table, count in report.counts.items() if count))

@@ -8,6 +8,7 @@ import click
 
 from console.command_line import FAILED, print_settings
 from federation_server.commands.installation import SETTINGS_FILE, folder
+from federation_server.settings import SCHEME, resolve, text_if_any
 
 
 @click.group(invoke_without_command=True)
@@ -34,8 +35,6 @@ def show(prefix: str) -> int:
 @command.command("check")
 def check() -> int:
     """Check server.toml and the environment, and list every problem (exit code 2)."""
-    from federation_server.settings import SCHEME, text_if_any
-
     file = folder() / SETTINGS_FILE
     _, problems = SCHEME.examine(str(file), text_if_any(file), os.environ, flags={})
     for problem in problems:
@@ -46,14 +45,10 @@ def check() -> int:
 @command.command("default")
 def default() -> int:
     """Print the commented default file."""
-    from federation_server.settings import SCHEME
-
     click.echo(SCHEME.default_file(), nl=False)
     return 0
 
 
 def _show(prefix: str) -> int:
-    from federation_server.settings import SCHEME, resolve, text_if_any
-
     file = folder() / SETTINGS_FILE
     return print_settings(SCHEME, resolve(file, text_if_any(file), os.environ), prefix)

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-import click
+from dataclasses import replace
 
+import click
+import msgspec
+
+from federation_server import database
 from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
+from federation_server.database import reading, writing
+from federation_server.forgetting import forgetting
+from federation_server.group import group
+from federation_server.rounds.history import requests
 
 
 @click.command()
@@ -17,16 +25,6 @@ from federation_server.commands.installation import now, open_here, tell_of_ghos
 )
 def command(device: str | None, yes: bool, method: str | None) -> int:
     """List forget-me requests; with DEVICE (a unique beginning of a pseudonym) forget it, as if it had asked itself."""
-    from dataclasses import replace
-
-    import msgspec
-
-    from federation_server import database
-    from federation_server.database import reading, writing
-    from federation_server.forgetting import forgetting
-    from federation_server.group import group
-    from federation_server.rounds.history import requests
-
     installation = open_here()
     if device is None:
         with reading(installation.engine) as connection:

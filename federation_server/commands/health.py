@@ -11,7 +11,7 @@ import click
 
 from federation_server.commands.installation import SETTINGS_FILE, folder
 from federation_server.serve import reached_at
-from federation_server.settings import ServerSettings
+from federation_server.settings import ServerSettings, resolve, text_if_any
 from foltr.errors import FoltrError
 
 
@@ -21,8 +21,6 @@ def command() -> int:
 
     It is asked on this machine, encrypted as the settings say, and must show the certificate of the folder.
     """
-    from federation_server.settings import resolve, text_if_any
-
     file = folder() / SETTINGS_FILE
     try:
         where = check(resolve(file, text_if_any(file), os.environ).settings, folder())

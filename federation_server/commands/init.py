@@ -7,6 +7,7 @@ from typing import Literal
 
 import click
 
+from federation_server import setup
 from federation_server.commands.installation import folder, now
 
 MODES = {
@@ -34,8 +35,6 @@ def command(group: str, model: Path | None, mode: Literal["sealed", "open", "gro
     To choose method, privacy or PostgreSQL, write a server.toml with just those keys into the folder before: settings
     that are already there are taken as they are.
     """
-    from federation_server import setup
-
     begun = setup.read_start(model) if model else setup.shipped_start()
     made = setup.make(folder(), name=group, start=begun, now=now(), mode=mode)
     click.echo(f"group {group!r} is ready in {made.folder}: {MODES[made.settings.method.mode]}")

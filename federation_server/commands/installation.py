@@ -10,8 +10,12 @@ import click
 from sqlalchemy import Connection
 
 from console.wording import iso_minute, lineage_labelled
+from federation_server.database import reading, writing
+from federation_server.group import group
+from federation_server.group.enrolment import all_members, ghosts
 from federation_server.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
+from federation_server.setup import make_certificate
 
 SETTINGS_FILE = "server.toml"
 
@@ -35,8 +39,6 @@ def open_here() -> Installation:
             f"there is no group in {folder()}, or its key file is gone: make one with `foltr-server init`, or bring "
             "the key file back"
         )
-    from federation_server.setup import make_certificate
-
     settings_file = folder() / SETTINGS_FILE
     make_certificate(folder(), read(settings_file))
     return open_installation(settings_file)
@@ -44,8 +46,6 @@ def open_here() -> Installation:
 
 def the_member(connection: Connection, beginning: str) -> str:
     """The pseudonym that begins so; ClickException when there is none, or more than one."""
-    from federation_server.group.enrolment import all_members
-
     found = [member.device for member in all_members(connection) if member.device.startswith(beginning)]
     if len(found) != 1:
         raise click.ClickException(f"{beginning} is the beginning of {len(found)} pseudonyms, wanted one")
@@ -54,9 +54,6 @@ def the_member(connection: Connection, beginning: str) -> str:
 
 def tell_of_ghosts(connection: Connection, *, now: int) -> None:
     """Say on stderr who is still on a sealed group's roster and what a member has to do: the server cannot sign."""
-    from federation_server.group import group
-    from federation_server.group.enrolment import ghosts
-
     if group.terms(connection).mode == "open":
         return
     for device in ghosts(connection, now=now):
@@ -73,18 +70,12 @@ SERVED_AT = "served at"
 
 def note_address(installation: Installation) -> None:
     """The server starts: links are to name this address."""
-    from federation_server.database import writing
-    from federation_server.group import group
-
     with writing(installation.engine) as connection:
         group.set_fact(connection, SERVED_AT, installation.public_address)
 
 
 def warn_of_address(installation: Installation) -> None:
     """Say on stderr that an invite names an address that others do not reach, or another than the server's."""
-    from federation_server.database import reading
-    from federation_server.group import group
-
     named = installation.public_address
     if urlsplit(named).hostname in LOOPBACK:
         click.echo("(this link works on this machine only: set server.public, see docs/server.md, Start)", err=True)

@@ -7,7 +7,10 @@ import io
 import click
 
 from console.extras import how_to_add
+from federation_server import setup
 from federation_server.commands.installation import now, open_here, warn_of_address, when
+from federation_server.database import reading, writing
+from federation_server.group.enrolment import all_invites, revoke_invite
 from foltr.errors import FoltrError
 
 
@@ -20,8 +23,6 @@ def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
     """Print a link that makes one device a member, once, within --hours."""
     if ctx.invoked_subcommand:
         return
-    from federation_server import setup
-
     installation = open_here()
     if qr:
         qr_code("")  # an invite that cannot be shown is not made
@@ -35,9 +36,6 @@ def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
 @command.command("list")
 def list_invites() -> int:
     """Invites, newest first: whether and when they were used, and their notes; their secrets are not kept."""
-    from federation_server.database import reading
-    from federation_server.group.enrolment import all_invites
-
     with reading(open_here().engine) as connection:
         found = all_invites(connection)
     moment = now()
@@ -60,10 +58,6 @@ def again(prefix: str, hours: float) -> None:
 
     The old link itself cannot be printed again: its secret was not kept.
     """
-    from federation_server import setup
-    from federation_server.database import reading, writing
-    from federation_server.group.enrolment import all_invites, revoke_invite
-
     installation = open_here()
     with reading(installation.engine) as connection:
         found = [one for one in all_invites(connection) if one.key_hash.startswith(prefix) and not one.used]
@@ -79,9 +73,6 @@ def again(prefix: str, hours: float) -> None:
 @click.argument("prefix")
 def revoke(prefix: str) -> int:
     """Make the unused invites whose listed id begins with PREFIX worthless."""
-    from federation_server.database import writing
-    from federation_server.group.enrolment import revoke_invite
-
     with writing(open_here().engine) as connection:
         count = revoke_invite(connection, prefix, now=now())
     click.echo(f"{count} revoked")

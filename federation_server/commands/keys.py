@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
+
 import click
 
 from federation_server.commands.installation import open_here
+from federation_server.database import writing
+from federation_server.group import group
+from federation_server.setup import make_certificate, rotate_column_key
+from federation_server.tls import TlsError, key_fingerprint
+from federation_server.vault import hash_of
+from foltr.federated.envelope import fingerprint
 
 
 @click.group(invoke_without_command=True)
@@ -13,8 +21,6 @@ def command(ctx: click.Context) -> None:
     """Show the fingerprint of the server's identity, which devices pin."""
     if ctx.invoked_subcommand:
         return
-    from foltr.federated.envelope import fingerprint
-
     installation = open_here()
     click.echo(f"identity   {fingerprint(installation.vault.identity.public)}")
     click.echo(f"column keys {len(installation.vault.column_keys)}, in {installation.settings.server.keys}")
@@ -23,8 +29,6 @@ def command(ctx: click.Context) -> None:
 @command.command()
 def rotate() -> None:
     """Encrypt stored updates with a new key from now on; restart the server afterwards."""
-    from federation_server.setup import rotate_column_key
-
     rotate_column_key(open_here())
     click.echo("a new column key is in use after the next start; older rows stay readable")
 
@@ -32,9 +36,6 @@ def rotate() -> None:
 @command.command()
 def renew() -> None:
     """Make a new self-signed certificate of the same key; restart the server afterwards, and nobody notices."""
-    from federation_server.setup import make_certificate
-    from federation_server.tls import TlsError, key_fingerprint
-
     installation = open_here()
     if installation.settings.tls.mode != "self-signed":
         raise TlsError(
@@ -48,12 +49,6 @@ def renew() -> None:
 @command.command()
 def dashboard() -> None:
     """Make a new token for the dashboard and print it once; only its hash is kept."""
-    import secrets
-
-    from federation_server.database import writing
-    from federation_server.group import group
-    from federation_server.vault import hash_of
-
     installation, token = open_here(), secrets.token_urlsafe(24)
     with writing(installation.engine) as connection:
         group.set_fact(connection, "dashboard token", hash_of(token))

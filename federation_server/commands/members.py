@@ -7,7 +7,11 @@ import json
 import click
 
 from console.wording import round_label
+from federation_server import database
 from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
+from federation_server.database import reading, writing
+from federation_server.forgetting import forgetting
+from federation_server.group.enrolment import all_members, end_membership
 
 
 @click.group(invoke_without_command=True)
@@ -17,9 +21,6 @@ def command(ctx: click.Context, as_json: bool) -> int:
     """List the members: pseudonyms, since when, and in which rounds (LINEAGE.ROUND) updates first and last counted."""
     if ctx.invoked_subcommand:
         return 0
-    from federation_server.database import reading
-    from federation_server.group.enrolment import all_members
-
     with reading(open_here().engine) as connection:
         found = all_members(connection)
         tell_of_ghosts(connection, now=now())
@@ -41,9 +42,6 @@ def command(ctx: click.Context, as_json: bool) -> int:
 @click.argument("device")
 def revoke(device: str) -> int:
     """End the membership of DEVICE (a unique beginning of its pseudonym will do); what it sent stays."""
-    from federation_server.database import writing
-    from federation_server.group.enrolment import end_membership
-
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
@@ -60,10 +58,6 @@ def remove(device: str, yes: bool) -> int:
 
     What it taught is not unlearned (`foltr-server forget DEVICE` does that), and no restore brings it back.
     """
-    from federation_server import database
-    from federation_server.database import reading, writing
-    from federation_server.forgetting import forgetting
-
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)

@@ -6,6 +6,10 @@ import click
 
 from console.wording import lineage_label, round_label
 from federation_server.commands.installation import now, open_here, round_name, when
+from federation_server.database import reading, writing
+from federation_server.forgetting.forgetting import roll_back
+from federation_server.rounds.history import latest_models
+from federation_server.rounds.rounds import policy_of
 
 
 @click.group(invoke_without_command=True)
@@ -15,9 +19,6 @@ def command(ctx: click.Context, last: int) -> int:
     """List published rankers, newest first: LINEAGE.ROUND, length, distance from the lineage's first."""
     if ctx.invoked_subcommand:
         return 0
-    from federation_server.database import reading
-    from federation_server.rounds.history import latest_models
-
     with reading(open_here().engine) as connection:
         found = latest_models(connection, last)
     for model in found:
@@ -32,10 +33,6 @@ def command(ctx: click.Context, last: int) -> int:
 @click.argument("version")
 def rollback(version: str) -> int:
     """Begin a new lineage from the model VERSION (LINEAGE.ROUND); devices follow at their next sync."""
-    from federation_server.database import writing
-    from federation_server.forgetting.forgetting import roll_back
-    from federation_server.rounds.rounds import policy_of
-
     lineage, number = round_name(version)
     installation = open_here()
     with writing(installation.engine) as connection:

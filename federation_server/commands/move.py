@@ -7,6 +7,11 @@ from urllib.parse import urlsplit
 import click
 
 from federation_server.commands.installation import now, open_here
+from federation_server.database import writing
+from federation_server.group import group
+from federation_server.serve import LOOPBACK
+from federation_server.setup import pinned_at
+from foltr.federated.links import move_link
 
 
 @click.command()
@@ -18,11 +23,6 @@ def command(address: str) -> None:
     old server still answers, leave it up for as long as your members need to sync once, and start it anew. The link
     that is printed is for those who come too late: `foltr-search federation move LINK`.
     """
-    from federation_server.database import writing
-    from federation_server.group import group
-    from federation_server.setup import pinned_at
-    from foltr.federated.links import move_link
-
     _check(address)
     installation = open_here()
     pinned = pinned_at(installation, address)
@@ -39,8 +39,6 @@ def command(address: str) -> None:
 
 def _check(address: str) -> None:
     """BadParameter unless devices would go there: https, or http on a loopback address."""
-    from federation_server.serve import LOOPBACK
-
     parts = urlsplit(address)
     encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
     if not parts.hostname or not encrypted or parts.query or parts.fragment or parts.username or "\\" in address:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import click
 
 from federation_server.commands.installation import open_here
+from federation_server.database import writing
+from federation_server.group import group
 
 LONGEST = 80
 
@@ -16,9 +18,6 @@ def command(name: str) -> None:
 
     It is for people alone: what devices know the group by stays as it is.
     """
-    from federation_server.database import writing
-    from federation_server.group import group
-
     if not name.strip() or len(name) > LONGEST or not name.isprintable():
         raise click.BadParameter(f"wanted 1 to {LONGEST} printable characters, got {name!r}")
     with writing(open_here().engine) as connection:

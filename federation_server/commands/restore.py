@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from federation_server import backup
 from federation_server.commands.installation import now, open_here, when
 
 
@@ -18,8 +19,6 @@ def command(path: Path, only_verify: bool) -> None:
     A new lineage begins, above all that was: devices follow it at their next sync. Members that were forgotten since
     the backup are forgotten again. A backup of SQLite restores into PostgreSQL, too.
     """
-    from federation_server import backup
-
     report = backup.verify(path) if only_verify else backup.restore(open_here(), path, now=now())
     rows = ", ".join(f"{count} {table}" for table, count in report.counts.items() if count)
     click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {rows}")

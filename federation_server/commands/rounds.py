@@ -10,6 +10,14 @@ import click
 
 from console.wording import round_label
 from federation_server.commands.installation import now, open_here, round_name, when
+from federation_server.database import reading
+from federation_server.group import group
+from federation_server.rounds import history
+from federation_server.rounds.awaited import phase, why_it_rests
+from federation_server.rounds.history import ERASED, latest_rounds
+from federation_server.rounds.rounds import chance, policy_of
+from federation_server.running.service import Service
+from federation_server.sealed.inbox import awaited_now
 
 
 @click.group(invoke_without_command=True)
@@ -20,13 +28,6 @@ def command(ctx: click.Context, last: int, as_json: bool) -> int:
     """List rounds: how many updates, which rule joined them, how far the ranker moved, and the guard's sentence."""
     if ctx.invoked_subcommand:
         return 0
-    from federation_server.database import reading
-    from federation_server.group import group
-    from federation_server.rounds.awaited import phase, why_it_rests
-    from federation_server.rounds.history import latest_rounds
-    from federation_server.rounds.rounds import policy_of
-    from federation_server.sealed.inbox import awaited_now
-
     installation = open_here()
     with reading(installation.engine) as connection:
         found = latest_rounds(connection, last)
@@ -51,12 +52,6 @@ def show(version: str | None, as_json: bool) -> int:
 
     Numbers of the round as a whole: nobody's update, and no name of a member.
     """
-    from federation_server.database import reading
-    from federation_server.group import group
-    from federation_server.rounds import history
-    from federation_server.rounds.rounds import policy_of
-    from federation_server.sealed.inbox import awaited_now
-
     installation = open_here()
     with reading(installation.engine) as connection:
         newest = history.latest_rounds(connection, 1)
@@ -88,13 +83,6 @@ def close() -> int:
 
     A running server goes on with the next round by itself. Exit code 1, and what is missing, when it cannot close yet.
     """
-    from federation_server.database import reading
-    from federation_server.group import group
-    from federation_server.rounds.awaited import phase
-    from federation_server.rounds.rounds import policy_of
-    from federation_server.running.service import Service
-    from federation_server.sealed.inbox import awaited_now
-
     installation = open_here()
     policy = policy_of(installation.settings)
     with reading(installation.engine) as connection:
@@ -126,8 +114,6 @@ def _is_before(row: dict[str, Any], found: dict[str, Any]) -> bool:
 
 
 def _line(row: dict[str, Any], waits: str) -> str:
-    from federation_server.rounds.history import ERASED
-
     name = f"{round_label(row['lineage'], row['round']):<7} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
         return f"{name} {row['n_updates']:>4} updates, {waits}"
@@ -138,8 +124,6 @@ def _line(row: dict[str, Any], waits: str) -> str:
 
 
 def _moved(row: dict[str, Any]) -> str:
-    from federation_server.rounds.rounds import chance
-
     if row["update_norm"] is None:
         return ""
     by_chance = chance(row["n_updates"])

@@ -6,6 +6,7 @@ import os
 
 import click
 
+from federation_server import serve, setup
 from federation_server.commands.installation import (
     SETTINGS_FILE,
     folder,
@@ -15,6 +16,7 @@ from federation_server.commands.installation import (
     open_here,
     warn_of_address,
 )
+from federation_server.settings import resolve, text_if_any
 
 INVITE_SECONDS = 3600
 
@@ -23,9 +25,6 @@ INVITE_SECONDS = 3600
 @click.option("--group", default="my group", show_default=True, help="Name of the group made on the first start.")
 def command(group: str) -> None:
     """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
-    from federation_server import serve, setup
-    from federation_server.settings import resolve, text_if_any
-
     file = folder() / SETTINGS_FILE
     serve.check_exposure(resolve(file, text_if_any(file), os.environ).settings)  # before a group is made
     if is_made():

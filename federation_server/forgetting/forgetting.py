@@ -28,16 +28,7 @@ import msgspec
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.database import note_erasure
-from federation_server.forgetting import tombstones
-from federation_server.forgetting.readding import (
-    Place,
-    can_re_add,
-    carry_waiting,
-    first_place,
-    influence_of,
-    last_before,
-    re_add,
-)
+from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
 from federation_server.group import enrolment, group, journal_book, roster_book
 from federation_server.group.group import GroupError
@@ -81,7 +72,7 @@ def leave(connection: Connection, device: str, *, now: int) -> Receipt:
 def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
     """Erase the member and unlearn it, or begin to."""
     group.lock(connection)
-    first = first_place(connection, device)
+    first = readding.first_place(connection, device)
     return _forget(connection, forgetter, device, first, secrets.token_hex(16), now=now)
 
 
@@ -102,7 +93,7 @@ def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> i
     for stone in owed:
         device = found.get(stone.member, "")
         kept = stone.method in KEEPS_RANKER
-        first = None if stone.method == "none" else first_place(connection, device)
+        first = None if stone.method == "none" else readding.first_place(connection, device)
         wanted = msgspec.structs.replace(forgetter.settings, method="noise" if kept else stone.method)
         again = Forgetter(forgetter.vault, forgetter.policy, wanted, forgetter.file)
         _forget(connection, again, device, first, stone.request, now=now, stone=stone)
@@ -113,7 +104,7 @@ def _forget(
     connection: Connection,
     forgetter: Forgetter,
     device: str,
-    first: Place | None,
+    first: readding.Place | None,
     request: str,
     *,
     now: int,
@@ -123,9 +114,9 @@ def _forget(
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
     if summing.withdraw(connection, here, device, now=now):
         here = rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
-    touched = last_before(connection, first) if first else None
+    touched = readding.last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
-    learned_with = influence_of(connection, first) if first else {}
+    learned_with = readding.influence_of(connection, first) if first else {}
     erased = enrolment.erase(connection, device)
     note_erasure(connection)
     if here is not None and not rounds.recount(connection, here):
@@ -165,7 +156,7 @@ def _write_request(connection: Connection, request: str, method: str, erased: Ma
 
 
 def _possible(
-    connection: Connection, settings: ForgettingSection, touched: Place, kept: Sequence[int], *, again: bool
+    connection: Connection, settings: ForgettingSection, touched: readding.Place, kept: Sequence[int], *, again: bool
 ) -> str:
     """The wanted method, or what stands in for it where what is stored does not suffice.
 
@@ -179,7 +170,7 @@ def _possible(
         return "federaser" if kept and touched[0] == newest.lineage else instead
     if settings.method in ("reaggregate", "by-mode") and agreed.mode == "open":
         learns = here is None or here.purpose == "learn"
-        return "reaggregate" if learns and can_re_add(connection, touched) else instead
+        return "reaggregate" if learns and readding.can_re_add(connection, touched) else instead
     return "noise" if covers(agreed) else "rollback"
 
 
@@ -189,7 +180,7 @@ def covers(agreed: Terms) -> bool:
 
 
 def _rounds_to_replay(
-    connection: Connection, settings: ForgettingSection, device: str, touched: Place
+    connection: Connection, settings: ForgettingSection, device: str, touched: readding.Place
 ) -> tuple[int, ...]:
     """The kept rounds since the member's first in which somebody else took part too."""
     newest = group.newest(connection).record
@@ -199,16 +190,16 @@ def _rounds_to_replay(
 
 
 def _new_lineage(
-    connection: Connection, forgetter: Forgetter, method: str, touched: Place, kept: Sequence[int], *, now: int
+    connection: Connection, forgetter: Forgetter, method: str, touched: readding.Place, kept: Sequence[int], *, now: int
 ) -> int:
     """Begin again without the member; what waits in the open round goes on where it can."""
     agreed, here = group.terms(connection), rounds.present(connection, lock=True)
     if method == "reaggregate":
         before = group.newest(connection).model.theta
-        begun = re_add(connection, forgetter.vault, forgetter.policy, agreed, touched, now=now)
+        begun = readding.re_add(connection, forgetter.vault, forgetter.policy, agreed, touched, now=now)
         rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
         if here is not None:
-            carry_waiting(connection, forgetter.vault, agreed, here, before)
+            readding.carry_waiting(connection, forgetter.vault, agreed, here, before)
         abandon(connection, here, now=now)
         return begun
     start = group.at(connection, *touched)

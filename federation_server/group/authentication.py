@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete
@@ -76,29 +76,13 @@ def still_active(known: Member | None, *, now: int) -> Member:
     return known
 
 
-def nonce_key(found: Credentials) -> str:
-    """How a nonce is remembered: a hash of device and nonce, which tells neither."""
-    return hash_of(f"{found.device} {found.nonce}")
-
-
 def spend_nonce(connection: Connection, found: Credentials) -> None:
     """Refused("replayed") when this device used this nonce before, within the window in which its time is accepted."""
-    if not spend_nonces(connection, [found]):
-        raise Refused("replayed")
-
-
-def spend_nonces(connection: Connection, found: Iterable[Credentials]) -> set[str]:
-    """Those of the nonces, by `nonce_key`, that were never used before; now they are."""
-    # In one order everywhere: two processes with the same nonces wait for one another instead of crossing over.
-    rows = [
-        {"nonce_hash": key, "expires": expires}
-        for key, expires in sorted({nonce_key(one): one.time + 2 * CLOCK_SECONDS for one in found}.items())
-    ]
-    if not rows:
-        return set()
     insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    statement = insert(nonces).on_conflict_do_nothing().returning(nonces.c.nonce_hash)
-    return set(connection.execute(statement, rows).scalars())
+    row = {"nonce_hash": hash_of(f"{found.device} {found.nonce}"), "expires": found.time + 2 * CLOCK_SECONDS}
+    fresh = insert(nonces).values(**row).on_conflict_do_nothing().returning(nonces.c.nonce_hash)
+    if connection.execute(fresh).first() is None:
+        raise Refused("replayed")
 
 
 def forget_old_nonces(connection: Connection, *, now: int) -> int:

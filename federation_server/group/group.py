@@ -13,22 +13,11 @@ from sqlalchemy import Connection, func, insert, select, update
 from federation_server.group import journal_book
 from federation_server.tables import facts, lineages, models
 from foltr.errors import FoltrError
+from foltr.federated import wire
 from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
-from foltr.federated.wire import (
-    JournalEntry,
-    ModelRecord,
-    ServerMove,
-    Signed,
-    Terms,
-    decode,
-    decode_vector,
-    digest,
-    encode,
-    encode_vector,
-)
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import make_ranker
 
@@ -41,7 +30,7 @@ class GroupError(FoltrError):
 class Published:
     """A stored model with the hash that devices know it by."""
 
-    record: ModelRecord
+    record: wire.ModelRecord
     hash: str
     model: Model
 
@@ -66,18 +55,18 @@ def set_fact(connection: Connection, name: str, value: str) -> None:
         connection.execute(insert(facts).values(name=name, value=value))
 
 
-def terms(connection: Connection) -> Terms:
+def terms(connection: Connection) -> wire.Terms:
     """What members compute by; GroupError before `foltr-server init` has set it."""
     stored = fact(connection, "terms")
     if stored is None:
         raise GroupError("there is no group in this database; run `foltr-server init`")
-    return decode(stored.encode(), Terms)
+    return wire.decode(stored.encode(), wire.Terms)
 
 
-def set_terms(connection: Connection, agreed: Terms) -> None:
+def set_terms(connection: Connection, agreed: wire.Terms) -> None:
     """Set them; checks that the method exists and takes these settings."""
     method_of(agreed)
-    set_fact(connection, "terms", encode(agreed).decode())
+    set_fact(connection, "terms", wire.encode(agreed).decode())
 
 
 def lock(connection: Connection) -> bool:
@@ -93,7 +82,7 @@ def gaussian_of(method: FPDGD) -> Gaussian:
     return method.privacy
 
 
-def method_of(agreed: Terms) -> FPDGD:
+def method_of(agreed: wire.Terms) -> FPDGD:
     """The method as every member has it; GroupError when the numbers do not fit one another, or for another method."""
     ranker = make_ranker(agreed.ranker, agreed.n_features)
     if ranker.n_params != agreed.n_params:
@@ -106,7 +95,7 @@ def method_of(agreed: Terms) -> FPDGD:
 
 def begin_lineage(
     connection: Connection,
-    agreed: Terms,
+    agreed: wire.Terms,
     start: Model,
     *,
     reason: str,
@@ -120,7 +109,7 @@ def begin_lineage(
     """
     highest = int(connection.execute(select(func.coalesce(func.max(lineages.c.lineage), 0))).scalar_one())
     lineage, above = max(highest + 1, least), parent or (None, None)
-    began = JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)
+    began = wire.JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)
     journal_book.append(connection, began)
     connection.execute(
         insert(lineages).values(
@@ -139,18 +128,18 @@ def branch(connection: Connection, chosen: Published, *, reason: str, now: int, 
 
 
 def publish(
-    connection: Connection, agreed: Terms, lineage: int, model: Model, *, now: int, list_hash: str = ""
+    connection: Connection, agreed: wire.Terms, lineage: int, model: Model, *, now: int, list_hash: str = ""
 ) -> Published:
     """Store the next model of a lineage; `list_hash` is that of the list of a sealed round."""
     before = select(models.c.hash).where(models.c.lineage == lineage, models.c.round == model.round - 1)
-    record = ModelRecord(
+    record = wire.ModelRecord(
         group_id=agreed.group_id,
         lineage=lineage,
         round=model.round,
         method=agreed.method,
         ranker=agreed.ranker,
         manifest_hash=agreed.manifest_hash,
-        theta=encode_vector(model.theta),
+        theta=wire.encode_vector(model.theta),
         noise=model.noise,
         previous=connection.execute(before).scalar_one_or_none() or "",
         list_hash=list_hash,
@@ -159,13 +148,13 @@ def publish(
         insert(models).values(
             lineage=lineage,
             round=model.round,
-            hash=digest(record),
-            record=encode(record),
-            moments=msgspec.msgpack.encode([encode_vector(np.atleast_1d(moment)) for moment in model.moments]),
+            hash=wire.digest(record),
+            record=wire.encode(record),
+            moments=msgspec.msgpack.encode([wire.encode_vector(np.atleast_1d(moment)) for moment in model.moments]),
             created=now,
         )
     )
-    return Published(record, digest(record), model)
+    return Published(record, wire.digest(record), model)
 
 
 def newest(connection: Connection) -> Published:
@@ -189,9 +178,9 @@ def by_hash(connection: Connection, model_hash: str) -> Published | None:
 
 
 def _published(row: Any) -> Published:
-    record = decode(bytes(row.record), ModelRecord)
-    theta = decode_vector(record.theta, len(record.theta) // 8)
-    moments = tuple(decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))
+    record = wire.decode(bytes(row.record), wire.ModelRecord)
+    theta = wire.decode_vector(record.theta, len(record.theta) // 8)
+    moments = tuple(wire.decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))
     return Published(record, row.hash, Model(theta, record.round, moments, noise=record.noise))
 
 
@@ -204,7 +193,7 @@ def carried_by(connection: Connection, lineage: int) -> tuple[int, ...]:
 MOVED = "moved"
 
 
-def move(connection: Connection, identity: Identity, *, address: str, certificate: str, now: int) -> Signed:
+def move(connection: Connection, identity: Identity, *, address: str, certificate: str, now: int) -> wire.Signed:
     """Sign that the server is to be found there from now on: at another address or port, or by another certificate.
 
     Announcements carry the record, later than whatever was signed before, so that members who sync before the move
@@ -212,16 +201,16 @@ def move(connection: Connection, identity: Identity, *, address: str, certificat
     identity, so nobody else can move them.
     """
     before = move_of(connection)
-    serial = max(now, decode(before.body, ServerMove).serial + 1 if before else 1)
-    record = ServerMove(
+    serial = max(now, wire.decode(before.body, wire.ServerMove).serial + 1 if before else 1)
+    record = wire.ServerMove(
         group_id=terms(connection).group_id, address=address.rstrip("/"), certificate=certificate, serial=serial
     )
     signed = sign_document(identity, MOVED, record)
-    set_fact(connection, MOVED, encode(signed).decode())
+    set_fact(connection, MOVED, wire.encode(signed).decode())
     return signed
 
 
-def move_of(connection: Connection) -> Signed | None:
+def move_of(connection: Connection) -> wire.Signed | None:
     """The newest record of a move, None for a server that never moved."""
     stored = fact(connection, MOVED)
-    return decode(stored.encode(), Signed) if stored else None
+    return wire.decode(stored.encode(), wire.Signed) if stored else None

@@ -8,25 +8,7 @@ from typing import Any
 
 import msgspec
 
-from foltr.federated.wire import (
-    Accepted,
-    Coins,
-    CommitteeAnswer,
-    Complaint,
-    Enrolment,
-    Farewell,
-    Invited,
-    InviteOffer,
-    NoiseCommitment,
-    Record,
-    Refusal,
-    RosterReturn,
-    Sealed,
-    SharedUpdate,
-    Signed,
-    SumTask,
-    Vouching,
-)
+from foltr.federated import wire
 
 SIGNATURE_HEADERS = {
     "Foltr-Device": "the device's pseudonym",
@@ -35,31 +17,45 @@ SIGNATURE_HEADERS = {
     "Foltr-Signature": "base64 of the Ed25519 signature over method, path, body hash, time and nonce",
 }
 
-ADDRESSES: tuple[tuple[str, str, str, type[Record] | None, type[Record], bool], ...] = (
-    ("/v1/members", "post", "Become a member with an invite", Enrolment, Signed, True),
-    ("/v1/round", "get", "The present round", None, Signed, True),
-    ("/v1/models/{hash}", "get", "A published common ranker; `newest` for the newest", None, Signed, True),
-    ("/v1/updates", "post", "Send the round's update", Sealed, Accepted, True),
-    ("/v1/roster", "get", "The members' chain, from entry `after` on", None, Signed, True),
-    ("/v1/roster", "post", "Hand back entries that a restored server lacks", RosterReturn, Signed, True),
-    ("/v1/invites", "post", "A member invites", InviteOffer, Invited, True),
-    ("/v1/vouchers", "post", "A member vouches for another, or takes one off", Vouching, Signed, True),
-    ("/v1/noise", "post", "Fix the bits of the round's noise, and hear its coins", NoiseCommitment, Coins, True),
-    ("/v1/shares", "post", "Send the sealed round's update", SharedUpdate, Accepted, True),
-    ("/v1/list", "get", "What a member of the committee adds up", None, SumTask, True),
-    ("/v1/answers", "post", "Send what was added up", CommitteeAnswer, Accepted, True),
-    ("/v1/complaints", "post", "Show that a listed message does not hold together", Complaint, Accepted, True),
-    ("/v1/farewell", "post", "Leave, or leave and be forgotten", Farewell, Signed, True),
-    ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, Signed, False),
-    ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, Signed, False),
-    ("/v1/moved", "get", "Where the server is to be found from now on", None, Signed, False),
+ADDRESSES: tuple[tuple[str, str, str, type[wire.Record] | None, type[wire.Record], bool], ...] = (
+    ("/v1/members", "post", "Become a member with an invite", wire.Enrolment, wire.Signed, True),
+    ("/v1/round", "get", "The present round", None, wire.Signed, True),
+    ("/v1/models/{hash}", "get", "A published common ranker; `newest` for the newest", None, wire.Signed, True),
+    ("/v1/updates", "post", "Send the round's update", wire.Sealed, wire.Accepted, True),
+    ("/v1/roster", "get", "The members' chain, from entry `after` on", None, wire.Signed, True),
+    ("/v1/roster", "post", "Hand back entries that a restored server lacks", wire.RosterReturn, wire.Signed, True),
+    ("/v1/invites", "post", "A member invites", wire.InviteOffer, wire.Invited, True),
+    ("/v1/vouchers", "post", "A member vouches for another, or takes one off", wire.Vouching, wire.Signed, True),
+    (
+        "/v1/noise",
+        "post",
+        "Fix the bits of the round's noise, and hear its coins",
+        wire.NoiseCommitment,
+        wire.Coins,
+        True,
+    ),
+    ("/v1/shares", "post", "Send the sealed round's update", wire.SharedUpdate, wire.Accepted, True),
+    ("/v1/list", "get", "What a member of the committee adds up", None, wire.SumTask, True),
+    ("/v1/answers", "post", "Send what was added up", wire.CommitteeAnswer, wire.Accepted, True),
+    (
+        "/v1/complaints",
+        "post",
+        "Show that a listed message does not hold together",
+        wire.Complaint,
+        wire.Accepted,
+        True,
+    ),
+    ("/v1/farewell", "post", "Leave, or leave and be forgotten", wire.Farewell, wire.Signed, True),
+    ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, wire.Signed, False),
+    ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, wire.Signed, False),
+    ("/v1/moved", "get", "Where the server is to be found from now on", None, wire.Signed, False),
 )
 
 
 @cache
 def description() -> bytes:
     """The JSON of the description."""
-    bodies: set[type[Record]] = {Refusal}
+    bodies: set[type[wire.Record]] = {wire.Refusal}
     for _, _, _, body, answer, _ in ADDRESSES:
         bodies |= {answer} if body is None else {body, answer}
     records = sorted(bodies, key=lambda record: record.__name__)
@@ -73,7 +69,7 @@ def description() -> bytes:
 
 
 def _operation(
-    path: str, summary: str, body: type[Record] | None, answer: type[Record], signed: bool
+    path: str, summary: str, body: type[wire.Record] | None, answer: type[wire.Record], signed: bool
 ) -> dict[str, Any]:
     parameters = [
         {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
@@ -85,7 +81,7 @@ def _operation(
     operation: dict[str, Any] = {
         "summary": summary,
         "parameters": parameters,
-        "responses": {"200": _content("done", answer), "default": _content("refused", Refusal)},
+        "responses": {"200": _content("done", answer), "default": _content("refused", wire.Refusal)},
     }
     if body is not None:
         operation["requestBody"] = {"required": True} | _content("", body)
@@ -93,6 +89,6 @@ def _operation(
     return operation
 
 
-def _content(text: str, record: type[Record]) -> dict[str, Any]:
+def _content(text: str, record: type[wire.Record]) -> dict[str, Any]:
     reference = {"$ref": f"#/components/schemas/{record.__name__}"}
     return {"description": text, "content": {"application/json": {"schema": reference}}}

@@ -42,33 +42,10 @@ from federation_server.tables import forgettings, invites, updates
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.errors import RecordError
+from foltr.federated import wire
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.payload import payload_size
 from foltr.federated.sealed.note_proof import false_claims
-from foltr.federated.wire import (
-    SUMS_VERSION,
-    Accepted,
-    Announcement,
-    Coins,
-    CommitteeAnswer,
-    Complaint,
-    Enrolled,
-    Enrolment,
-    Farewell,
-    Invited,
-    InviteOffer,
-    NoiseCommitment,
-    R,
-    Record,
-    RosterReturn,
-    Sealed,
-    SharedUpdate,
-    Signed,
-    SumTask,
-    Terms,
-    Vouching,
-    decode,
-)
 
 
 def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
@@ -203,9 +180,9 @@ class Service:
             gone = forget_old_nonces(connection, now=self.clock())
             return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
 
-    def enrol(self, request: Request) -> Signed:
+    def enrol(self, request: Request) -> wire.Signed:
         """A device becomes a member; it proves that it holds the key it brings."""
-        asked = _decoded(request.body, Enrolment)
+        asked = _decoded(request.body, wire.Enrolment)
         if request.credentials.device != pseudonym(asked.device_key):
             raise Refused("bad-signature", "the pseudonym is not that of the key")
         self._check(request, asked.device_key)
@@ -215,7 +192,7 @@ class Service:
                 raise Refused("bad-invite", "it is of another group")
             member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
             spend_nonce(connection, request.credentials)
-            enrolled = Enrolled(
+            enrolled = wire.Enrolled(
                 group=group.fact(connection, "group") or "",
                 group_id=asked.group_id,
                 device=member.device,
@@ -223,7 +200,7 @@ class Service:
             )
         return self._document("enrolled", enrolled)
 
-    def announcement(self, request: Request) -> Signed:
+    def announcement(self, request: Request) -> wire.Signed:
         """The present round."""
         self._signed(request)
         self.writer.settled.wait(SETTLE_SECONDS)
@@ -232,7 +209,7 @@ class Service:
             announced = self._announced(connection, request.credentials.device)
         return self._document("announcement", announced)
 
-    def _announced(self, connection: Connection, device: str) -> Announcement:
+    def _announced(self, connection: Connection, device: str) -> wire.Announcement:
         """The open round, or that the group rests, for one device."""
         here, agreed = rounds.present(connection), group.terms(connection)
         if here is not None:
@@ -248,10 +225,10 @@ class Service:
             answered=enrolment.answered(connection, device),
             carried=group.carried_by(connection, announced.lineage),
             moved=group.move_of(connection),
-            sums=SUMS_VERSION,
+            sums=wire.SUMS_VERSION,
         )
 
-    def _of_round(self, connection: Connection, agreed: Terms, here: Round, device: str) -> Announcement:
+    def _of_round(self, connection: Connection, agreed: wire.Terms, here: Round, device: str) -> wire.Announcement:
         """The open round, and whether it has this device's update."""
         if agreed.mode == "open":
             wanted, listed = max(self._least, agreed.floor), ""
@@ -265,7 +242,7 @@ class Service:
         announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
         return msgspec.structs.replace(announced, received=received, list_hash=listed)
 
-    def model(self, request: Request, model_hash: str) -> Signed:
+    def model(self, request: Request, model_hash: str) -> wire.Signed:
         """A published common ranker by its hash, or the newest."""
         self._signed(request)
         if model_hash != "newest" and not HASH.fullmatch(model_hash):
@@ -278,12 +255,12 @@ class Service:
                 raise Refused("not-found", "no such model, or it was erased")
         return self._document("model", found.record)
 
-    def update(self, request: Request) -> Future[Accepted]:
+    def update(self, request: Request) -> Future[wire.Accepted]:
         """Take an update; the future is done when it is on disk."""
-        _, sealed = self._asked(request, Sealed)
+        _, sealed = self._asked(request, wire.Sealed)
         return self.writer.submit(intake.check(sealed, request.credentials, self._expectations.of(sealed)))
 
-    def roster(self, request: Request, after: int) -> Signed:
+    def roster(self, request: Request, after: int) -> wire.Signed:
         """The entries of the roster from number `after` on."""
         self._signed(request)
         with reading(self.engine) as connection:
@@ -291,9 +268,9 @@ class Service:
             page = roster_book.page(connection, after=after)
         return self._document("roster", page)
 
-    def take_back(self, request: Request) -> Signed:
+    def take_back(self, request: Request) -> wire.Signed:
         """Take entries of the roster that a restored database lacks; the sender may be a member by them alone."""
-        asked, device = _decoded(request.body, RosterReturn), request.credentials.device
+        asked, device = _decoded(request.body, wire.RosterReturn), request.credentials.device
         if device != pseudonym(asked.device_key):
             raise Refused("bad-signature", "the pseudonym is not that of the key")
         self._check(request, asked.device_key)
@@ -303,22 +280,22 @@ class Service:
             active_member(connection, device, now=self.clock())
         return self._document("roster", page)
 
-    def invite(self, request: Request) -> Invited:
+    def invite(self, request: Request) -> wire.Invited:
         """Take a member's invite."""
-        device, asked = self._asked(request, InviteOffer)
+        device, asked = self._asked(request, wire.InviteOffer)
         with writing(self.engine) as connection:
             return vouching.invite(connection, device, asked, now=self.clock())
 
-    def vouch(self, request: Request) -> Signed:
+    def vouch(self, request: Request) -> wire.Signed:
         """Take a member's word for another."""
-        device, asked = self._asked(request, Vouching)
+        device, asked = self._asked(request, wire.Vouching)
         with writing(self.engine) as connection:
             page = vouching.vouch(connection, device, asked, now=self.clock())
         return self._document("roster", page)
 
-    def shared(self, request: Request) -> Accepted:
+    def shared(self, request: Request) -> wire.Accepted:
         """Take a shared update whose proof holds."""
-        device, sent = self._asked(request, SharedUpdate)
+        device, sent = self._asked(request, wire.SharedUpdate)
         with reading(self.engine) as connection:
             found = inbox.offered(connection, self.sealed, self.vault, device, sent, now=self.clock())
         false = bool(false_claims(found.terms, found.claims))  # a tenth of a second and more: under no lock
@@ -328,35 +305,35 @@ class Service:
             )
         return self._kept(kept)
 
-    def noise(self, request: Request) -> Coins:
+    def noise(self, request: Request) -> wire.Coins:
         """Take a commitment to a device's noise, and tell its coins once it is on disk."""
-        device, sent = self._asked(request, NoiseCommitment)
+        device, sent = self._asked(request, wire.NoiseCommitment)
         with writing(self.engine) as connection:
             return inbox.keep_noise(connection, self.sealed, self.vault, device, sent, now=self.clock())
 
-    def task(self, request: Request) -> SumTask:
+    def task(self, request: Request) -> wire.SumTask:
         """What a member of the committee is to add up."""
         self._signed(request)
         with reading(self.engine) as connection:
             return inbox.task(connection, self.sealed, self.vault, request.credentials.device, now=self.clock())
 
-    def answer(self, request: Request) -> Accepted:
+    def answer(self, request: Request) -> wire.Accepted:
         """Take what a member of the committee added up."""
-        device, sent = self._asked(request, CommitteeAnswer)
+        device, sent = self._asked(request, wire.CommitteeAnswer)
         with writing(self.engine) as connection:
             kept = inbox.keep_answer(connection, self.sealed, self.vault, device, sent, now=self.clock())
         return self._kept(kept)
 
-    def complaint(self, request: Request) -> Accepted:
+    def complaint(self, request: Request) -> wire.Accepted:
         """Take a committee member's proof that a message does not hold together."""
-        device, sent = self._asked(request, Complaint)
+        device, sent = self._asked(request, wire.Complaint)
         with writing(self.engine) as connection:
             kept = inbox.keep_complaint(
                 connection, self.sealed, self.vault, device, sent, self.policy.schedule, now=self.clock()
             )
         return self._kept(kept)
 
-    def _kept(self, kept: Accepted | Refused) -> Accepted:
+    def _kept(self, kept: wire.Accepted | Refused) -> wire.Accepted:
         """What the committee said is stored, be it that it was a lie."""
         self._go_on()
         if isinstance(kept, Refused):
@@ -370,9 +347,9 @@ class Service:
         except Exception as error:  # what was sent is kept and acknowledged, and `tick` is called every second
             log.error("a round could not be closed: %s", error_text(error))
 
-    def farewell(self, request: Request) -> Signed:
+    def farewell(self, request: Request) -> wire.Signed:
         """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""
-        device, asked = self._asked(request, Farewell)
+        device, asked = self._asked(request, wire.Farewell)
         with writing(self.engine) as connection:
             active_member(connection, device, now=self.clock())
             spend_nonce(connection, request.credentials)
@@ -389,7 +366,7 @@ class Service:
             self._scrub()
         return self._document("receipt", receipt)
 
-    def receipt(self, name: str) -> Signed:
+    def receipt(self, name: str) -> wire.Signed:
         """How far a forget-me request is; its random name is the only key to it."""
         with reading(self.engine) as connection:
             found = forgetting.receipt(connection, name) if REQUEST.fullmatch(name) else None
@@ -397,7 +374,7 @@ class Service:
                 raise Refused("not-found", "no such request")
         return self._document("receipt", found)
 
-    def journal(self, name: str, after: str) -> Signed:
+    def journal(self, name: str, after: str) -> wire.Signed:
         """The journal's entries after a position, for whoever knows the name of a receipt in it."""
         if not (REQUEST.fullmatch(name) and after.isdecimal() and len(after) < 12):
             raise Refused("not-found", "no such receipt")
@@ -407,7 +384,7 @@ class Service:
             page = journal_book.page(connection, group.terms(connection).group_id, after=int(after))
         return self._document("journal", page)
 
-    def moved(self) -> Signed:
+    def moved(self) -> wire.Signed:
         """Where the server is to be found from now on; anyone may know."""
         with reading(self.engine) as connection:
             found = group.move_of(connection)
@@ -424,11 +401,11 @@ class Service:
             boxes = 0 if agreed.mode == "open" else inbox.largest_message(agreed)
             return 4096 + 2 * payload_size(group.method_of(agreed)) + boxes
 
-    def _document(self, kind: str, record: Record) -> Signed:
+    def _document(self, kind: str, record: wire.Record) -> wire.Signed:
         """A record with the server's signature."""
         return sign_document(self.vault.identity, kind, record)
 
-    def _asked(self, request: Request, kind: type[R]) -> tuple[str, R]:
+    def _asked(self, request: Request, kind: type[wire.R]) -> tuple[str, wire.R]:
         """Whose signed request it is, and the record in its body."""
         self._signed(request)
         return request.credentials.device, _decoded(request.body, kind)
@@ -458,13 +435,13 @@ class Service:
             now=self.clock(),
         )
 
-    def _keep(self, offers: Sequence[Offer]) -> Sequence[Accepted | Refused]:
+    def _keep(self, offers: Sequence[Offer]) -> Sequence[wire.Accepted | Refused]:
         with writing(self.engine) as connection:
             return intake.keep(connection, self.vault, offers, now=self.clock())
 
-    def _close_if_enough(self, answers: Sequence[Accepted | Refused]) -> None:
+    def _close_if_enough(self, answers: Sequence[wire.Accepted | Refused]) -> None:
         """Right after the update that makes a round due: no request waits for it but those that come next."""
-        if any(isinstance(answer, Accepted) and answer.received >= self._least for answer in answers):
+        if any(isinstance(answer, wire.Accepted) and answer.received >= self._least for answer in answers):
             try:
                 self.close()
             except Exception as error:  # the writer's thread goes on, and `tick` tries to close again
@@ -478,8 +455,8 @@ class Service:
             log.warning("erased rows are not out of the files yet: %s", error_text(error))
 
 
-def _decoded(body: bytes, kind: type[R]) -> R:
+def _decoded(body: bytes, kind: type[wire.R]) -> wire.R:
     try:
-        return decode(body, kind)
+        return wire.decode(body, kind)
     except RecordError as error:
         raise Refused("malformed", str(error)) from error

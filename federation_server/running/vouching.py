@@ -16,22 +16,18 @@ from federation_server.group import enrolment, group, roster_book
 from federation_server.group.authentication import active_member
 from federation_server.refusals import Refused
 from foltr.errors import RecordError
+from foltr.federated import wire
 from foltr.federated.envelope import SignatureError, open_document, verify
 from foltr.federated.sealed.roster import INVITE, invite_text
-from foltr.federated.wire import (
-    Invited,
-    InviteOffer,
-    RosterPage,
-    RosterReturn,
-    Vouching,
-)
 
 INVITE_DAYS = 7
 """that a member's invite may be used"""
 DAY = 86_400
 
 
-def take_back(connection: Connection, server_key: bytes, device: str, asked: RosterReturn, *, now: int) -> RosterPage:
+def take_back(
+    connection: Connection, server_key: bytes, device: str, asked: wire.RosterReturn, *, now: int
+) -> wire.RosterPage:
     """After a restore a device hands back what the roster lacks; the entries from the first one on that were handed.
 
     They make members of those who enrolled since the backup, but for who was forgotten, and end the membership of those
@@ -39,7 +35,7 @@ def take_back(connection: Connection, server_key: bytes, device: str, asked: Ros
     """
     group_id = group.terms(connection).group_id
     try:
-        seen = open_document(server_key, asked.seen, "roster", RosterPage)
+        seen = open_document(server_key, asked.seen, "roster", wire.RosterPage)
     except (SignatureError, RecordError) as error:
         raise Refused("wrong-roster", f"the page that they lead to is not this server's: {error}") from error
     if (asked.group_id, seen.group_id) != (group_id, group_id):
@@ -59,7 +55,7 @@ def take_back(connection: Connection, server_key: bytes, device: str, asked: Ros
     return roster_book.page(connection, after=min((seen.number, *(entry.number for entry in asked.entries[:1]))))
 
 
-def invite(connection: Connection, device: str, asked: InviteOffer, *, now: int) -> Invited:
+def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now: int) -> wire.Invited:
     """A member invites somebody whom it knows; Refused for one that is not vouched for itself."""
     active_member(connection, device, now=now)
     group_id, member = group.terms(connection).group_id, roster_book.state(connection).of_device(device)
@@ -74,7 +70,7 @@ def invite(connection: Connection, device: str, asked: InviteOffer, *, now: int)
     return enrolment.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * DAY, now=now)
 
 
-def vouch(connection: Connection, device: str, asked: Vouching, *, now: int) -> RosterPage:
+def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int) -> wire.RosterPage:
     """A member vouches for another, or takes one off; the roster's entries from the one about it on."""
     active_member(connection, device, now=now)
     if asked.group_id != group.terms(connection).group_id:

@@ -1,10 +1,17 @@
-"""Dueling Bandit Gradient Descent as four verbs; one client with all interactions is the method of the paper.
+"""Dueling Bandit Gradient Descent: a ranker moves towards a random neighbour that users prefer to it.
 
-A duel needs three things that are not in an Interaction: the candidate, who placed which result, and by which coins.
-All three are functions of the device's state: the candidate's direction and the coins of the team draft come from a
-generator seeded by (seed of the round, number of the page). So `rank` and `learn` hold the same duel without telling
-each other, and the page alone travels. Several pages shown before the first is learned from share one duel, and only
-the first learned from is judged.
+    u uniform on the unit sphere;  w' = w + step_size * u;  page = team draft of the rankings by w and by w'
+    w <- w + learning_rate * u   if the places of w' got more clicks, else w stays
+
+(Yue and Joachims, "Interactively optimizing information retrieval systems as a dueling bandits problem", ICML 2009,
+Algorithm 1, with delta = step_size and gamma = learning_rate.) There w is projected back into a bounded space; the
+order that a linear ranker gives depends on the direction of w alone, and as in later work nothing is projected.
+
+As four verbs, one client with all interactions is the method of the paper. A duel needs three things that are not in an
+Interaction: the candidate, who placed which result, and by which coins. All three are functions of the device's state:
+the candidate's direction and the coins of the team draft come from a generator seeded by (seed of the round, number of
+the page). So `rank` and `learn` hold the same duel without telling each other, and the page alone travels. Several
+pages shown before the first is learned from share one duel, and only the first learned from is judged.
 
 With several clients each duels on its own and the server averages their rankers as in FPDGD; no paper has that.
 """
@@ -15,15 +22,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
+from foltr.arithmetic import lengths, normals
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
 from foltr.federated.method import Model
-from foltr.online import dueling_bandit
-from foltr.online.interleaving import Interleaved
+from foltr.federated.optimizers import check_positive
+from foltr.online.interleaving import SECOND, Interleaved, team_draft, winner
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
+
+
+def directions(n: int, n_params: int, rng: np.random.Generator) -> FloatMatrix:
+    """`n` independent vectors `[n, n_params]`, uniform on the unit sphere."""
+    drawn = normals(rng, n, n_params)
+    unit: FloatMatrix = drawn / lengths(drawn)[:, None]
+    return unit
+
+
+def shared_page(
+    ranker: Ranker,
+    present: FloatVector,
+    candidate: FloatVector,
+    features: FloatMatrix,
+    *,
+    k: int,
+    coins: np.random.Generator,
+) -> Interleaved:
+    """The page of at most `k` results on which two thetas `[n_params]` duel: the present one is FIRST.
+
+    Equal scores are ranked in the order of the rows.
+    """
+    first, second = (np.argsort(-ranker.score(theta, features), kind="stable") for theta in (present, candidate))
+    return team_draft(first.tolist(), second.tolist(), k=k, rng=coins)
+
+
+def update(
+    theta: FloatVector, direction: FloatVector, *, owner: npt.ArrayLike, clicks: npt.ArrayLike, learning_rate: float
+) -> FloatVector:
+    """theta after one duel `[n_params]`; `owner` and `clicks` `[k]`. A tie, as without clicks, keeps the present."""
+    return theta + learning_rate * direction if winner(owner, clicks) == SECOND else theta
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,9 +87,7 @@ class DBGD:
     """delta: how far away the candidate stands"""
 
     def __post_init__(self) -> None:
-        for name, value in (("learning_rate", self.learning_rate), ("step_size", self.step_size)):
-            if not (value > 0 and np.isfinite(value)):
-                raise ValueRangeError(f"{name} must be positive, not {value}")
+        check_positive(learning_rate=self.learning_rate, step_size=self.step_size)
 
     def initial(self, rng: np.random.Generator) -> Model:
         """The ranker's own starting point."""
@@ -69,7 +106,7 @@ class DBGD:
         direction, page = self.duel(local, interaction.features, k=len(interaction.ranking))
         theta = local.theta
         if np.array_equal(page.ranking, interaction.ranking):
-            theta = dueling_bandit.update(
+            theta = update(
                 theta, direction, owner=page.owner, clicks=interaction.clicks, learning_rate=self.learning_rate
             )
         return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
@@ -85,6 +122,6 @@ class DBGD:
     def duel(self, local: DBGDLocal, features: FloatMatrix, *, k: int) -> tuple[FloatVector, Interleaved]:
         """The candidate's direction `[n_params]` and the page it shares with the present ranker."""
         luck = np.random.default_rng([local.seed, local.n_interactions])
-        direction = dueling_bandit.directions(1, self.ranker.n_params, luck)[0]
+        direction = directions(1, self.ranker.n_params, luck)[0]
         candidate = local.theta + self.step_size * direction
-        return direction, dueling_bandit.shared_page(self.ranker, local.theta, candidate, features, k=k, coins=luck)
+        return direction, shared_page(self.ranker, local.theta, candidate, features, k=k, coins=luck)

@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass
 
 import nacl.exceptions
-from nacl.public import Box, PrivateKey, PublicKey, SealedBox
+from nacl.public import PrivateKey, PublicKey, SealedBox
 from nacl.signing import SigningKey, VerifyKey
 
 from foltr.errors import RecordError
@@ -95,23 +95,9 @@ def box_public(private: bytes) -> bytes:
     return bytes(PrivateKey(private).public_key)
 
 
-SEAL_BYTES = 48
-"""how much longer a box is than its message"""
-
-
 def seal(public: bytes, message: bytes) -> bytes:
-    """A box that only the holder of the private key opens; `SEAL_BYTES` longer than the message."""
+    """A box that only the holder of the private key opens; 48 bytes longer than the message."""
     return bytes(SealedBox(PublicKey(public)).encrypt(message))
-
-
-def seal_with(ephemeral: bytes, public: bytes, message: bytes) -> bytes:
-    """The same box, its one-time key [32] given: equal arguments give equal bytes.
-
-    libsodium's crypto_box_seal draws that key itself. It must be used for this one message alone.
-    """
-    once = PrivateKey(ephemeral)
-    nonce = hashlib.blake2b(bytes(once.public_key) + public, digest_size=Box.NONCE_SIZE).digest()
-    return bytes(once.public_key) + bytes(Box(once, PublicKey(public)).encrypt(message, nonce).ciphertext)
 
 
 def unseal(private: bytes, box: bytes) -> bytes:

@@ -31,7 +31,7 @@ from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.joining import take_step
 from foltr.federated.method import Model
-from foltr.federated.optimizers import SGD, Optimizer
+from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.online import ips
 from foltr.online.propensity import Impressions, attraction, estimated_propensities, relevance_gradient
 from foltr.ranking.interaction import Interaction
@@ -93,9 +93,7 @@ class FedIPS:
     """w_0: the production ranker where there is one, or the ranker's own starting point"""
 
     def __post_init__(self) -> None:
-        for name, value in (("learning_rate", self.learning_rate), ("relevance_rate", self.relevance_rate)):
-            if not (value > 0 and np.isfinite(value)):
-                raise ValueRangeError(f"{name} must be positive, not {value}")
+        check_positive(learning_rate=self.learning_rate, relevance_rate=self.relevance_rate)
         if self.clicks < 1 or self.em_steps < 0:
             raise ValueRangeError(f"clicks must be at least 1 and em_steps 0, not {self.clicks} and {self.em_steps}")
         ips.position_propensities(self.position_bias, k=0)

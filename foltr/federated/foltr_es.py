@@ -24,7 +24,6 @@ users' clicks, which irrelevant pages earn more of. Here v_s is independent of e
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -36,7 +35,7 @@ from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.joining import take_step
 from foltr.federated.method import Model
-from foltr.federated.optimizers import Adam
+from foltr.federated.optimizers import Adam, check_positive
 from foltr.online.click_rewards import Reward, outcome, reward_values
 from foltr.online.evolution_strategies import SEEDS, ascent_gradient, perturbation
 from foltr.privacy.privatisation import answer, check_truth_probability, click_count_weights, equal_weights
@@ -91,9 +90,7 @@ class FoltrES:
     """how many results of a page count for the reward"""
 
     def __post_init__(self) -> None:
-        for name, value in (("sigma", self.sigma), ("learning_rate", self.learning_rate)):
-            if not (value > 0 and math.isfinite(value)):
-                raise ValueRangeError(f"{name} must be positive, not {value}")
+        check_positive(sigma=self.sigma, learning_rate=self.learning_rate)
         check_truth_probability(self.truth_probability, len(self.values))
         if self.false_answers not in ("uniform", "click-count"):
             raise ValueRangeError(f"false_answers are uniform or click-count, not {self.false_answers!r}")

@@ -42,7 +42,7 @@ from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.joining import Joined, Joining, join, noise_of, weights
 from foltr.federated.method import Model
-from foltr.federated.optimizers import SGD, Optimizer
+from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.online import pdgd
 from foltr.privacy.caps import Caps
 from foltr.privacy.clipping import clip_l2
@@ -111,11 +111,9 @@ class FPDGD:
     """whether the first ranker is all 0, as the thesis prints, and not the ranker's own; not of a neural ranker"""
 
     def __post_init__(self) -> None:
-        positive = {"learning_rate": self.learning_rate, "temperature": self.temperature}
         caps = {"longest_step": self.longest_step, "longest_query": self.longest_query}
-        for name, value in {**positive, **{name: cap for name, cap in caps.items() if cap is not None}}.items():
-            if not (value > 0 and np.isfinite(value)):
-                raise ValueRangeError(f"{name} must be positive, not {value}")
+        held = {name: cap for name, cap in caps.items() if cap is not None}
+        check_positive(learning_rate=self.learning_rate, temperature=self.temperature, **held)
         if self.longest_query is not None and self.update != "batch":
             raise ValueRangeError('longest_query needs update = "batch": else each page changes what the others say')
         if self.proximal < 0 or not np.isfinite(self.proximal) or (self.proximal > 0 and self.update != "each"):

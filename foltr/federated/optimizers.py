@@ -10,8 +10,8 @@ more; the published federated programs begin at 0, as is done here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from math import inf
 
 import msgspec
 import numpy as np
@@ -30,7 +30,7 @@ class SGD(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="op
     """eta"""
 
     def __post_init__(self) -> None:
-        _positive("learning_rate", self.learning_rate)
+        check_positive(learning_rate=self.learning_rate)
 
     def step(self, theta: FloatVector, pseudo_gradient: FloatVector, moments: Moments) -> tuple[FloatVector, Moments]:
         """The next theta; remembers nothing."""
@@ -46,7 +46,7 @@ class Momentum(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_fiel
     momentum: float = 0.9
 
     def __post_init__(self) -> None:
-        _positive("learning_rate", self.learning_rate)
+        check_positive(learning_rate=self.learning_rate)
         _decay("momentum", self.momentum)
 
     def step(self, theta: FloatVector, pseudo_gradient: FloatVector, moments: Moments) -> tuple[FloatVector, Moments]:
@@ -65,8 +65,7 @@ class Adagrad(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     """the degree of adaptivity: the smaller, the more the step of each parameter is rescaled"""
 
     def __post_init__(self) -> None:
-        _positive("learning_rate", self.learning_rate)
-        _positive("tau", self.tau)
+        check_positive(learning_rate=self.learning_rate, tau=self.tau)
 
     def step(self, theta: FloatVector, pseudo_gradient: FloatVector, moments: Moments) -> tuple[FloatVector, Moments]:
         """The next theta, and (v,)."""
@@ -159,9 +158,11 @@ def recall(moments: Sequence[FloatVector], theta: FloatVector, gradient: FloatVe
     return tuple(moments)
 
 
-def _positive(name: str, value: float) -> None:
-    if not (value > 0 and math.isfinite(value)):
-        raise ValueRangeError(f"{name} must be positive, not {value}")
+def check_positive(**settings: float) -> None:
+    """ValueRangeError names the first setting that is not above 0, or is not finite."""
+    for name, value in settings.items():
+        if not 0 < value < inf:
+            raise ValueRangeError(f"{name} must be positive, not {value}")
 
 
 def _decay(name: str, value: float) -> None:
@@ -170,7 +171,6 @@ def _decay(name: str, value: float) -> None:
 
 
 def _adaptive(learning_rate: float, beta1: float, beta2: float, tau: float) -> None:
-    _positive("learning_rate", learning_rate)
+    check_positive(learning_rate=learning_rate, tau=tau)
     _decay("beta1", beta1)
     _decay("beta2", beta2)
-    _positive("tau", tau)

@@ -1,10 +1,10 @@
 """Updates that go backwards, as far as they like or as clients who test a ranker still take over.
 
-Flip: the opposite of one's own (the attack of RankGuard, arXiv 2606.12246). IPM, inner product manipulation: the mean
-update of the honest, backwards (Xie, Koyejo and Gupta, UAI 2019). Noisy reversal: the program published with Tao et al.
-(SIGIR 2025) puts -2 gamma g + mu in the place of every page's gradient g, gamma uniform in [1, 2] and each number of mu
-normal, with the mean and standard deviation of the numbers of g. Here it is done once to a round's update, because
-attacks stand between report and aggregate.
+Opposed: the poisoned leaver of unlearning studies (thesis Section 6.2). Flip: the opposite of one's own (the attack of
+RankGuard, arXiv 2606.12246). IPM, inner product manipulation: the mean update of the honest, backwards (Xie, Koyejo and
+Gupta, UAI 2019). Noisy reversal: the program published with Tao et al. (SIGIR 2025) puts -2 gamma g + mu in the place
+of every page's gradient g, gamma uniform in [1, 2] and each number of mu normal, with the mean and standard deviation
+of the numbers of g. Here it is done once to a round's update, because attacks stand between report and aggregate.
 """
 
 from __future__ import annotations
@@ -13,7 +13,28 @@ import numpy as np
 
 from foltr.arithmetic import normals
 from foltr.arrays import FloatMatrix
+from foltr.errors import ValueRangeError
 from simulation.attacks import AttackedRound, AttackSettings
+
+
+class Opposed(AttackSettings, frozen=True, tag="opposed"):
+    """-z times the ranker learned.
+
+    M_mal = -z * M_local                             (thesis Eq. 6.3)
+    M_mal - M = -z * (M_local - M) - (z + 1) * M     (Eq. 6.4)
+    """
+
+    z: float = 2.0
+    """-1 is honest"""
+
+    def check(self, n_clients: int, n_malicious: int) -> None:
+        """ValueRangeError for a z that is not finite."""
+        if not np.isfinite(self.z):
+            raise ValueRangeError(f"z must be finite, not {self.z}")
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """By Eq. 6.4, from what each has learned."""
+        return scene.start + (-self.z * (scene.own - scene.start) - (self.z + 1.0) * scene.start)
 
 
 class Flip(AttackSettings, frozen=True, tag="flip"):

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from simulation.attacks import AttackSettings, PoisonedClicks
-from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation, NoisyReversal
+from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation, NoisyReversal, Opposed
 from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
-from simulation.attacks.opposed import Opposed
 
 ATTACKS: dict[str, type[AttackSettings]] = {
     "poisoned-clicks": PoisonedClicks,

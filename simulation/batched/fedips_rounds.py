@@ -26,8 +26,6 @@ from foltr.federated.fedips import FedIPS, FedIPSMessage
 from foltr.federated.method import Model
 from foltr.online.ips import position_propensities
 from foltr.online.propensity import LEAST, attraction
-from foltr.ranking.interaction import Interaction
-from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
 from simulation.batched import kernel
@@ -35,7 +33,7 @@ from simulation.batched.lanes import dot
 from simulation.batched.pages import click_through, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import copy_to
 from simulation.data.queries import QuerySet
-from simulation.rounds.federation import Page, Population, Shown, sums
+from simulation.rounds.federation import Page, Population, Shown, sums, visit
 from simulation.rounds.streams import Streams, keep_user_state, user_generator
 
 MAX_SWEEPS = 50
@@ -68,23 +66,15 @@ def _client(
     device: np.random.Generator,
 ) -> tuple[FedIPSMessage, list[Page]]:
     """A device's round."""
-    data, users = population.data, population.users
-    looks = users.alone(client).examination[0]
-    local = method.begin_knowing(model, looks)
+    local = method.begin_knowing(model, population.users.alone(client).examination[0])
     queries = [population.draw_query(client, user) for _ in range(population.local[client])]
     pages: list[Page] = []
     n_clicks = 0
     for query in queries * MAX_SWEEPS:
-        features, grades = data.features[data.rows(query)].astype(np.float64), data.grades[data.rows(query)]
-        ranking = method.rank(local, features, user, k=users.k)
-        shown = grades[ranking]
-        clicks = users.clicks(shown, client, user)
-        local = method.learn(local, Interaction(features, ranking, clicks))
-        opened = int(clicks.sum())
-        pages.append(
-            (ndcg_at_k(shown, users.k, judged=grades), reciprocal_rank(shown), max_rr(clicks, users.k), opened)
-        )
-        n_clicks += opened
+        interaction, page = visit(method, local, population, client, query, user)
+        local = method.learn(local, interaction)
+        pages.append(page)
+        n_clicks += page[3]
         if n_clicks >= method.clicks:
             break
     return method.report(local, device), pages

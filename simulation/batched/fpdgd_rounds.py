@@ -28,9 +28,9 @@ from foltr.federated.optimizers import SGD
 from foltr.privacy.mechanisms import FpdgdPaper, Mechanism, NoPrivacy
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation.attacks import AttackSettings
+from simulation.attacks.backwards import Opposed
 from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
-from simulation.attacks.opposed import Opposed
 from simulation.batched import kernel
 from simulation.batched.attacks import (
     FANG_KRUM,
@@ -44,12 +44,22 @@ from simulation.batched.attacks import (
     Attack,
     send,
 )
-from simulation.batched.pages import Pages, pages_of, to_shown
-from simulation.batched.pdgd_linear import Steps, copy_to, linear_clients, linear_room, new_sheet
-from simulation.batched.pdgd_neural import feature_by_feature, neural_clients, neural_room, unit_by_unit
+from simulation.batched.pages import Pages, next_query, pages_of, to_shown
+from simulation.batched.pdgd_linear import (
+    Steps,
+    ascend,
+    copy_to,
+    draw_back,
+    hold_within,
+    linear_room,
+    linear_scores,
+    new_sheet,
+    visit,
+)
+from simulation.batched.pdgd_neural import feature_by_feature, neural_ascend, neural_room, neural_scores, unit_by_unit
 from simulation.batched.random_numbers import Noise, add_noise
 from simulation.batched.rules import KRUM, MEAN, TRIMMED, Rule, join
-from simulation.batched.step_method import StepMethod, step_clients, step_of
+from simulation.batched.step_method import StepMethod, step_of, take_step
 from simulation.rounds import federation
 from simulation.rounds.federation import Population, Shown
 from simulation.rounds.streams import Streams, keep_states, states_of
@@ -98,12 +108,8 @@ def _whole_rounds(
     ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
     devices = streams.devices if between.noise.n_shares else ()
     states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
-    rounds = neural_rounds if isinstance(method.ranker, Neural) else linear_rounds
-    step: tuple[Any, ...] = ()
-    if isinstance(method, StepMethod):
-        rounds, step = step_rounds, step_of(method, pages)
-    done, how = rounds(
-        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums, *step
+    done, how = play_rounds(
+        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
     )
     if how == NOT_FINITE:
         raise ValueRangeError(TOO_FAR)
@@ -133,11 +139,7 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
         raise ValueRangeError("shared, capped and hidden personal weights are not compiled: use the four verbs")
     _check(method, model, population)
     thetas, pages, sums = _begin(method, model, population), pages_of(population), np.zeros(4)
-    clients = neural_clients if isinstance(method.ranker, Neural) else linear_clients
-    step: tuple[Any, ...] = ()
-    if isinstance(method, StepMethod):
-        clients, step = step_clients, step_of(method, pages)
-    if not clients(pages, *_desk(method, pages, population), thetas, streams.users, sums, *step):
+    if not play_clients(pages, *_desk(method, pages, population), thetas, streams.users, sums):
         raise ValueRangeError(TOO_FAR)
     if population.personal is not None:
         population.personal[:] = _as_sent(method.ranker, thetas)
@@ -168,14 +170,15 @@ def _begin(method: FPDGD, model: Model, population: Population) -> FloatMatrix:
     return _laid_out(method.ranker, np.array([method.with_personal(model.theta, own) for own in population.personal]))
 
 
-def _desk(method: FPDGD, pages: Pages, population: Population) -> tuple[Any, Any, Steps]:
-    """Room for a page and for a client, and how clients learn."""
-    sheet = new_sheet(pages.longest, len(pages.discounts))
+def _desk(method: FPDGD, pages: Pages, population: Population) -> tuple[Any, ...]:
+    """Room for a page and for a client, how clients learn, whether by a net, and by which step of their own."""
+    sheet, net = new_sheet(pages.longest, len(pages.discounts)), isinstance(method.ranker, Neural) or None
     room = neural_room(pages, method.ranker.n_hidden) if isinstance(method.ranker, Neural) else linear_room(pages)
     bound = method.privacy.local_bound
     radius = np.inf if bound is None else bound
     each, scale = method.update == "each", 1.0 / method.temperature
-    return sheet, room, Steps(population.local, method.learning_rate, scale, each, radius, method.proximal)
+    steps = Steps(population.local, method.learning_rate, scale, each, radius, method.proximal)
+    return sheet, room, steps, net, *(step_of(method, pages) if isinstance(method, StepMethod) else (None, None))
 
 
 def _laid_out(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
@@ -199,7 +202,7 @@ DONE, NOT_FINITE, NOT_JOINED = range(3)
 
 
 @kernel()
-def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
+def play_rounds(pages, sheet, room, steps, net, step, own, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
     """A round for each row of `sums` `[n_rounds, 4]`, in which the metrics of its pages are added up.
 
     `theta` `[n_sent]` is moved on; `thetas` `[n_clients, n_params]` are lost but for what is not sent. What each client
@@ -209,7 +212,7 @@ def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
     """
     for done in range(len(sums)):
         begin(theta, thetas)
-        if not linear_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
+        if not play_clients(pages, sheet, room, steps, net, step, own, thetas, streams[0], sums[done]):
             return done, NOT_FINITE
         if not close(noise, attack, rule, theta, thetas, ended, streams):
             return done, NOT_JOINED
@@ -217,27 +220,43 @@ def linear_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas,
 
 
 @kernel()
-def neural_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums):  # type: ignore[no-untyped-def]
-    """As `linear_rounds`, with thetas laid out by `simulation.batched.pdgd_neural.feature_by_feature`."""
-    for done in range(len(sums)):
-        begin(theta, thetas)
-        if not neural_clients(pages, sheet, room, steps, thetas, streams[0], sums[done]):
-            return done, NOT_FINITE
-        if not close(noise, attack, rule, theta, thetas, ended, streams):
-            return done, NOT_JOINED
-    return len(sums), DONE
+def play_clients(pages, sheet, room, steps, net, step, own, thetas, states, sums):  # type: ignore[no-untyped-def]
+    """The pages of a round of every client, from its row of `thetas` `[n_clients, n_params]` and of `states`.
 
-
-@kernel()
-def step_rounds(pages, sheet, room, steps, noise, attack, rule, theta, thetas, ended, streams, sums, step, own):  # type: ignore[no-untyped-def]
-    """As `linear_rounds`, with a step that is given: `simulation.batched.step_method.step_clients`."""
-    for done in range(len(sums)):
-        begin(theta, thetas)
-        if not step_clients(pages, sheet, room, steps, thetas, streams[0], sums[done], step, own):
-            return done, NOT_FINITE
-        if not close(noise, attack, rule, theta, thetas, ended, streams):
-            return done, NOT_JOINED
-    return len(sums), DONE
+    `net` is None for a linear ranker, else thetas lie as `feature_by_feature` has them; `step` and `own` are those of
+    `step_of`, or None for PDGD's. What is None is compiled for nobody. False when scores stopped being finite.
+    """
+    rate, drawn_back = steps.rate * steps.scale, steps.rate * steps.proximal
+    for client in range(len(thetas)):
+        theta, state = thetas[client], states[client]
+        copy_to(room.start, theta)
+        copy_to(room.ranker, theta)
+        for _ in range(steps.n_local[client]):
+            query = next_query(pages, client, state)
+            first, last = pages.offsets[query], pages.offsets[query + 1]
+            if net is None:
+                top = linear_scores(pages.features, first, last, room.ranker, steps.scale, sheet.scores)
+            else:
+                top = neural_scores(pages.features, first, last, room, steps.scale, sheet.scores)
+            seen = visit(pages, sheet, client, query, top, state, sums)
+            if seen < 0:
+                return False
+            if step is not None:
+                k = min(len(pages.discounts), last - first)
+                take_step(theta, step, own, pages, sheet, first, k, seen, steps.scale)
+            else:
+                draw_back(theta, room.start, drawn_back)
+                if seen > 0:
+                    if net is None:
+                        ascend(theta, room.slope, pages.features, first, sheet.ranking, sheet.wanted, seen, rate)
+                    else:
+                        neural_ascend(theta, pages.features, first, sheet, seen, rate, room)
+            if steps.each and (step is not None or seen > 0 or steps.radius < np.inf or drawn_back > 0.0):
+                hold_within(theta, steps.radius)
+                copy_to(room.ranker, theta)
+        if step is None:
+            hold_within(theta, steps.radius)
+    return True
 
 
 @kernel()

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from simulation.batched import kernel
 from simulation.batched.lanes import dot, exp, log1p
-from simulation.batched.pages import Pages, click_through, next_query
+from simulation.batched.pages import Pages, click_through
 from simulation.batched.random_numbers import LANES, draw, exponentials, uniforms
 
 _ONE = np.uint64(1)
@@ -311,32 +311,3 @@ def linear_room(pages: Pages) -> LinearRoom:
     """The room for data of these pages."""
     n_features, precision = pages.features.shape[1], pages.features.dtype
     return LinearRoom(np.empty(n_features, precision), np.empty(n_features, precision), np.empty(n_features))
-
-
-@kernel()
-def linear_clients(pages, sheet, room, steps, thetas, states, sums):  # type: ignore[no-untyped-def]
-    """The pages of a round of every client, from its row of `thetas` `[n_clients, n_features]` and of `states`.
-
-    False when scores stopped being finite.
-    """
-    drawn_back = steps.rate * steps.proximal
-    for client in range(len(thetas)):
-        theta, state = thetas[client], states[client]
-        copy_to(room.start, theta)
-        copy_to(room.ranker, theta)
-        for _ in range(steps.n_local[client]):
-            query = next_query(pages, client, state)
-            first, last = pages.offsets[query], pages.offsets[query + 1]
-            top = linear_scores(pages.features, first, last, room.ranker, steps.scale, sheet.scores)
-            seen = visit(pages, sheet, client, query, top, state, sums)
-            if seen < 0:
-                return False
-            draw_back(theta, room.start, drawn_back)
-            if seen > 0:
-                rate = steps.rate * steps.scale
-                ascend(theta, room.slope, pages.features, first, sheet.ranking, sheet.wanted, seen, rate)
-            if steps.each:
-                hold_within(theta, steps.radius)
-                copy_to(room.ranker, theta)
-        hold_within(theta, steps.radius)
-    return True

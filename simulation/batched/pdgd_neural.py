@@ -14,8 +14,8 @@ import numpy.typing as npt
 from foltr.arrays import FloatMatrix, FloatVector
 from simulation.batched import kernel
 from simulation.batched.lanes import dot
-from simulation.batched.pages import Pages, next_query
-from simulation.batched.pdgd_linear import copy_to, draw_back, hold_within, visit
+from simulation.batched.pages import Pages
+from simulation.batched.pdgd_linear import copy_to
 
 
 def feature_by_feature(thetas: FloatMatrix, n_hidden: int) -> FloatMatrix:
@@ -70,10 +70,15 @@ def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped
 
 
 @kernel(inlined=True)
-def output_scores(hidden, n_docs, v, scale, scores):  # type: ignore[no-untyped-def]
-    """scores[d] = scale * v . relu(hidden[d]); returns the largest. `hidden` is rectified, where it is below 0."""
-    top, zero = -np.inf, v.dtype.type(0)
-    for d in range(n_docs):
+def neural_scores(features, first, last, room, scale, scores):  # type: ignore[no-untyped-def]
+    """scores[d] = scale * v . relu(W x_d + b) for the rows `first` to `last` - 1; returns the largest.
+
+    What the rectifier lets through stays in `room.hidden`.
+    """
+    w, b, v = layers(room.ranker, len(room.slope))
+    hidden, top, zero = room.hidden, -np.inf, v.dtype.type(0)
+    hidden_sums(features, first, last, w, b, hidden)
+    for d in range(last - first):
         for h in range(len(v)):
             hidden[d, h] = max(hidden[d, h], zero)
         scores[d] = scale * dot(v, hidden[d])
@@ -82,13 +87,13 @@ def output_scores(hidden, n_docs, v, scale, scores):  # type: ignore[no-untyped-
 
 
 @kernel(inlined=True)
-def ascend(theta, v, features, first, sheet, seen, rate, room):  # type: ignore[no-untyped-def]
+def neural_ascend(theta, features, first, sheet, seen, rate, room):  # type: ignore[no-untyped-def]
     """theta += rate * sum over the seen ranks of wanted[r] * (gradient of the score of the document there).
 
-    `v` is the output layer that the page was ranked by, `room.hidden` its hidden sums, rectified.
+    `room` is as `neural_scores` left it.
     """
-    n_hidden, hidden, by_hidden, slope = len(v), room.hidden, room.by_hidden, room.slope
-    to_w, to_b, to_v = layers(theta, n_hidden)
+    n_hidden, hidden, by_hidden, slope = len(room.slope), room.hidden, room.by_hidden, room.slope
+    (_, _, v), (to_w, to_b, to_v) = layers(room.ranker, n_hidden), layers(theta, n_hidden)
     for r in range(seen):
         row, weight = sheet.ranking[r], rate * sheet.wanted[r]
         for h in range(n_hidden):
@@ -132,32 +137,3 @@ def neural_room(pages: Pages, n_hidden: int) -> NeuralRoom:
         np.empty(n_hidden, precision),
         np.empty(n_params),
     )
-
-
-@kernel()
-def neural_clients(pages, sheet, room, steps, thetas, states, sums):  # type: ignore[no-untyped-def]
-    """As `simulation.batched.pdgd_linear.linear_clients`, with thetas laid out by `feature_by_feature`."""
-    n_hidden = len(room.slope)
-    w, b, v = layers(room.ranker, n_hidden)
-    drawn_back = steps.rate * steps.proximal
-    for client in range(len(thetas)):
-        theta, state = thetas[client], states[client]
-        copy_to(room.start, theta)
-        copy_to(room.ranker, theta)
-        for _ in range(steps.n_local[client]):
-            query = next_query(pages, client, state)
-            first, last = pages.offsets[query], pages.offsets[query + 1]
-            hidden_sums(pages.features, first, last, w, b, room.hidden)
-            top = output_scores(room.hidden, last - first, v, steps.scale, sheet.scores)
-            seen = visit(pages, sheet, client, query, top, state, sums)
-            if seen < 0:
-                return False
-            draw_back(theta, room.start, drawn_back)
-            if seen > 0:
-                rate = steps.rate * steps.scale
-                ascend(theta, v, pages.features, first, sheet, seen, rate, room)
-            if steps.each and (seen > 0 or steps.radius < np.inf or drawn_back > 0.0):
-                hold_within(theta, steps.radius)
-                copy_to(room.ranker, theta)
-        hold_within(theta, steps.radius)
-    return True

@@ -29,8 +29,8 @@ from foltr.online import pdgd
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear
 from simulation.batched import kernel
-from simulation.batched.pages import Pages, next_query
-from simulation.batched.pdgd_linear import copy_to, hold_within, linear_scores, visit
+from simulation.batched.pages import Pages
+from simulation.batched.pdgd_linear import copy_to
 
 Step = Callable[[FloatVector, FloatMatrix, BoolVector, FloatVector, FloatVector], None]
 
@@ -88,30 +88,16 @@ class StepRoom(NamedTuple):
 
 
 def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
-    """What `step_clients` needs of the method."""
+    """The compiled step of the method, and room for it."""
     k = len(pages.discounts)
     room = StepRoom(np.empty((k, pages.features.shape[1])), np.empty(k), np.array(method.numbers, dtype=np.float64))
     return compiled(type(method).step)[1], room
 
 
-@kernel()
-def step_clients(pages, sheet, room, steps, thetas, states, sums, step, own):  # type: ignore[no-untyped-def]
-    """`simulation.batched.pdgd_linear.linear_clients` with a step that is given; False when scores are not finite."""
-    for client in range(len(thetas)):
-        theta, state = thetas[client], states[client]
-        copy_to(room.ranker, theta)
-        for _ in range(steps.n_local[client]):
-            query = next_query(pages, client, state)
-            first, last = pages.offsets[query], pages.offsets[query + 1]
-            top = linear_scores(pages.features, first, last, room.ranker, steps.scale, sheet.scores)
-            seen = visit(pages, sheet, client, query, top, state, sums)
-            if seen < 0:
-                return False
-            k = min(len(pages.discounts), last - first)
-            for r in range(k):
-                own.wanted[r] = steps.scale * sheet.wanted[r] if r < seen else 0.0
-                copy_to(own.shown[r], pages.features[first + sheet.ranking[r]])
-            step(theta, own.shown[:k], sheet.clicks[:k], own.wanted[:k], own.numbers)
-            hold_within(theta, steps.radius)
-            copy_to(room.ranker, theta)
-    return True
+@kernel(inlined=True)
+def take_step(theta, step, own, pages, sheet, first, k, seen, scale):  # type: ignore[no-untyped-def]
+    """Move theta by a page of k results, of which `seen` have a weight in `sheet.wanted`."""
+    for r in range(k):
+        own.wanted[r] = scale * sheet.wanted[r] if r < seen else 0.0
+        copy_to(own.shown[r], pages.features[first + sheet.ranking[r]])
+    step(theta, own.shown[:k], sheet.clicks[:k], own.wanted[:k], own.numbers)

@@ -131,21 +131,6 @@ class Judged:
         return shares[some] if self.no_relevant == "skip" else shares
 
 
-def evaluate(
-    ranker: Ranker,
-    theta: FloatVector,
-    queries: QuerySet,
-    *,
-    k: int = 10,
-    gain: Gain = "exponential",
-    no_relevant: NoRelevant = "skip",
-    ties: Ties = "first",
-    users: Users | None = None,
-) -> Evaluation:
-    """`judge` and `Judged.evaluate` in one: for a single look at the queries."""
-    return judge(queries, k=k, gain=gain, no_relevant=no_relevant, ties=ties).evaluate(ranker, theta, users=users)
-
-
 def judge(
     queries: QuerySet,
     *,

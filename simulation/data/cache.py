@@ -23,7 +23,6 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Literal
 
@@ -33,11 +32,11 @@ import numpy.typing as npt
 import platformdirs
 
 from foltr.errors import FoltrError
-from simulation.data.letor import LetorText, parse_file
+from simulation.data.letor import parse_file
 from simulation.data.queries import OneDocument, QuerySet, normalise_queries, widen
 from simulation.errors import DataFileError, DatasetError
 
-VERSION = 2
+VERSION = 3
 """Grows whenever the format changes, or what the parser or a normalisation makes of a text."""
 
 _MAGIC = b"FOLTRQS\0"
@@ -56,14 +55,12 @@ class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     n_features: int
     n_queries: int
     n_docids: int
-    returning: tuple[str, int] | None
     sections: tuple[_Section, _Section, _Section, _Section, _Section]
     """features, grades, offsets, qids, docids; each begins at the next multiple of 64"""
 
 
-def write_binary(path: Path, text: LetorText) -> None:
-    """Write `text` so that `path` is there whole or not at all; OSError where the folder refuses."""
-    queries = text.queries
+def write_binary(path: Path, queries: QuerySet) -> None:
+    """Write queries so that `path` is there whole or not at all; OSError where the folder refuses."""
     parts: list[bytes | memoryview] = [
         np.ascontiguousarray(queries.features, dtype="<f4").data.cast("B"),
         np.ascontiguousarray(queries.grades).data.cast("B"),
@@ -72,7 +69,7 @@ def write_binary(path: Path, text: LetorText) -> None:
     ]
     counts = (len(queries.grades), queries.n_features, queries.n_queries, len(queries.docids))
     one, two, three, four, five = (_Section(len(part), zlib.crc32(part)) for part in parts)
-    header = msgspec.json.encode(_Header(VERSION, *counts, text.returning, (one, two, three, four, five)))
+    header = msgspec.json.encode(_Header(VERSION, *counts, (one, two, three, four, five)))
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
@@ -86,7 +83,7 @@ def write_binary(path: Path, text: LetorText) -> None:
         raise
 
 
-def read_binary(path: Path, *, verify: bool = True) -> LetorText | None:
+def read_binary(path: Path, *, verify: bool = True) -> QuerySet | None:
     """What `write_binary` wrote, features mapped from the file and read-only; None for anything else, or no file.
 
     verify  compare the checksum of the features too, which reads them all; that of all other parts always is compared
@@ -108,7 +105,7 @@ def read_binary(path: Path, *, verify: bool = True) -> LetorText | None:
         features = np.memmap(path, dtype="<f4", mode="r", offset=places[0], shape=shape).view(np.ndarray)
         if verify and zlib.crc32(features.data.cast("B")) != header.sections[0].checksum:
             return None
-        return _text(header, features, parts)
+        return _queries(header, features, parts)
     except (OSError, ValueError, struct.error, msgspec.MsgspecError, FoltrError):
         return None
 
@@ -132,15 +129,12 @@ def _part(stream: BinaryIO, place: int, section: _Section) -> bytes:
     return content
 
 
-def _text(header: _Header, features: npt.NDArray[np.float32], parts: list[bytes]) -> LetorText:
+def _queries(header: _Header, features: npt.NDArray[np.float32], parts: list[bytes]) -> QuerySet:
     """The parts as queries; an error when they do not fit one another."""
     grades, offsets, *words = parts
     counts = (header.n_queries, header.n_docids)
     qids, docids = (_words(part, count) for part, count in zip(words, counts, strict=True))
-    queries = QuerySet(
-        features, np.frombuffer(grades, dtype=np.int8), np.frombuffer(offsets, dtype="<i8"), qids, docids
-    )
-    return LetorText(queries, header.returning)
+    return QuerySet(features, np.frombuffer(grades, dtype=np.int8), np.frombuffer(offsets, dtype="<i8"), qids, docids)
 
 
 def _words(content: bytes, count: int) -> tuple[str, ...]:
@@ -150,8 +144,6 @@ def _words(content: bytes, count: int) -> tuple[str, ...]:
         raise ValueError("damaged")
     return words
 
-
-NonContiguous = Literal["merge", "refuse"]
 
 Cache = Path | Literal["default", "off"]
 """A folder; "default" for `cache_folder()`; "off" for none."""
@@ -163,7 +155,6 @@ _SETTLED = 2_000_000_000
 def load_file(
     path: Path,
     *,
-    non_contiguous: NonContiguous = "merge",
     normalise: str = "none",
     one_document: OneDocument = "zero",
     n_features: int = 0,
@@ -172,32 +163,22 @@ def load_file(
 ) -> QuerySet:
     """The queries of a LETOR text (simulation.data.letor), features float32, mapped from the cache where it has them.
 
-    non_contiguous  a query whose lines are interrupted by another's: "merge" puts them together, in the order of the
-                    file, at the place of the first; "refuse" raises DataFileError with the line where it returns.
-                    (ielab's loader of 2021 overwrites the earlier lines.)
     normalise, one_document  as in `normalise_queries`; what is kept is the result, so that processes share it
     n_features      at least so many: columns of 0 behind the last that the file mentions
     queries         the ids of those to keep; (): all
     """
-    if non_contiguous not in ("merge", "refuse"):
-        raise DatasetError(f"non_contiguous must be 'merge' or 'refuse', not {non_contiguous!r}")
 
-    def make() -> LetorText:
-        text = parse_file(path, queries=queries)
-        wide = widen(text.queries, n_features)
-        return replace(text, queries=normalise_queries(wide, normalise, one_document=one_document))
+    def make() -> QuerySet:
+        wide = widen(parse_file(path, queries=queries), n_features)
+        return normalise_queries(wide, normalise, one_document=one_document)
 
     scale = "" if normalise == "none" else f"-{normalise}-{one_document}"
     part = f"-{hashlib.blake2b(' '.join(queries).encode(), digest_size=8).hexdigest()}" if queries else ""
     wide = f"-{n_features}" if n_features else ""
-    text = _cached(path, f"{scale}{wide}{part}", make, chosen_folder(cache))
-    if non_contiguous == "refuse" and text.returning is not None:
-        qid, line = text.returning
-        raise DataFileError(path, f"a new query was expected, qid:{qid} came, which had ended before", line=line)
-    return text.queries
+    return _cached(path, f"{scale}{wide}{part}", make, chosen_folder(cache))
 
 
-def _cached(path: Path, variant: str, make: Callable[[], LetorText], folder: Path | None) -> LetorText:
+def _cached(path: Path, variant: str, make: Callable[[], QuerySet], folder: Path | None) -> QuerySet:
     """What `make` gives for a source, from the folder where it has it; kept there where it allows."""
     if folder is None:
         return make()
@@ -208,17 +189,17 @@ def _cached(path: Path, variant: str, make: Callable[[], LetorText], folder: Pat
     except OSError as error:
         raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
     binary = folder / f"{content}{variant}.v{VERSION}"
-    text = read_binary(binary, verify=known is None or not known.untouched(binary))
-    if text is None:
-        known, text = None, make()
+    queries = read_binary(binary, verify=known is None or not known.untouched(binary))
+    if queries is None:
+        known, queries = None, make()
         with contextlib.suppress(OSError):
             if _same(stat, path.stat()):  # else the hash may be that of other bytes
                 folder.mkdir(parents=True, exist_ok=True)
-                write_binary(binary, text)
-                text = read_binary(binary, verify=False) or text
+                write_binary(binary, queries)
+                queries = read_binary(binary, verify=False) or queries
     if known is None and time.time_ns() - stat.st_mtime_ns > _SETTLED:
         _remember(_note(folder, path, variant), path, stat, content, binary)
-    return text
+    return queries
 
 
 def cache_folder() -> Path:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from simulation.data.cache import Cache, NonContiguous, load_file, source_hash
+from simulation.data.cache import Cache, load_file, source_hash
 from simulation.data.letor import open_text
 from simulation.data.places import (
     DATASETS,
@@ -110,7 +110,6 @@ def load_fold(
     root: Path | None = None,
     normalise: str | None = None,
     one_document: OneDocument = "zero",
-    non_contiguous: NonContiguous = "merge",
     askers: Askers | None = None,
     cache: Cache = "default",
 ) -> Fold:
@@ -121,7 +120,7 @@ def load_fold(
     root            for names: the folder of the data set, or one that holds it under an accepted name
     normalise       one of simulation.data.queries.NORMALISATIONS; None for the default of the data set, which is
                     "none" for a path
-    one_document, non_contiguous, cache  as in `normalise_queries` and `load_file`
+    one_document, cache  as in `normalise_queries` and `load_file`
     askers          of a log of searches: whose queries; None for those of the hundred who asked most
 
     Queries without relevant documents stay. DatasetError when the set, the fold or a part of it is missing, or is not
@@ -135,7 +134,6 @@ def load_fold(
         return generated_fold(str(name_or_path), number, normalise=how, one_document=one_document, cache=cache)
     read = partial(
         load_file,
-        non_contiguous=non_contiguous,
         normalise=how,
         one_document=one_document,
         n_features=info.n_features if info and not info.dense else 0,

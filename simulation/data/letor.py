@@ -13,7 +13,6 @@ import lzma
 import re
 import zlib
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
@@ -35,22 +34,13 @@ _QID = re.compile(rb"\s*\S+\s+qid:(\S+)")
 _MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LetorText:
-    """What a file says."""
-
-    queries: QuerySet
-    """queries in the order of their first lines, each with its lines in the order of the file"""
-    returning: tuple[str, int] | None
-    """the first query that goes on after another one began, and the line where it does; None when all are whole"""
-
-
-def parse_file(path: Path, *, queries: Collection[str] = ()) -> LetorText:
+def parse_file(path: Path, *, queries: Collection[str] = ()) -> QuerySet:
     """Read a whole file; DataFileError names the first line that cannot be read, and why.
 
-    A query whose lines are not contiguous is put together; `LetorText.returning` tells. Where `queries` are named only
-    theirs are kept, in memory that they need alone; a value of theirs that is "nan" is 0, as AOL4FOLTR's own program
-    has it.
+    Queries are in the order of their first lines, each with its lines in the order of the file: one whose lines are
+    interrupted by another's is put together. (ielab's loader of 2021 overwrites the earlier lines.) Where `queries` are
+    named only theirs are kept, in memory that they need alone; a value of theirs that is "nan" is 0, as AOL4FOLTR's own
+    program has it.
     """
     wanted = frozenset(query.encode() for query in queries)
     try:
@@ -113,8 +103,8 @@ class _Reader:
         self.width = 0
         self.features = np.zeros((0, 0), dtype=np.float32)
         self.grades = np.zeros(0, dtype=np.int8)
-        self.runs: list[tuple[str, int, int]] = []
-        """query id, first row, line: wherever the query id changes"""
+        self.runs: list[tuple[str, int]] = []
+        """query id and first row: wherever the query id changes"""
         self.docids: list[str] = []
         """"" where a comment names no document; shorter than the rows where the last ones have no comment"""
 
@@ -158,7 +148,7 @@ class _Reader:
             begin, end = spans.queries[row].tolist()
             query = block[begin:end].decode("utf-8", "replace")
             if not self.runs or self.runs[-1][0] != query:
-                self.runs.append((query, self.n_docs + row, self.line + int(spans.lines[row])))
+                self.runs.append((query, self.n_docs + row))
         if (spans.comments[:n, 0] < spans.comments[:n, 1]).any():
             self.docids += [""] * (self.n_docs - len(self.docids))
             comments = (block[begin:end].decode("utf-8", "replace") for begin, end in spans.comments[:n].tolist())
@@ -194,19 +184,19 @@ class _Reader:
         }[outcome.status]
         raise DataFileError(self.path, f"{expected}, {came} came", line=self.line)
 
-    def finish(self) -> LetorText:
+    def finish(self) -> QuerySet:
         """Put the queries together; DataFileError for a file without documents."""
         n = self.n_docs
         if not n:
             raise DataFileError(self.path, "at least one document was expected, none came")
         features = np.ascontiguousarray(self.features[:n, : max(self.width, 1)])
         docids = self.docids + [""] * (n - len(self.docids)) if any(self.docids) else []
-        order, offsets, qids, returning = _put_together(self.runs, n)
+        order, offsets, qids = _put_together(self.runs, n)
         grades = self.grades[:n].copy()
-        if returning is not None:
+        if len(qids) < len(self.runs):
             features, grades = features[order], grades[order]
             docids = [docids[row] for row in order] if docids else []
-        return LetorText(QuerySet(features, grades, offsets, qids, tuple(docids)), returning)
+        return QuerySet(features, grades, offsets, qids, tuple(docids))
 
 
 def _room_for(block: bytes) -> Spans:
@@ -221,17 +211,12 @@ def _room_for(block: bytes) -> Spans:
     )
 
 
-def _put_together(
-    runs: list[tuple[str, int, int]], n_docs: int
-) -> tuple[Int64Vector, Int64Vector, tuple[str, ...], tuple[str, int] | None]:
-    """The order of the rows, where queries begin in it, their ids, and the first query that returns."""
+def _put_together(runs: list[tuple[str, int]], n_docs: int) -> tuple[Int64Vector, Int64Vector, tuple[str, ...]]:
+    """The order of the rows, where queries begin in it, and their ids."""
     numbers: dict[str, int] = {}
-    returning = None
-    for qid, _, line in runs:
-        if qid in numbers and returning is None:
-            returning = (qid, line)
+    for qid, _ in runs:
         numbers.setdefault(qid, len(numbers))
-    starts = np.array([row for _, row, _ in runs] + [n_docs], dtype=np.int64)
-    query_of_row = np.repeat([numbers[qid] for qid, _, _ in runs], np.diff(starts))
+    starts = np.array([row for _, row in runs] + [n_docs], dtype=np.int64)
+    query_of_row = np.repeat([numbers[qid] for qid, _ in runs], np.diff(starts))
     offsets = np.concatenate(([0], np.cumsum(np.bincount(query_of_row)))).astype(np.int64)
-    return np.argsort(query_of_row, kind="stable"), offsets, tuple(numbers), returning
+    return np.argsort(query_of_row, kind="stable"), offsets, tuple(numbers)

@@ -26,8 +26,7 @@ files Fold1_test, Fold2_test, ..., where fold i tests on part i and trains on al
 tested on what it trains on; log: letor.txt and metadata.csv, which says who asked when; generated: no files"""
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetInfo:
+class DatasetInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a name promises; a set that does not keep it is refused."""
 
     title: str
@@ -61,84 +60,13 @@ class DatasetInfo:
     """files of judgements in its folder: the grades, in place of those beside the features, then the label sets"""
 
 
-_LETOR_4 = "https://www.microsoft.com/en-us/research/project/letor-learning-rank-information-retrieval/"
-_MSLR = "https://www.microsoft.com/en-us/research/project/mslr/"
-_ISTELLA = "http://quickrank.isti.cnr.it/istella-dataset/"
-_OURS = "Made by this program; it comes under the program's own licence."
-_ASK_MICROSOFT = "Microsoft offers it for research; whether your use is covered is between you and the licence there."
-_ASK_ISTELLA = "Istella asks for agreement to a licence for non-commercial research before the download."
+def _registered() -> dict[str, DatasetInfo]:
+    """All data sets by name, as datasets.toml has them."""
+    text = Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text), dict[str, DatasetInfo])
 
-DATASETS: dict[str, DatasetInfo] = {
-    "mslr": DatasetInfo(
-        "MSLR-WEB10K, 10,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB10K", "WEB10K", "mslr", "mslr10k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"), n_queries=10_000,
-    ),
-    "mslr30k": DatasetInfo(
-        "MSLR-WEB30K, 30,000 queries of Bing", 136, 4, 5, "folds", ("MSLR-WEB30K", "WEB30K", "mslr30k"),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", stand_ins=("mslr-sample", "synthetic"), n_queries=31_531,
-    ),
-    "mslr-sample": DatasetInfo(
-        "a small part of MSLR, one fold; not WEB10K", 136, 4, 1, "folds", ("MSLR-sample",),
-        _MSLR, _ASK_MICROSOFT, "log-min-max", sample=True,
-    ),
-    "mq2007": DatasetInfo(
-        "LETOR 4.0 MQ2007, 1,692 queries on .gov", 46, 2, 5, "folds", ("MQ2007",), _LETOR_4, _ASK_MICROSOFT, "none",
-        stand_ins=("synthetic-mq2007",), n_queries=1_692,
-    ),
-    "mq2008": DatasetInfo(
-        "LETOR 4.0 MQ2008, 784 queries on .gov", 46, 2, 5, "folds", ("MQ2008",), _LETOR_4, _ASK_MICROSOFT, "none",
-        digests=(
-            "45946bdea2352391afef09b94585d49de2976d21", "a57d56a6322b2b5ca882f425c4dc1b611e03d8a4",
-            "920e21125909980a114734d6689813a034408e33", "45c4385140e313460c24d2f595c5cdc678d4ace6",
-            "c3f26926a8c99bc6e7e7d3e30c71102fc67bf9a4",
-        ),
-    ),
-    "yahoo": DatasetInfo(
-        "Yahoo! Learning to Rank Challenge (C14), set 1, 29,921 queries", 700, 4, 1, "one split",
-        ("ltrc_yahoo", "yahoo", "Yahoo-LTRC", "set1"), "https://research.yahoo.com/datasets",
-        "Yahoo gives it to applicants from universities, for research that is not commercial.", "none", dense=False,
-        n_queries=29_921,
-    ),
-    "istella": DatasetInfo(
-        "Istella LETOR, 33,018 queries", 220, 4, 1, "one split", ("istella", "istella-letor", "full"),
-        _ISTELLA, _ASK_ISTELLA, "log-min-max", n_queries=33_018,
-    ),
-    "istella-s": DatasetInfo(
-        "Istella-S LETOR, the smaller one of the owner's two", 220, 4, 1, "one split",
-        ("istella-s", "istella-s-letor", "sample"), _ISTELLA, _ASK_ISTELLA, "log-min-max", n_queries=33_018,
-    ),
-    "clueweb09": DatasetInfo(
-        "ClueWeb09 features, 61 queries of the TREC Web Tracks 2009-2012", 42, 4, 5, "test parts", ("ClueWeb09",),
-        "https://github.com/webis-de/sigir20-sampling-bias-due-to-near-duplicates-in-learning-to-rank",
-        "Creative Commons Attribution-ShareAlike 4.0: name the authors, pass changes on alike.", "none",
-        digests=("b1ae93145aa79922ffc9f566219ee679e9d4b84e",),
-    ),
-    "clueweb09-intents": DatasetInfo(
-        "the same with the intents of thesis Section 4.3 as labels", 42, 1, 1, "whole", ("ClueWeb09",),
-        "https://github.com/ielab/OLTR/tree/master/intent_change",
-        "The labels come without a licence: use them, do not pass them on.", "none",
-        digests=("3681e02b847a637a09bf465f02aebf568b2d9809",),
-        labels=tuple(f"intents-published/{intent}.txt" for intent in range(5)),
-    ),
-    "aol4foltr": DatasetInfo(
-        "AOL4FOLTR, 2.6 million queries of 10,000 real users, 20 candidates each", 103, 1, 1, "log", ("AOL4FOLTR",),
-        "https://zenodo.org/records/15689455",
-        "Made of the AOL log of 2006, whose people were not asked: look for nobody in it; the record has the terms.",
-        "min-max",
-    ),
-    "synthetic": DatasetInfo(
-        "made up, shaped like MSLR; ranks nobody's documents", 136, 4, 5, "generated", (), "", _OURS, "log-min-max",
-        sample=True,
-    ),
-    "synthetic-mq2007": DatasetInfo(
-        "made up, shaped like MQ2007; ranks nobody's documents", 46, 2, 5, "generated", (), "", _OURS, "none",
-        sample=True,
-    ),
-    "sample": DatasetInfo(
-        "60 made-up queries that come with the program", 46, 2, 3, "test parts", ("letor-60",), "", _OURS, "none",
-        sample=True,
-    ),
-}  # fmt: skip
+
+DATASETS = _registered()
 
 
 _ENDINGS = ("", ".gz", ".xz")

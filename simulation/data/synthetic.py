@@ -29,7 +29,6 @@ import numpy as np
 
 from foltr.arrays import FloatArray, Int64Vector
 from simulation.data.cache import VERSION, Cache, chosen_folder, read_binary, write_binary
-from simulation.data.letor import LetorText
 from simulation.data.queries import Fold, OneDocument, QuerySet, min_max, normalise_queries
 
 N_TRAITS = 8
@@ -206,12 +205,12 @@ def _kept(binary: Path | None, make: Callable[[], QuerySet]) -> QuerySet:
         return make()
     kept = read_binary(binary)
     if kept is None:
-        kept = LetorText(make(), None)
+        kept = make()
         with contextlib.suppress(OSError):
             binary.parent.mkdir(parents=True, exist_ok=True)
             write_binary(binary, kept)
             kept = read_binary(binary, verify=False) or kept
-    return kept.queries
+    return kept
 
 
 def write_sample(folder: Path) -> None:

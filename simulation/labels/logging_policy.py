@@ -15,14 +15,13 @@ import numpy.typing as npt
 from foltr.arithmetic import dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ValueRangeError
-from simulation.data.queries import QuerySet
+from simulation.data.queries import QuerySet, select
 
 SHARE = 0.01
+EPOCHS, LEARNING_RATE = 50, 0.1
 
 
-def logging_policy(
-    train: QuerySet, rng: np.random.Generator, *, share: float = SHARE, n_epochs: int = 50, learning_rate: float = 0.1
-) -> FloatVector:
+def logging_policy(train: QuerySet, rng: np.random.Generator, *, share: float = SHARE) -> FloatVector:
     """theta_0 `[n_features]`, from `share` of the queries with differing grades and at least one of them.
 
     ValueRangeError for a share outside (0, 1], or when no query has documents of different grades.
@@ -34,11 +33,11 @@ def logging_policy(
         raise ValueRangeError("no query has documents of different grades")
     sampled = rng.choice(useful, max(1, round(share * len(useful))), replace=False)
     theta = np.zeros(train.n_features)
-    for _ in range(n_epochs):
+    for _ in range(EPOCHS):
         for query in rng.permutation(sampled):
             rows = train.rows(int(query))
             features = train.features[rows].astype(np.float64)
-            theta -= learning_rate * pair_gradient(theta, features, train.grades[rows])
+            theta -= LEARNING_RATE * pair_gradient(theta, features, train.grades[rows])
     return theta
 
 
@@ -56,17 +55,7 @@ def without_indifferent(data: QuerySet) -> QuerySet:
     kept = differing(data)
     if not len(kept):
         raise ValueRangeError("no query has documents of different grades")
-    if len(kept) == data.n_queries:
-        return data
-    counts = np.diff(data.offsets)
-    rows = np.repeat(np.isin(np.arange(data.n_queries), kept), counts)
-    return QuerySet(
-        data.features[rows],
-        data.grades[rows],
-        np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64),
-        tuple(data.qids[query] for query in kept),
-        tuple(np.array(data.docids)[rows].tolist()) if data.docids else (),
-    )
+    return data if len(kept) == data.n_queries else select(data, kept)
 
 
 def pair_gradient(theta: FloatVector, features: FloatMatrix, grades: npt.NDArray[np.int8]) -> FloatVector:

@@ -55,9 +55,11 @@ class Parted:
 Parter = Callable[[QuerySet], Parted]
 
 
-class CategorySplit(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="category"
-):
+class _Split(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind"):
+    """What all splits are: strict records that name themselves in the field `kind`."""
+
+
+class CategorySplit(_Split, frozen=True, tag="category"):
     """By a feature that numbers the category of a document."""
 
     feature: Annotated[int, msgspec.Meta(ge=0)]
@@ -72,19 +74,10 @@ class CategorySplit(
         column = _column(train, self.feature)
         if not (train.features[:, column] == self.category).any():
             raise DatasetError(f"merging.split: feature {self.feature} is never {self.category}: no such category")
-        return lambda queries: by_category(
-            queries,
-            queries.features[:, column].astype(np.int64),
-            self.category,
-            rng,
-            rule=self.rule,
-            second=self.second,
-        )
+        return _parter(self, self.category, lambda queries: queries.features[:, column].astype(np.int64), rng)
 
 
-class FeatureSplit(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="feature"
-):
+class FeatureSplit(_Split, frozen=True, tag="feature"):
     """By a feature of documents: those above a quantile of the relevant training documents are client 1's category."""
 
     feature: Number
@@ -97,19 +90,10 @@ class FeatureSplit(
         """`rng` breaks the last ties of "initial"."""
         column = _column(train, self.feature)
         threshold = np.quantile(train.features[train.grades > 0, column].astype(np.float64), self.quantile)
-        return lambda queries: by_category(
-            queries,
-            (queries.features[:, column] > threshold).astype(np.int64),
-            1,
-            rng,
-            rule=self.rule,
-            second=self.second,
-        )
+        return _parter(self, 1, lambda queries: (queries.features[:, column] > threshold).astype(np.int64), rng)
 
 
-class IntentSplit(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="intents"
-):
+class IntentSplit(_Split, frozen=True, tag="intents"):
     """By the label sets of a data set: the category of a document is the first intent that it is relevant to."""
 
     intent: Number
@@ -122,12 +106,22 @@ class IntentSplit(
         if train.label_sets is None or self.intent > len(train.label_sets):
             n_sets = 0 if train.label_sets is None else len(train.label_sets)
             raise DatasetError(f"merging.split.intent: there are {n_sets} label sets, not {self.intent}")
-        return lambda queries: by_category(
-            queries, first_intents(queries), self.intent, rng, rule=self.rule, second=self.second
-        )
+        return _parter(self, self.intent, first_intents, rng)
 
 
-class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="groups"):
+def _parter(
+    split: CategorySplit | FeatureSplit | IntentSplit,
+    category: int,
+    categories: Callable[[QuerySet], Int64Vector],
+    rng: np.random.Generator,
+) -> Parter:
+    """By those categories of documents, as the split says."""
+    return lambda queries: by_category(
+        queries, categories(queries), category, rng, rule=split.rule, second=split.second
+    )
+
+
+class GroupSplit(_Split, frozen=True, tag="groups"):
     """By k-means of the queries' mean feature vectors, each feature with mean 0 and deviation 1 over training queries.
 
     The two largest groups of the training queries are the clients', the larger one client 1's.
@@ -157,7 +151,7 @@ class GroupSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         return part
 
 
-class RangeSplit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="qids"):
+class RangeSplit(_Split, frozen=True, tag="qids"):
     """By numbers of queries, as the years of the TREC Web Track: 1 to 50 are of 2009, 51 to 100 of 2010, and so on."""
 
     first: tuple[int, int]

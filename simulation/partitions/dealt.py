@@ -1,4 +1,4 @@
-"""Queries dealt out like cards: every query belongs to one client, and nobody has two more than another."""
+"""Whole queries, each with one client: dealt out like cards, or with who asked it (AOL4FOLTR); or all with all."""
 
 from __future__ import annotations
 
@@ -28,3 +28,20 @@ class Alike(PartitionSettings, frozen=True, tag="all"):
     def split(self, queries: QuerySet, n_clients: int, rng: np.random.Generator) -> Sequence[QuerySet]:
         """No shares: all clients have the whole."""
         return ()
+
+
+class ByAsker(PartitionSettings, frozen=True, tag="users"):
+    """Every user's own queries; of a data set that says who asked."""
+
+    def split(self, queries: QuerySet, n_clients: int, rng: np.random.Generator) -> Sequence[QuerySet]:
+        """The users in the order of their first query; draws nothing."""
+        if not queries.askers:
+            raise PresetError('federation.partition: kind = "users" needs a data set that says who asked, as aol4foltr')
+        asked: dict[str, list[int]] = {}
+        for query, asker in enumerate(queries.askers):
+            asked.setdefault(asker, []).append(query)
+        if len(asked) != n_clients:
+            raise PresetError(
+                f"federation.clients: {len(asked)} users asked, one client each is wanted, got {n_clients}"
+            )
+        return [select(queries, own) for own in asked.values()]

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from simulation.partitions import PartitionSettings
-from simulation.partitions.askers import ByAsker
-from simulation.partitions.dealt import Alike, Dealt
+from simulation.partitions.dealt import Alike, ByAsker, Dealt
 from simulation.partitions.grades import Grades
 from simulation.partitions.intents import Intents
 from simulation.partitions.relevancy_reset import RelevancyReset

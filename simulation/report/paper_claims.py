@@ -24,6 +24,7 @@ from foltr.arrays import FloatVector
 from simulation.cells.preset_tables import parse_value, publication_file
 from simulation.report.differences import query_test
 from simulation.report.significance import holm
+from simulation.report.statistics import Settings, query_values
 from simulation.run_folder import Row, Setting, read_run
 
 LEVEL = 0.05
@@ -81,7 +82,7 @@ def _wanted(text: str) -> tuple[Wanted, ...]:
 
 def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[JudgedClaim]:
     """The claims of whose runs there are rows with values of single queries, on the runs that all their sides have."""
-    runs = _runs(rows)
+    runs = query_values(rows)
     found: list[tuple[Claim, float, float, int]] = []
     for claim in wanted:
         sides = [
@@ -105,19 +106,9 @@ def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[JudgedClaim]:
     ]
 
 
-def _runs(rows: Iterable[Row]) -> list[tuple[dict[str, Setting], Values]]:
-    """By settings the values of every run."""
-    runs: dict[str, tuple[dict[str, Setting], dict[tuple[int, int], FloatVector]]] = {}
-    for row in rows:
-        if row.query_ndcg is not None:
-            _, values = runs.setdefault(repr(sorted(row.settings.items())), (row.settings, {}))
-            values[row.fold, row.seed] = np.array(row.query_ndcg)
-    return [(settings, values) for settings, values in runs.values()]
-
-
-def _values(runs: Sequence[tuple[dict[str, Setting], Values]], wanted: Wanted) -> Values:
+def _values(runs: Mapping[Settings, Values], wanted: Wanted) -> Values:
     """Of the run with exactly these settings; {} without one."""
-    return next((values for settings, values in runs if settings == wanted), {})
+    return next((values for settings, values in runs.items() if dict(settings) == wanted), {})
 
 
 def table(judged: Sequence[JudgedClaim]) -> list[str]:

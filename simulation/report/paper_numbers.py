@@ -21,17 +21,8 @@ from typing import Literal
 import numpy as np
 
 from simulation.cells.preset import ExpectedCurve, ExpectedValue
+from simulation.report import statistics
 from simulation.report.differences import Difference, Equivalence, SignTest, joined_error, margin_of, sign_test
-from simulation.report.statistics import (
-    Curve,
-    Settings,
-    Summary,
-    fixed_settings,
-    over_seeds,
-    settings_of,
-    values_at,
-    whole_seeds,
-)
 from simulation.run_folder import Row
 
 ENOUGH_SEEDS = 5
@@ -45,8 +36,8 @@ class PaperVerdict:
     """One number of the paper and ours for one combination of settings."""
 
     expected: ExpectedValue
-    settings: Settings
-    ours: Summary | None
+    settings: statistics.Settings
+    ours: statistics.Summary | None
     """over seeds of the mean of the folds"""
     digits: int
     """after the point, as printed"""
@@ -87,7 +78,7 @@ class PaperVerdict:
         return self.difference.judged(self.margin)
 
 
-def _parts(given: ExpectedValue, ours: Summary) -> list[tuple[float, float]]:
+def _parts(given: ExpectedValue, ours: statistics.Summary) -> list[tuple[float, float]]:
     """Variances and degrees of freedom of the paper's number and of ours."""
     own, m, df = (ours.sd or 0.0) ** 2, given.n or 1, float(ours.n - 1)
     if given.se is not None:
@@ -108,9 +99,9 @@ def verdicts(
 
     folds   those that the number is a mean of; () are those of the rows
     """
-    numbers, folds, fixed = tuple(expected), folds or {row.fold for row in rows}, fixed_settings(rows)
-    combinations = list(dict.fromkeys(map(settings_of, rows)))
-    last = {settings_of(row): row.round for row in sorted(rows, key=lambda row: row.round)}
+    numbers, folds, fixed = tuple(expected), folds or {row.fold for row in rows}, statistics.fixed_settings(rows)
+    combinations = list(dict.fromkeys(map(statistics.settings_of, rows)))
+    last = {statistics.settings_of(row): row.round for row in sorted(rows, key=lambda row: row.round)}
     found: list[PaperVerdict] = []
     for number in numbers:
         digits = printed_digits(number, numbers)
@@ -119,7 +110,7 @@ def verdicts(
             where = tuple(number.where.items())
             found.append(PaperVerdict(number, where, None, digits, missing="not in these results"))
             continue
-        values = values_at(rows, number.metric, at=number.at)
+        values = statistics.values_at(rows, number.metric, at=number.at)
         for settings in meant:
             ours, missing = _ours(values.get(settings), number, folds)
             rounds = last[settings] if number.at == "end" else number.at
@@ -156,17 +147,17 @@ def _shown_digits(value: float) -> int:
 
 def _ours(
     runs: dict[tuple[int, int], float] | None, number: ExpectedValue, folds: Collection[int]
-) -> tuple[Summary | None, str]:
+) -> tuple[statistics.Summary | None, str]:
     """Our number, or why there is none."""
     if not runs:
         moment = "the end" if number.at == "end" else f"round {number.at}"
         return None, f"no {number.metric} at {moment}"
-    return (over_seeds(runs), "") if whole_seeds(runs, folds) else (None, "no seed has all folds")
+    return (statistics.over_seeds(runs), "") if statistics.whole_seeds(runs, folds) else (None, "no seed has all folds")
 
 
 def papers_beside(
-    ours: Mapping[Settings, Curve], metric: str, given: Iterable[ExpectedCurve]
-) -> list[tuple[Settings, Curve]]:
+    ours: Mapping[statistics.Settings, statistics.Curve], metric: str, given: Iterable[ExpectedCurve]
+) -> list[tuple[statistics.Settings, statistics.Curve]]:
     """For each of our curves the paper's of that metric; those without a point in our range are left out."""
     pairs = [
         (settings, _placed(number, curve))
@@ -177,11 +168,11 @@ def papers_beside(
     return [(settings, curve) for settings, curve in pairs if len(curve.rounds)]
 
 
-def _placed(given: ExpectedCurve, ours: Curve) -> Curve:
+def _placed(given: ExpectedCurve, ours: statistics.Curve) -> statistics.Curve:
     """Rounds and interactions by how many of these our rounds have."""
     per_round = ours.interactions[-1] / ours.rounds[-1] if ours.rounds[-1] else 1.0
     at = np.array(given.at, dtype=np.float64)
     rounds = at if given.x == "rounds" else at / per_round
     reached = rounds <= ours.rounds[-1]
     rounds, values = rounds[reached], np.array(given.values)[reached]
-    return Curve(ours.settings, rounds, rounds * per_round, values, np.full(len(values), math.nan))
+    return statistics.Curve(ours.settings, rounds, rounds * per_round, values, np.full(len(values), math.nan))

@@ -107,7 +107,7 @@ def write_plots(
     those that were asked for.
     """
     numbers, published = tuple(expected), tuple(paper_curves)
-    paths = []
+    paths: list[Path] = []
     for metric in metrics:
         found = curves(rows, metric)
         if any(len(curve.rounds) > 1 for curve in found.values()):
@@ -121,9 +121,7 @@ def write_plots(
                     heading=heading,
                     stand_in=stand_in,
                 )
-                paths.append(save_figure(figure, folder / f"{metric}.png"))
-                figure.set_layout_engine("none")  # it is laid out now, and that takes longest
-                paths.append(save_figure(figure, folder / f"{metric}.svg"))
+                paths += _save_both(figure, folder / metric)
     return paths
 
 
@@ -140,28 +138,36 @@ def draw(
     """The figure of one metric; `title` names its axis, `papers` are curves beside ours of the same settings."""
     keys = panel_keys(list(found), most=MAX_LINES // 2 if papers else MAX_LINES)
     panels = [_Panel(group, [found[s] for s in members]) for group, members in group_by(found, keys).items()]
-    names = {curve.settings: _name(curve.settings, found, keys) for curve in found.values()}
+    titles = key_titles(found)
+    names = {curve.settings: caption(curve.settings, titles, skip=keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
-    n_columns = min(len(panels), MAX_COLUMNS)
-    n_rows = math.ceil(len(panels) / n_columns)
-    width, height = (SINGLE_WIDTH, SINGLE_HEIGHT) if len(panels) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
-    figure = Figure(figsize=(width * n_columns + 0.4, height * n_rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=_one_scale(panels), squeeze=False)
+    size = (SINGLE_WIDTH, SINGLE_HEIGHT) if len(panels) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
+    figure, grid = _panels(len(panels), size, beside=0.4, sharey=_one_scale(panels))
+    n_columns = grid.shape[1]
     for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
         _draw_panel(axes, panel, names, looks, x)
         _draw_papers(axes, panel, names, looks, papers, x)
         _draw_expected(axes, panel, names, looks, expected, x)
-        axes.set_title(caption(panel.condition, key_titles(found)) if panel.condition else "")
+        axes.set_title(caption(panel.condition, titles) if panel.condition else "")
         axes.set_ylabel(title if number % n_columns == 0 else "")
         below = number + n_columns >= len(panels)
         axes.tick_params(labelbottom=below)
         axes.set_xlabel(x if below else "")
-    for axes in grid.flat[len(panels) :]:
-        axes.set_visible(False)
     legend = _add_legend(figure, grid.flat[: len(panels)])
     _add_words(figure, heading, stand_in, band_caption(found.values()), legend)
     return figure
+
+
+def _panels(n: int, size: tuple[float, float], *, beside: float, sharey: bool = False) -> tuple[Figure, Any]:
+    """A figure with room for so many panels of that size, and for so many inches beside them; `[n_rows, n_columns]`."""
+    n_columns = min(n, MAX_COLUMNS)
+    n_rows = math.ceil(n / n_columns)
+    figure = Figure(figsize=(size[0] * n_columns + beside, size[1] * n_rows), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=sharey, squeeze=False)
+    for axes in grid.flat[n:]:
+        axes.set_visible(False)
+    return figure, grid
 
 
 def panel_keys(found: Sequence[Settings], *, most: int = MAX_LINES) -> list[str]:
@@ -250,16 +256,8 @@ def _draw_papers(
     for settings, curve in papers:
         if settings in own:
             colour = looks[names[settings]]["color"]
-            axes.plot(
-                curve.at(x),
-                curve.mean,
-                ":",
-                marker="o",
-                markersize=2.5,
-                linewidth=1.0,
-                color=colour,
-                label=PAPERS_CURVE,
-            )
+            dots: Any = {"marker": "o", "markersize": 2.5, "linewidth": 1.0}
+            axes.plot(curve.at(x), curve.mean, ":", color=colour, label=PAPERS_CURVE, **dots)
 
 
 def _draw_expected(
@@ -309,10 +307,6 @@ def _add_legend(figure: Figure, panels: Iterable[Axes]) -> Legend | None:
     return None
 
 
-def _name(settings: Settings, all_settings: Iterable[Settings], skip: Sequence[str]) -> str:
-    return caption(settings, key_titles(all_settings), skip=skip)
-
-
 def _look(number: int) -> _Look:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
@@ -324,6 +318,13 @@ def _x_at(curve: Curve, number: ExpectedValue, x: X) -> float | None:
     if number.at > curve.rounds[-1]:
         return None
     return float(np.interp(number.at, curve.rounds, curve.at(x)))
+
+
+def _save_both(figure: Figure, place: Path) -> list[Path]:
+    """As pixels and as lines, beside each other."""
+    pixels = save_figure(figure, place.with_name(f"{place.name}.png"))
+    figure.set_layout_engine("none")  # it is laid out now, and that takes longest
+    return [pixels, save_figure(figure, place.with_name(f"{place.name}.svg"))]
 
 
 def save_figure(figure: Figure, path: Path) -> Path:
@@ -345,9 +346,7 @@ def write_alpha_plot(folder: Path, rows: Sequence[Row], *, k: int | None = None)
         return []
     with matplotlib.rc_context(STYLE):
         figure = draw_alphas(curves, rows, title=metric_title(METRIC, k=k))
-        paths = [save_figure(figure, folder / "alpha.png")]
-        figure.set_layout_engine("none")
-        return [*paths, save_figure(figure, folder / "alpha.svg")]
+        return _save_both(figure, folder / "alpha")
 
 
 def alpha_curves(rows: Iterable[Row]) -> dict[Settings, tuple[FloatVector, FloatVector]]:
@@ -367,11 +366,7 @@ def draw_alphas(
     curves: Mapping[Settings, tuple[FloatVector, FloatVector]], rows: Sequence[Row], *, title: str
 ) -> Figure:
     """A panel for each condition: the curve, a diamond at each client's mean alpha, lines at the other rankers."""
-    n_columns = min(len(curves), MAX_COLUMNS)
-    n_rows = math.ceil(len(curves) / n_columns)
-    figure = Figure(figsize=(PANEL_WIDTH * n_columns + 1.6, PANEL_HEIGHT * n_rows), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.subplots(n_rows, n_columns, sharex=True, squeeze=False)
+    figure, grid = _panels(len(curves), (PANEL_WIDTH, PANEL_HEIGHT), beside=1.6)
     titles, others = key_titles(curves), [row for row in rows if CURVE_KEY not in row.settings]
     for axes, (condition, (alphas, ndcg)) in zip(grid.flat, curves.items(), strict=False):
         axes.plot(alphas, ndcg, color=COLOURS[0], linewidth=1.5, label="(1 - alpha) M1 + alpha M2")
@@ -379,8 +374,6 @@ def draw_alphas(
         axes.set_title(caption(condition, titles) if condition else "")
         axes.set_xlabel("alpha")
         axes.set_ylabel(title)
-    for axes in grid.flat[len(curves) :]:
-        axes.set_visible(False)
     entries = dict(zip(*reversed(grid.flat[0].get_legend_handles_labels()), strict=True))
     figure.legend(list(entries.values()), list(entries), loc="outside right center")
     return figure

@@ -14,6 +14,5 @@ def test_the_sample_is_repeated_under_other_query_ids(tmp_path: Path) -> None:
     repeat(files, tmp_path / "data.txt", 1_000_000)
     assert 1_000_000 <= (tmp_path / "data.txt").stat().st_size < 1_200_000
     found = parse_file(tmp_path / "data.txt")
-    assert found.returning is None
-    assert found.queries.n_queries % 20 == 0
-    assert found.queries.n_queries > 3 * 20
+    assert found.n_queries % 20 == 0
+    assert found.n_queries > 3 * 20

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine, inspect, text
 
 from federation_server.database import DatabaseError, reading, upgrade, writing
 from federation_server.group import group
+from federation_server.tables import named, noises
 
 
 def test_a_reading_transaction_is_one_view(engine: Engine) -> None:
@@ -28,3 +29,17 @@ def test_tables_of_another_program_are_refused_in_one_line(engine: Engine) -> No
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
     with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0003\);"):
         upgrade(engine)
+
+
+def test_an_older_database_gets_the_tables_that_came_since(engine: Engine) -> None:
+    """One that was left at the first revision has today's tables after an upgrade, and what was in it."""
+    with writing(engine) as connection:
+        before = set(inspect(connection).get_table_names())
+        group.set_fact(connection, "colour", "red")
+        for table in (named, noises):
+            table.drop(connection)
+        connection.execute(text("UPDATE alembic_version SET version_num = '0002'"))
+    upgrade(engine)
+    with reading(engine) as connection:
+        assert set(inspect(connection).get_table_names()) == before
+        assert group.fact(connection, "colour") == "red"

@@ -15,36 +15,17 @@ from federation_server.rounds import closing
 from federation_server.rounds.closing import Closed
 from federation_server.rounds.rounds import Policy
 from foltr.arrays import FloatMatrix
-from foltr.federated.aggregation.averaging import Mean
-from foltr.federated.aggregation.bulyan import Bulyan
-from foltr.federated.aggregation.centred_clipping import CentredClipping
-from foltr.federated.aggregation.geometric_median import GeometricMedian
-from foltr.federated.aggregation.krum import Krum, MultiKrum
-from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
-from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.registry import RULES, Aggregation
-from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.aggregation.registry import RULES
+from foltr.federated.fpdgd import FPDGDMessage
 from foltr.federated.guard.verdict import GuardState, RunningSums
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi
-from foltr.ranking.rankers import Linear
 from tests.federation_server.groups import NOW, OPEN, PRIVATE, SCHEDULE, START, VAULT, device, make_group, send
+from tests.foltr.federated.aggregation.test_registry import ALL
+from tests.foltr.federated.test_joining import fpdgd
 
 N_MEMBERS = 7
-RULE_CHOICES: list[Aggregation] = [
-    Mean(),
-    Median(),
-    TrimmedMean(n_malicious=1),
-    Krum(n_malicious=1),
-    MultiKrum(n_malicious=1),
-    Bulyan(n_malicious=1),
-    GeometricMedian(),
-    CentredClipping(radius=0.5),
-    NormClipping(),
-    NearestNeighbourMixing(n_malicious=1, then=Median()),
-]
 OPTIMIZERS: list[Optimizer] = [
     SGD(),
     SGD(learning_rate=0.5),
@@ -54,19 +35,6 @@ OPTIMIZERS: list[Optimizer] = [
     Adam(bias_correction=True),
     Yogi(),
 ]
-
-
-def laboratory(joining: Joining, **settings: object) -> FPDGD:
-    """The method that the laboratory would run with the server's settings."""
-    return FPDGD(
-        Linear(3),
-        aggregation=joining.rule,
-        largest_weight=joining.largest_weight,
-        guard=joining.guard,
-        assumed_malicious=joining.assumed_malicious,
-        optimizer=joining.optimizer,
-        **settings,  # type: ignore[arg-type]
-    )
 
 
 def served(engine: Engine, joining: Joining, thetas: FloatMatrix, counts: list[int]) -> tuple[Closed, Model]:
@@ -101,8 +69,8 @@ def test_every_rule_and_optimiser_gives_what_the_laboratory_gives(engine: Engine
 
     The plain optimiser follows each rule, the others two of them.
     """
-    assert {type(rule) for rule in RULE_CHOICES} == set(RULES.values())
-    rules = RULE_CHOICES if optimizer == SGD() else RULE_CHOICES[:2]
+    assert {type(rule) for rule in ALL} == set(RULES.values())
+    rules = ALL if optimizer == SGD() else ALL[:2]
     make_group(engine, settings=OPEN, n_members=N_MEMBERS)
     account = GuardState(sums=RunningSums.none(N_MEMBERS, 3))
     rng, model = np.random.default_rng(8), Model(START, guard=account)
@@ -114,7 +82,7 @@ def test_every_rule_and_optimiser_gives_what_the_laboratory_gives(engine: Engine
                 thetas[3] = model.theta - 20.0
             counts = [int(count) for count in rng.integers(1, 200, N_MEMBERS)]
             closed, found = served(engine, joining, thetas, counts)
-            model = laboratory(joining).aggregate(model, messages(thetas, counts))
+            model = fpdgd(joining).aggregate(model, messages(thetas, counts))
             assert_same(found, model)
             assert model.guard.alert == (state == "alarmed")
             assert closed.rule == ("guard" if state == "alarmed" else str(rule.__struct_config__.tag))
@@ -129,7 +97,7 @@ def test_three_messages_of_1_30_and_5000_pages(engine: Engine) -> None:
     make_group(engine, settings=OPEN, n_members=3)
     joining, counts = Joining(largest_weight=50, guard=True), [1, 30, 5000]
     _, found = served(engine, joining, START + moved, counts)
-    assert_same(found, laboratory(joining).aggregate(Model(START), messages(START + moved, counts)))
+    assert_same(found, fpdgd(joining).aggregate(Model(START), messages(START + moved, counts)))
     assert found.theta - START == pytest.approx((1 * moved[0] + 30 * moved[1] + 50 * moved[2]) / 81)
 
 
@@ -141,6 +109,6 @@ def test_private_messages_weigh_alike_for_both(engine: Engine) -> None:
     _, found = served(engine, joining, START + moved, counts)
     with reading(engine) as connection:
         method = group.method_of(group.terms(connection))
-    lab = laboratory(joining, privacy=method.privacy)
+    lab = fpdgd(joining, privacy=method.privacy)
     assert_same(found, lab.aggregate(Model(START), messages(START + moved, counts)))
     assert found.theta - START == pytest.approx(moved.mean(axis=0))

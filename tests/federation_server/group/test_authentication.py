@@ -95,15 +95,6 @@ def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:
     assert refused.value.reason == "replayed"
 
 
-def test_many_nonces_are_spent_at_once(engine: Engine) -> None:
-    """Each that is fresh is named once, however often it is in the batch; one that was used before is not."""
-    used, fresh = (Credentials(DEVICE, NOW, letter * 32, b"") for letter in "ab")
-    with writing(engine) as connection:
-        authentication.spend_nonce(connection, used)
-        keys = authentication.spend_nonces(connection, [fresh, used, fresh])
-    assert keys == {authentication.nonce_key(fresh)}
-
-
 def test_nonces_outlive_the_window(engine: Engine) -> None:
     """A nonce is forgotten only when its request would be refused by the clock."""
     with writing(engine) as connection:

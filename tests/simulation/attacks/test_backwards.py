@@ -1,4 +1,4 @@
-"""Flip, inner product manipulation and the adaptive attack, by hand."""
+"""What is opposed, flip, inner product manipulation and the adaptive attack, by hand."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from foltr.arrays import FloatVector
+from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
 from simulation.attacks import AttackedRound
-from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation
+from simulation.attacks.backwards import Adaptive, Flip, InnerProductManipulation, Opposed
 
 START = np.array([1.0, 1.0])
 
@@ -20,6 +21,18 @@ def scene(accepts: Callable[[FloatVector], float] | None = None) -> AttackedRoun
     """Two honest clients at (3, 1) and (1, 3), so their mean update is (1, 1); two malicious ones that learned."""
     reported = np.array([[3.0, 1.0], [1.0, 3.0], [2.0, 1.0], [1.0, 0.0]])
     return AttackedRound(reported, START, 2, FPDGD(Linear(2)), np.random.default_rng(0), accepts)
+
+
+def test_what_is_opposed_is_minus_z_times_the_learned_ranker() -> None:
+    """(2, 1) and (1, 0) become (-4, -2) and (-2, 0) (thesis Eq. 6.3); z = -1 is honest."""
+    assert Opposed(z=2.0).send(scene()).tolist() == [[-4.0, -2.0], [-2.0, 0.0]]
+    assert Opposed(z=-1.0).send(scene()).tolist() == scene().own.tolist()
+
+
+def test_a_z_that_is_no_number_is_refused() -> None:
+    """Before anything runs."""
+    with pytest.raises(ValueRangeError, match="finite"):
+        Opposed(z=float("nan")).check(4, 2)
 
 
 def test_flip_reverses_each_one_s_own_update() -> None:

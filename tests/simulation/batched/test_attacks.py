@@ -10,9 +10,9 @@ from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation.attacks import AttackedRound, AttackSettings, PoisonedClicks
+from simulation.attacks.backwards import Opposed
 from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
-from simulation.attacks.opposed import Opposed
 from simulation.batched.attacks import Attack, send
 from simulation.batched.fpdgd_rounds import attack_of, play
 from simulation.data.queries import QuerySet

@@ -15,7 +15,7 @@ from ir_measures import AP, RR, nDCG
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, average_precision, max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.rankers import Linear, Neural
-from simulation.cells.evaluation import NoRelevant, Ties, evaluate, judge, pages, ranked_rows, scores
+from simulation.cells.evaluation import NoRelevant, Ties, judge, pages, ranked_rows, scores
 from simulation.data.datasets import load_fold
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import make_users
@@ -42,7 +42,7 @@ def random_queries(seed: int, n_queries: int = 40) -> QuerySet:
 
 def test_two_queries_by_hand() -> None:
     """Shown in the order of the data: grades 0, 2 and 1, 0, 1, of which the ideal is 2, 0 and 1, 1, 0."""
-    found = evaluate(Linear(1), np.ones(1), queries_of([0, 2], [1, 0, 1]))
+    found = judge(queries_of([0, 2], [1, 0, 1])).evaluate(Linear(1), np.ones(1))
     ndcg = ((3 / log2(3)) / 3 + (1 + 1 / log2(4)) / (1 + 1 / log2(3))) / 2
     assert (found.ndcg, found.mrr, found.map) == pytest.approx((ndcg, (1 / 2 + 1) / 2, (1 / 2 + (1 + 2 / 3) / 2) / 2))
     assert (found.max_rr, found.n_queries) == (None, 2)
@@ -70,7 +70,7 @@ def test_every_query_as_by_the_plain_metrics(seed: int, gain: Gain, k: int) -> N
 def test_means_as_by_ir_measures(seed: int, gain: Gain) -> None:
     """nDCG@10, MRR and MAP of whole runs agree, with a query without relevant documents counted as zero."""
     data, theta = random_queries(seed), np.random.default_rng(seed).standard_normal(6)
-    found = evaluate(Linear(6), theta, data, gain=gain, no_relevant="zero")
+    found = judge(data, gain=gain, no_relevant="zero").evaluate(Linear(6), theta)
     assert (found.ndcg, found.mrr, found.map) == pytest.approx(theirs(data, theta, gain), abs=1e-9)
 
 
@@ -89,27 +89,27 @@ def theirs(data: QuerySet, theta: np.ndarray, gain: Gain) -> tuple[float, float,
 @pytest.mark.parametrize(("policy", "ndcg", "count"), [("skip", 1.0, 1), ("zero", 0.5, 2), ("one", 1.0, 2)])
 def test_queries_without_relevant_documents(policy: NoRelevant, ndcg: float, count: int) -> None:
     """One perfect query and one with nothing to find: left out, or counted as 0 or 1, for all three metrics."""
-    found = evaluate(Linear(1), np.ones(1), queries_of([1, 0], [0, 0, 0]), no_relevant=policy)
+    found = judge(queries_of([1, 0], [0, 0, 0]), no_relevant=policy).evaluate(Linear(1), np.ones(1))
     assert (found.ndcg, found.mrr, found.map, found.n_queries) == (ndcg, ndcg, ndcg, count)
 
 
 def test_nothing_to_count_is_nan() -> None:
     """Without a query that counts there is no mean."""
-    found = evaluate(Linear(1), np.ones(1), queries_of([0, 0]))
+    found = judge(queries_of([0, 0])).evaluate(Linear(1), np.ones(1))
     assert (found.ndcg, found.n_queries) == (pytest.approx(nan, nan_ok=True), 0)
 
 
 @pytest.mark.parametrize(("ties", "rank"), [("first", 1), ("last", 3)])
 def test_equal_scores(ties: Ties, rank: int) -> None:
     """With all scores equal, the first document of the data is shown first, or last."""
-    found = evaluate(Linear(1), np.zeros(1), queries_of([1, 0, 0], [1, 0, 0]), ties=ties)
+    found = judge(queries_of([1, 0, 0], [1, 0, 0]), ties=ties).evaluate(Linear(1), np.zeros(1))
     assert found.mrr == pytest.approx(1 / rank)
 
 
 def test_expected_max_rr_of_the_shown_pages() -> None:
     """Perfect user, two results on a page, grades 0, 2, 2 and 0: half a point and nothing, over all queries."""
     users = make_users("perfect", top_grade=2, k=2)
-    found = evaluate(Linear(1), np.ones(1), queries_of([0, 2, 2], [0]), users=users)
+    found = judge(queries_of([0, 2, 2], [0])).evaluate(Linear(1), np.ones(1), users=users)
     assert found.max_rr == pytest.approx((max_rr([0, 1]) + 0) / 2)
     assert found.n_queries == 1
 
@@ -123,11 +123,11 @@ def test_pages_end_with_their_query() -> None:
 def test_scale_and_the_order_of_documents_change_nothing() -> None:
     """Doubling theta keeps every ranking, and so does turning each query's documents round when no scores are equal."""
     data, theta = random_queries(9), np.random.default_rng(9).standard_normal(6)
-    found = evaluate(Linear(6), theta, data)
+    found = judge(data).evaluate(Linear(6), theta)
     turned = np.concatenate([np.arange(end - 1, start - 1, -1) for start, end in pairwise(data.offsets)])
     other = QuerySet(data.features[turned], data.grades[turned], data.offsets, data.qids)
-    assert evaluate(Linear(6), 2 * theta, data) == found
-    assert astuple(evaluate(Linear(6), theta, other))[:3] == pytest.approx(astuple(found)[:3])
+    assert judge(data).evaluate(Linear(6), 2 * theta) == found
+    assert astuple(judge(other).evaluate(Linear(6), theta))[:3] == pytest.approx(astuple(found)[:3])
 
 
 def test_a_net_is_scored_as_by_the_ranker() -> None:
@@ -145,9 +145,9 @@ def test_a_fold_of_mq2008_as_by_ir_measures() -> None:
     """The test part of fold 1, 156 queries of which 51 have nothing relevant, by a random ranker."""
     data = load_fold("mq2008", 1, root=MQ2008.parent, cache="off").test
     theta = np.random.default_rng(0).standard_normal(46)
-    found = evaluate(Linear(46), theta, data, no_relevant="zero")
+    found = judge(data, no_relevant="zero").evaluate(Linear(46), theta)
     assert (found.ndcg, found.mrr, found.map) == pytest.approx(theirs(data, theta, "exponential"), abs=1e-4)
-    assert evaluate(Linear(46), theta, data).n_queries == 156 - 51
+    assert judge(data).evaluate(Linear(46), theta).n_queries == 156 - 51
 
 
 def test_bad_conventions_and_scores_are_refused() -> None:
@@ -157,4 +157,4 @@ def test_bad_conventions_and_scores_are_refused() -> None:
         with pytest.raises(ValueRangeError):
             judge(data, **wrong)  # type: ignore[arg-type]
     with pytest.raises(ValueRangeError, match="2 of 2 scores"):
-        evaluate(Linear(1), np.array([np.inf]), data)
+        judge(data).evaluate(Linear(1), np.array([np.inf]))

@@ -12,7 +12,7 @@ import pytest
 
 from simulation.data import cache as letor_cache
 from simulation.data.cache import load_file
-from simulation.data.letor import LetorText, parse_file
+from simulation.data.letor import parse_file
 from simulation.data.queries import QuerySet
 from simulation.errors import DataFileError, DatasetError
 
@@ -31,7 +31,7 @@ def parses(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The paths that were parsed."""
     seen: list[Path] = []
 
-    def counting(path: Path, *, queries: Collection[str] = ()) -> LetorText:
+    def counting(path: Path, *, queries: Collection[str] = ()) -> QuerySet:
         seen.append(path)
         return parse_file(path, queries=queries)
 
@@ -53,7 +53,7 @@ def same(one: QuerySet, other: QuerySet) -> bool:
 
 def test_the_second_load_parses_nothing_and_gives_the_same(source: Path, tmp_path: Path, parses: list[Path]) -> None:
     """Parsed once; then mapped, read-only, equal in every part."""
-    plain = parse_file(source).queries
+    plain = parse_file(source)
     for _ in range(3):
         found = load_file(source, cache=tmp_path / "cache")
         assert same(found, plain)
@@ -103,7 +103,7 @@ def test_a_damaged_binary_is_made_anew(source: Path, tmp_path: Path, parses: lis
     binary.write_bytes(damaged)
     os.utime(binary, (1, 1))
     for _ in range(2):
-        assert same(load_file(source, cache=cache), parse_file(source).queries)
+        assert same(load_file(source, cache=cache), parse_file(source))
     assert len(parses) == 2
     assert plain.n_queries == 2
 
@@ -122,7 +122,7 @@ def test_damaged_notes_do_no_harm(source: Path, tmp_path: Path, parses: list[Pat
 def test_a_folder_that_refuses_is_done_without(source: Path, tmp_path: Path) -> None:
     """Where no folder can be made, files load as without a cache."""
     (tmp_path / "file").write_text("in the way")
-    assert same(load_file(source, cache=tmp_path / "file" / "cache"), parse_file(source).queries)
+    assert same(load_file(source, cache=tmp_path / "file" / "cache"), parse_file(source))
 
 
 def test_the_folder_comes_from_the_environment(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,18 +140,6 @@ def test_no_half_written_file_stays(source: Path, tmp_path: Path) -> None:
     """The cache holds the binary and the note, no temporary file."""
     load_file(source, cache=tmp_path / "cache")
     assert len(list((tmp_path / "cache").iterdir())) == 2
-
-
-def test_an_interrupted_query_is_refused_on_request(tmp_path: Path) -> None:
-    """With the line where it returns, from the cache too; without the request it is put together."""
-    source = tmp_path / "data.txt"
-    write(source, "0 qid:1 1:1\n\n0 qid:2 1:2\n1 qid:1 1:3\n")
-    for _ in range(2):
-        with pytest.raises(DataFileError, match=r"line 4: a new query was expected, qid:1 came"):
-            load_file(source, non_contiguous="refuse", cache=tmp_path / "cache")
-        assert load_file(source, cache=tmp_path / "cache").features[:, 0].tolist() == [1, 3, 2]
-    with pytest.raises(DatasetError, match="'merge' or 'refuse'"):
-        load_file(source, non_contiguous="drop", cache="off")  # type: ignore[arg-type]
 
 
 def test_a_missing_source_is_named(tmp_path: Path) -> None:

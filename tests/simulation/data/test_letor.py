@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 from simulation.data import letor
-from simulation.data.letor import LetorText, parse_file
+from simulation.data.letor import parse_file
+from simulation.data.queries import QuerySet
 from simulation.errors import DataFileError
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data" / "letor"
 
 
-def parsed(folder: Path, text: str | bytes) -> LetorText:
+def parsed(folder: Path, text: str | bytes) -> QuerySet:
     path = folder / "data.txt"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return parse_file(path)
@@ -38,18 +39,17 @@ def test_a_small_file_worked_by_hand(tmp_path: Path) -> None:
         tmp_path,
         "2 qid:7 1:0.5 3:-2 # docid = A-1\n0 qid:7 3:1e2 1:.25 #docid=B inc = 1\n1 qid:x9 2:5. #something else\n",
     )
-    assert found.queries.features.tolist() == [[0.5, 0, -2], [0.25, 0, 100], [0, 5, 0]]
-    assert found.queries.features.dtype == np.float32
-    assert found.queries.grades.tolist() == [2, 0, 1]
-    assert found.queries.offsets.tolist() == [0, 2, 3]
-    assert found.queries.qids == ("7", "x9")
-    assert found.queries.docids == ("A-1", "B", "")
-    assert found.returning is None
+    assert found.features.tolist() == [[0.5, 0, -2], [0.25, 0, 100], [0, 5, 0]]
+    assert found.features.dtype == np.float32
+    assert found.grades.tolist() == [2, 0, 1]
+    assert found.offsets.tolist() == [0, 2, 3]
+    assert found.qids == ("7", "x9")
+    assert found.docids == ("A-1", "B", "")
 
 
 def test_forms_that_say_the_same(tmp_path: Path) -> None:
     """DOS line ends, no last line end, empty lines, tabs, a byte order mark and lone comments change nothing."""
-    plain = parsed(tmp_path, "1 qid:1 1:1 2:2\n0 qid:2 1:3\n").queries
+    plain = parsed(tmp_path, "1 qid:1 1:1 2:2\n0 qid:2 1:3\n")
     for text in (
         "1 qid:1 1:1 2:2\r\n0 qid:2 1:3\r\n",
         "1 qid:1 1:1 2:2\n0 qid:2 1:3",
@@ -58,15 +58,15 @@ def test_forms_that_say_the_same(tmp_path: Path) -> None:
         "  1 qid:1 1:1 2:2#\n0 qid:2 1:3 # ",
     ):
         same = parsed(tmp_path, text)
-        assert same.queries.features.tolist() == plain.features.tolist()
-        assert same.queries.offsets.tolist() == [0, 1, 2]
-        assert same.queries.docids == ()
+        assert same.features.tolist() == plain.features.tolist()
+        assert same.offsets.tolist() == [0, 1, 2]
+        assert same.docids == ()
 
 
 def test_a_document_without_features_is_zeros(tmp_path: Path) -> None:
     """A line may end behind the query id."""
-    assert parsed(tmp_path, "1 qid:1\n0 qid:1 2:1\n").queries.features.tolist() == [[0, 0], [0, 1]]
-    assert parsed(tmp_path, "1 qid:1").queries.features.tolist() == [[0]]
+    assert parsed(tmp_path, "1 qid:1\n0 qid:1 2:1\n").features.tolist() == [[0, 0], [0, 1]]
+    assert parsed(tmp_path, "1 qid:1").features.tolist() == [[0]]
 
 
 HARD = (
@@ -90,7 +90,7 @@ def test_numbers_are_those_that_python_reads(tmp_path: Path) -> None:
     with np.errstate(over="ignore"):
         words = [word for word in words if np.isfinite(np.float32(float(word)))]
         expected = np.array([np.float32(float(word)) for word in words])
-    found = parsed(tmp_path, "".join(f"0 qid:1 1:{word}\n" for word in words)).queries.features[:, 0]
+    found = parsed(tmp_path, "".join(f"0 qid:1 1:{word}\n" for word in words)).features[:, 0]
     differing = np.flatnonzero(found.view(np.int32) != expected.view(np.int32))
     assert [words[i] for i in differing] == []
 
@@ -138,9 +138,9 @@ def test_a_file_without_documents_and_no_file(tmp_path: Path) -> None:
 def test_compressed_files_read_as_plain_ones(tmp_path: Path) -> None:
     """gzip and xz are told by their first bytes; a truncated one is an error of the file."""
     text = b"".join(b"%d qid:%d 1:0.%d\n" % (i % 3, i // 5, i) for i in range(4000))
-    plain = parsed(tmp_path, text).queries
+    plain = parsed(tmp_path, text)
     for packed in (gzip.compress(text), lzma.compress(text)):
-        unpacked = parsed(tmp_path, packed).queries
+        unpacked = parsed(tmp_path, packed)
         np.testing.assert_array_equal(unpacked.features, plain.features)
         assert unpacked.qids == plain.qids
         with pytest.raises(DataFileError, match="cannot be read"):
@@ -156,21 +156,20 @@ def test_blocks_leave_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for size in (5, 64, 300):
         monkeypatch.setattr(letor, "BLOCK", size)
         same = parsed(tmp_path, "\n".join(lines))
-        np.testing.assert_array_equal(same.queries.features, whole.queries.features)
-        np.testing.assert_array_equal(same.queries.offsets, whole.queries.offsets)
-        assert same.queries.qids == whole.queries.qids
-        assert same.queries.docids == whole.queries.docids
+        np.testing.assert_array_equal(same.features, whole.features)
+        np.testing.assert_array_equal(same.offsets, whole.offsets)
+        assert same.qids == whole.qids
+        assert same.docids == whole.docids
         assert refused(tmp_path, "\n".join([*lines[:41], "\n", "1 qid:9 1:x", *lines[41:]])) == broken
 
 
 def test_an_interrupted_query_is_put_together(tmp_path: Path) -> None:
     """Its documents keep the order of the file, the queries that of their first lines; nothing is lost."""
     found = parsed(tmp_path, "0 qid:b 1:1 #docid = 1\n1 qid:a 1:2 #docid = 2\n2 qid:b 1:3 #docid = 3\n3 qid:a 1:4\n")
-    assert found.queries.qids == ("b", "a")
-    assert found.queries.features[:, 0].tolist() == [1, 3, 2, 4]
-    assert found.queries.grades.tolist() == [0, 2, 1, 3]
-    assert found.queries.docids == ("1", "3", "2", "")
-    assert found.returning == ("b", 3)
+    assert found.qids == ("b", "a")
+    assert found.features[:, 0].tolist() == [1, 3, 2, 4]
+    assert found.grades.tolist() == [0, 2, 1, 3]
+    assert found.docids == ("1", "3", "2", "")
 
 
 def test_the_order_of_features_in_a_line_does_not_matter(tmp_path: Path) -> None:
@@ -182,7 +181,7 @@ def test_the_order_of_features_in_a_line_does_not_matter(tmp_path: Path) -> None
         texts.append("".join("1 qid:1 " + " ".join(f"{i}:{v!r}" for i, v in row) + "\n" for row in rows))
         for row in rows:
             rng.shuffle(row)
-    one, other = (parsed(tmp_path, text).queries.features for text in texts)
+    one, other = (parsed(tmp_path, text).features for text in texts)
     np.testing.assert_array_equal(one, other)
 
 
@@ -231,7 +230,7 @@ def test_damaged_text_is_read_or_refused_as_by_a_plain_reader(tmp_path: Path) ->
             refusals += 1
             assert refused(tmp_path, bytes(text)).startswith(f"line {bad}: "), bytes(text)
             continue
-        found = parsed(tmp_path, bytes(text)).queries
+        found = parsed(tmp_path, bytes(text))
         qids = [qid for _, qid, _ in documents]
         order = sorted(documents, key=lambda document: qids.index(document[1]))
         assert found.grades.tolist() == [grade for grade, _, _ in order]
@@ -252,7 +251,7 @@ def test_real_files_read_as_sklearn_reads_them(name: str) -> None:
     """The same bits, grades and query ids as sklearn.datasets.load_svmlight_file."""
     datasets = pytest.importorskip("sklearn.datasets")
     features, grades, qids = datasets.load_svmlight_file(str(SHARED / name), query_id=True)
-    found = parse_file(SHARED / name).queries
+    found = parse_file(SHARED / name)
     expected = features.toarray().astype(np.float32)
     np.testing.assert_array_equal(found.features.view(np.int32), expected.view(np.int32))
     np.testing.assert_array_equal(found.grades, grades)

@@ -8,7 +8,7 @@ import pytest
 from foltr.errors import ValueRangeError
 from foltr.ranking.rankers import Linear
 from simulation.cells.cell import LEARN_FROM_LABELS
-from simulation.cells.evaluation import evaluate
+from simulation.cells.evaluation import judge
 from simulation.labels.label_rankers import LABEL_RANKERS, TREES, LeastSquares
 from simulation.labels.lambdarank import LambdaRank
 from simulation.labels.ranksvm import RankSVM
@@ -42,7 +42,7 @@ def test_separable_data_is_ranked_perfectly(name: str, rng: np.random.Generator)
     n = len(grades) // 10
     data = queries(x[: 10 * n] * [1.0, 100.0, 10.0], grades[: 10 * n].tolist(), *[10] * n)
     theta = LABEL_RANKERS[name]().fit(data, rng)
-    assert evaluate(Linear(3), theta, data).ndcg == pytest.approx(1.0, abs=0.005 if name != "ranksvm" else 1e-12)
+    assert judge(data).evaluate(Linear(3), theta).ndcg == pytest.approx(1.0, abs=0.005 if name != "ranksvm" else 1e-12)
 
 
 @pytest.mark.parametrize("name", LABEL_RANKERS)

@@ -7,7 +7,7 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.ranking.rankers import Linear
-from simulation.cells.evaluation import evaluate
+from simulation.cells.evaluation import judge
 from simulation.data.queries import QuerySet
 from simulation.labels.logging_policy import differing, logging_policy, pair_gradient, without_indifferent
 
@@ -61,7 +61,9 @@ def test_it_ranks_better_than_nothing() -> None:
     """Even from one query it finds the feature that tells the grade."""
     data = queries([[0, 1, 2, 0, 0, 1]] * 60, np.random.default_rng(9))
     theta = logging_policy(data, np.random.default_rng(11))
-    assert evaluate(Linear(3), theta, data, k=5).ndcg > evaluate(Linear(3), np.zeros(3), data, k=5).ndcg + 0.1
+    assert (
+        judge(data, k=5).evaluate(Linear(3), theta).ndcg > judge(data, k=5).evaluate(Linear(3), np.zeros(3)).ndcg + 0.1
+    )
 
 
 def test_indifferent_queries_are_left_out() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foltr.ranking.rankers import Linear
-from simulation.cells.evaluation import evaluate
+from simulation.cells.evaluation import judge
 from simulation.data.datasets import load_fold
 from simulation.labels.label_rankers import LABEL_RANKERS
 from simulation.labels.ranksvm import RankingProblem, RankSVM, label_pairs
@@ -71,5 +71,7 @@ def test_ranksvm_on_mq2008(rng: np.random.Generator) -> None:
     fold = load_fold("mq2008", 1, root=LETOR, cache="off")
     users = make_users("navigational", top_grade=2)
     theta = LABEL_RANKERS["ranksvm"]().fit(fold.train, rng)
-    found = [evaluate(Linear(46), theta, part, users=users, ties="last").max_rr for part in (fold.test, fold.train)]
+    found = [
+        judge(part, ties="last").evaluate(Linear(46), theta, users=users).max_rr for part in (fold.test, fold.train)
+    ]
     assert found == pytest.approx([0.46050, 0.46472], abs=0.003)

@@ -8,7 +8,7 @@ import numpy as np
 
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
-from simulation.attacks.opposed import Opposed
+from simulation.attacks.backwards import Opposed
 from simulation.data.datasets import load_fold
 from simulation.rounds.click_models import make_users
 from simulation.rounds.federation import Population

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulation.attacks.opposed import Opposed, oppose
+from simulation.attacks.backwards import Opposed
 from simulation.batched.fpdgd_rounds import reported_thetas, run_round
 from simulation.rounds.streams import make_streams
 from simulation.unlearning.federaser import FedEraser
@@ -23,7 +23,8 @@ def test_the_poisoned_ranker_by_hand() -> None:
     for kept in past.kept:
         assert np.array_equal(kept.model.theta, model.theta)
         thetas, _ = reported_thetas(METHOD, model, HONEST, streams)
-        thetas[3] = model.theta + oppose(thetas[3] - model.theta, model.theta, z=2.0)
+        start = model.theta
+        thetas[3] = start + (-2.0 * (thetas[3] - start) - 3.0 * start)  # thesis Eq. 6.4
         np.testing.assert_allclose(kept.thetas, thetas, rtol=1e-12)
         model = METHOD.joined(model, thetas, np.full(4, 5.0)).model
     np.testing.assert_allclose(past.now.model.theta, model.theta, rtol=1e-12)

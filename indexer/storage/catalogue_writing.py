@@ -15,8 +15,8 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.storage import mail_threads
-from indexer.storage.catalogue import CHANGED_STAYS, TRUNCATE, Catalogue, plain_errors, transaction
-from indexer.storage.sqlite_files import Connection
+from indexer.storage.catalogue import CHANGED_STAYS, Catalogue
+from indexer.storage.sqlite_files import TRUNCATE, Connection, plain_errors, transaction
 from indexer.storage.unchanged import SettledFolders, skipped_rows, unsettle, unsettle_all
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ class CatalogueWriter:
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
             )
             connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
-            mail_threads.tie(connection, batch.mails)
+            if batch.mails:
+                mail_threads.tie(connection, batch.mails)
             connection.executemany("UPDATE files SET changed_ns = ? WHERE file_id = ?", batch.touched)
             _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
             _set(connection, {"generation": generation})
@@ -258,10 +259,11 @@ def _delete_files(connection: Connection, file_ids: Sequence[int]) -> bool:
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:
-    mail_threads.untie(connection, file_ids)
-    of_file = "(SELECT doc_id FROM documents WHERE file_id = ?)"
-    connection.executemany(f"DELETE FROM texts WHERE doc_id IN {of_file}", ((file_id,) for file_id in file_ids))
-    connection.executemany("DELETE FROM documents WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+    """With their texts and mails; the ids that these tied into threads stay tied."""
+    rows, of_file = [(file_id,) for file_id in file_ids], "(SELECT doc_id FROM documents WHERE file_id = ?)"
+    for table in ("messages", "texts"):
+        connection.executemany(f"DELETE FROM {table} WHERE doc_id IN {of_file}", rows)
+    connection.executemany("DELETE FROM documents WHERE file_id = ?", rows)
 
 
 def _set(connection: Connection, values: Mapping[str, object]) -> None:

@@ -15,6 +15,7 @@ from indexer.documents import ExtractedDocument, FileEntry, Skipped
 from indexer.errors import IndexDamaged
 from indexer.prepare import prepare_document
 from indexer.storage.catalogue import Catalogue, Counts, Failure
+from indexer.storage.catalogue_tables import reset
 from indexer.storage.catalogue_writing import (
     MAX_SKIPPED_ROWS,
     Batch,
@@ -212,7 +213,7 @@ def test_a_damaged_file_asks_for_a_rebuild_and_can_be_made_anew(tmp_path: Path, 
     path.write_bytes(content)
     with pytest.raises(IndexDamaged):
         Catalogue.open(path)
-    Catalogue.destroy(path)
+    reset(path)
     assert Catalogue.open(path).known() == {}
 
 
@@ -227,7 +228,7 @@ def test_made_anew_it_never_gives_an_id_twice(catalogue: Catalogue) -> None:
     """Someone who still holds the old index must not find another document under an old id."""
     store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))
     (old,) = catalogue.doc_ids()
-    Catalogue.destroy(catalogue.path)
+    reset(catalogue.path)
     again = Catalogue.open(catalogue.path)
     assert again.doc_ids() == set()
     assert CatalogueWriter(again).new_doc_id() > old

@@ -6,6 +6,8 @@ round trip; `display_path` makes it printable.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 TYPES = (
@@ -82,6 +84,10 @@ class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """offsets in `text` of the lines that are headings, of HTML alone: in notes they are seen when they are shown"""
     truncated: str = ""
     """what was kept when a limit cut the text, as "first 2 MB"; "" when nothing was cut"""
+
+    def alone(self, notes: Iterable[str] = ()) -> Extraction:
+        """It as all that a file gave."""
+        return Extraction(documents=(self,), notes=tuple(notes))
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
         if source.name.rpartition(".")[2] not in _OFFICE.values() and (kind := _office_kind(parts)):
             return member(replace(source, name=f"{source.name}.{kind}"), limits)
         gathered = Gathered(limits)
-        gathered.add(Extraction(documents=(member_list(parts.names, limits),)))
+        gathered.add(member_list(parts.names, limits).alone())
         n_bytes = 0
         for number, info in enumerate(_readable(parts)):
             if number >= limits.max_archive_members:

@@ -47,6 +47,14 @@ def decode(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
     return clean(data.decode(encoding_of(data, declared=declared, is_cut=is_cut), "replace"))
 
 
+def decode_page(data: bytes, number: int) -> str:
+    """`data` in the Windows code page `number`; an unknown one is guessed."""
+    if number in (65001, 1200):
+        return data.decode("utf-8" if number == 65001 else "utf-16-le", "replace")
+    codec = known_codec({20127: "cp1252", 28591: "cp1252", 10000: "mac_roman"}.get(number, f"cp{number}"))
+    return data.decode(codec, "replace") if codec else decode(data)
+
+
 def encoding_of(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
     """The name of the encoding of `data`, which has no byte order mark; a codec that Python knows."""
     sample = data[:SAMPLE]

@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.kinds import base_name, is_in_maildir
+from indexer.extract.source import Sink
 from indexer.properties import Properties
 
 MAX_PEOPLE = 100
@@ -49,6 +51,13 @@ class Letterhead:
         answered = tuple(dict.fromkeys(one for one in self.answered_ids if one != self.message_id))
         kept = answered if len(answered) <= MAX_IDS else (answered[0], *answered[1 - MAX_IDS :])
         return (self.message_id, *kept) if self.message_id or kept else ()
+
+    def over(self, text: Sink, notes: Iterable[str], *, title: str, author: str, sent: float | None) -> Extraction:
+        """The mail with this head and a text; `sent` in seconds since the epoch."""
+        return ExtractedDocument(
+            text=text.text, type="mail", title=title, author=author, recipients=self.recipients, modified=sent,
+            truncated=text.truncated, properties=self.properties, message_ids=self.message_ids,
+        ).alone(notes)  # fmt: skip
 
     @property
     def properties(self) -> Properties:

@@ -56,11 +56,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
     text, truncated = cut(page.text, limits.max_text_bytes)
     if len(data) > MAX_MARKUP and not truncated:
         truncated = f"first {shown_size(MAX_MARKUP)} of the file"
-    document = ExtractedDocument(
+    return ExtractedDocument(
         text=text, type="html", title=page.title, author=page.author, truncated=truncated,
         headings=tuple(start for start in page.headings if start < len(text)),
-    )  # fmt: skip
-    return Extraction(documents=(document,))
+    ).alone()  # fmt: skip
 
 
 class HtmlText(NamedTuple):

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.decode import clean, decode
-from indexer.extract.office.compound import Compound, decode_page
+from indexer.extract.decode import clean, decode, decode_page
+from indexer.extract.office.compound import Compound
 from indexer.extract.source import Limits, Sink
 
 _WORD_97, _WORD_6 = 0xA5EC, 0xA5DC

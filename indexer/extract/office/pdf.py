@@ -35,16 +35,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
         raise ExtractionError("malformed", notes[0])
     if not text.strip():
         notes = (NO_TEXT_IN_PAGES,)
-    document = ExtractedDocument(
-        text=text,
-        type="pdf",
-        title=about.title,
-        author=about.author,
-        properties=about.properties,
-        pages=pages,
+    return ExtractedDocument(
+        text=text, type="pdf", title=about.title, author=about.author, properties=about.properties, pages=pages,
         truncated=truncated,
-    )
-    return Extraction(documents=(document,), notes=notes)
+    ).alone(notes)  # fmt: skip
 
 
 def _facts(info: dict[str, str]) -> Facts:

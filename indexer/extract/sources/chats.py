@@ -89,8 +89,7 @@ def _days(messages: Iterable[ChatMessage], limits: Limits) -> Extraction:
         if number >= limits.max_messages:
             gathered.note(f"only the first {limits.max_messages:,} days are read")
             break
-        document = _document(chat, date, day, people[chat], limits)
-        gathered.add(Extraction(documents=(document,)), f"{chat} {date}".strip())
+        gathered.add(_document(chat, date, day, people[chat], limits).alone(), f"{chat} {date}".strip())
         if gathered.full:
             break
     for note in notes:

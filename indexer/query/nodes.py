@@ -185,7 +185,7 @@ def _render(node: Node, signs: Signs) -> str:
             bare = not node.field or not text.startswith((":", "：", "//"))  # title::x would be a word of its own
             return (f"{node.field}:" if node.field else "") + (text if bare else f"({text})")
         case Phrase():
-            return f'{_tie(node)}"{node.text}"'
+            return (f"{node.field}:" if node.field else "") + "=" * node.exact + f'"{node.text}"'
         case Filter():
             return f"{node.kind}:{_filter_value(node)}"
         case Not(child):
@@ -201,10 +201,6 @@ def _render(node: Node, signs: Signs) -> str:
 def _inner(node: Node, signs: Signs) -> str:
     text = _render(node, signs)
     return f"({text})" if isinstance(node, And | Or) else text
-
-
-def _tie(node: Word | Phrase) -> str:
-    return (f"{node.field}:" if node.field else "") + "=" * node.exact
 
 
 def _filter_value(node: Filter) -> str:

@@ -73,7 +73,8 @@ def size_range(text: str) -> tuple[str, Range]:
     """
     if (match := _SIZE.fullmatch(text)) is not None:
         smallest = _bytes(text)
-        return "", (smallest, max(smallest, smallest + _resolution(match) - 1))
+        resolution = _unit(match) // int("1" + "0" * len(match["part"] or ""))
+        return "", (smallest, max(smallest, smallest + resolution - 1))
     op, (start, end) = _compared(text, lambda part: (_bytes(part), _bytes(part) + 1))
     if end == 0:
         raise NotUnderstoodError("no file is smaller than 0 bytes")
@@ -87,10 +88,6 @@ def _bytes(text: str) -> int:
     factor = _unit(match)
     part = match["part"] or "0"
     return min(LARGEST_SIZE, int(match["whole"]) * factor + round(int(part) * factor / int("1" + "0" * len(part))))
-
-
-def _resolution(match: re.Match[str]) -> int:
-    return _unit(match) // int("1" + "0" * len(match["part"] or ""))
 
 
 def _unit(match: re.Match[str]) -> int:

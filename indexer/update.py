@@ -27,11 +27,10 @@ from indexer.files.crawl import Crawl, is_below
 from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedFile
 from indexer.progress import Meter, OnProgress, UpdateSummary
-from indexer.storage.catalogue import AWAY, Catalogue
+from indexer.storage.catalogue import AWAY, Catalogue, plain_errors
 from indexer.storage.catalogue_tables import reset
 from indexer.storage.catalogue_writing import MAX_SKIPPED_ROWS, empty_log, note_scan, note_update
 from indexer.storage.index import Index, lock_holder
-from indexer.storage.sqlite_files import plain_errors
 from indexer.storage.unchanged import SettledFolders, Stamps
 from indexer.update_session import Job, Moves, UpdateSession
 

@@ -104,13 +104,10 @@ def _segments(content: bytes, number: int) -> list[ListedSegment]:
     (found,) = struct.unpack_from("!i4x", content, start + size)
     if found != number:
         raise ValueError(f"wanted commit {number}, got {found}")
-    return [_listed(vars(one)) for one in _Unpickler(io.BytesIO(content[start + size + 8 :])).load()]
-
-
-def _listed(state: dict[str, Any]) -> ListedSegment:
-    return ListedSegment(
-        f"{state['indexname']}_{state['segid']}", int(state["_doccount"]), frozenset(state["_deleted"] or ())
-    )
+    return [
+        ListedSegment(f"{own['indexname']}_{own['segid']}", int(own["_doccount"]), frozenset(own["_deleted"] or ()))
+        for own in map(vars, _Unpickler(io.BytesIO(content[start + size + 8 :])).load())
+    ]
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:

@@ -139,6 +139,11 @@ class _Table(msgspec.Struct, frozen=True):
         return bytes(data[self.text_start + start : self.text_start + int(self.text_ends[i])])
 
 
+_NONE = np.zeros(0, dtype=np.uint32)
+_EMPTY = _Table(_NONE, _NONE, _NONE, np.zeros(1, dtype=np.uint64), 0)
+"""of a field that no document of the segment has"""
+
+
 class SegmentFiles:
     """The three files of one segment, mapped for reading; safe to share between threads."""
 
@@ -174,6 +179,9 @@ class SegmentFiles:
             raise ValueError(f"{at} and {n_bytes} bytes expected, {len(self._terms)} and {len(self._postings)} there")
         return tables
 
+    def _table(self, field: str) -> _Table:
+        return self._tables.get(field, _EMPTY)
+
     @property
     def fields(self) -> list[str]:
         return list(self._tables)
@@ -185,7 +193,7 @@ class SegmentFiles:
 
     def n_terms(self, field: str) -> int:
         """How many distinct terms the field has."""
-        return len(self._tables[field].df) if field in self._tables else 0
+        return len(self._table(field).df)
 
     def term(self, field: str, i: int) -> bytes:
         """The i-th term of the field in byte order."""
@@ -193,9 +201,7 @@ class SegmentFiles:
 
     def all_terms(self, field: str, start: int = 0, stop: int | None = None) -> list[bytes]:
         """The terms of the field in byte order, from number `start` to before `stop`."""
-        if field not in self._tables:
-            return []
-        table = self._tables[field]
+        table = self._table(field)
         ends = table.text_ends[start:stop].tolist()
         first = int(table.text_ends[start - 1]) if start else 0
         blob = self._terms[table.text_start + first : table.text_start + (ends[-1] if ends else first)]
@@ -203,15 +209,13 @@ class SegmentFiles:
 
     def term_list(self, field: str) -> TermList:
         """The same as they lie on disk."""
-        if field not in self._tables:
-            return TermList(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.uint32))
-        table = self._tables[field]
+        table = self._table(field)
         size = int(table.text_ends[-1]) if table.text_ends.size else 0
         return TermList(np.frombuffer(self._terms, np.uint8, count=size, offset=table.text_start), table.text_ends)
 
     def document_frequencies(self, field: str) -> npt.NDArray[np.uint32]:
         """[n_terms] documents with each term, deleted ones included."""
-        return self._tables[field].df if field in self._tables else np.zeros(0, dtype=np.uint32)
+        return self._table(field).df
 
     def position_of(self, field: str, term: bytes) -> int:
         """Where `term` is or would stand among the field's terms."""
@@ -332,9 +336,7 @@ class SegmentFiles:
 
     def runs(self, field: str, n_bytes: int) -> Ints:
         """Numbers of terms that cut the field's posting lists into runs of about `n_bytes`, their terms included."""
-        if field not in self._tables:
-            return np.zeros(0, dtype=np.int64)
-        offsets = self._tables[field].offsets[:-1].astype(np.int64)
+        offsets = self._table(field).offsets[:-1].astype(np.int64)
         weights = offsets - offsets[:1] + _TERM_BYTES * np.arange(offsets.size)
         cuts = np.arange(n_bytes, int(weights.max(initial=0)), n_bytes)
         found = np.searchsorted(weights, cuts)

@@ -50,22 +50,10 @@ class WhooshDocuments(base.PerDocumentReader):  # type: ignore[misc]
     """Lengths, deletions and counts of one segment, as Whoosh asks for them."""
 
     def __init__(self, files: SegmentFiles, segment: Segment) -> None:
-        self._files, self._segment = files, segment
-
-    def doc_count(self) -> int:
-        return int(self._segment.doc_count())
-
-    def doc_count_all(self) -> int:
-        return int(self._segment.doc_count_all())
-
-    def has_deletions(self) -> bool:
-        return bool(self._segment.has_deletions())
-
-    def is_deleted(self, docnum: int) -> bool:
-        return bool(self._segment.is_deleted(docnum))
-
-    def deleted_docs(self) -> Iterator[int]:
-        return iter(self._segment.deleted_docs())
+        self._files = files
+        self.doc_count, self.doc_count_all = segment.doc_count, segment.doc_count_all
+        self.has_deletions, self.is_deleted = segment.has_deletions, segment.is_deleted
+        self.deleted_docs = segment.deleted_docs
 
     def stored_fields(self, docnum: int) -> dict[str, int]:
         return {}

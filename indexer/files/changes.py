@@ -22,8 +22,7 @@ from typing import Any
 
 from indexer.documents import FileEntry
 from indexer.files.crawl import kept_identity
-from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue, KnownFile
-from indexer.storage.sqlite_files import plain_errors
+from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue, KnownFile, plain_errors
 from indexer.storage.unchanged import BY_NAME, Stamp
 
 

@@ -8,23 +8,22 @@ from __future__ import annotations
 
 import math
 import os
+import sqlite3
 import threading
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
+from indexer.errors import IndexDamaged, IndexerError
 from indexer.properties import Properties
 from indexer.storage import mail_threads
 from indexer.storage.catalogue_tables import make_tables
-from indexer.storage.sqlite_files import (
-    Connection,
-    connect_to_share,
-    plain_errors,
-)
+from indexer.storage.sqlite_files import Connection, cause, connect_to_share, is_unwritable
 
 UNREAD = "unread"
 """the reader of a file that the crawl says is not read"""
@@ -36,6 +35,20 @@ AWAY = "away"
 
 CHANGED_STAYS = 3600.0
 """seconds that words may stay which a changed file no longer has: no large segment is written anew at every change"""
+
+
+@contextmanager
+def plain_errors(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours: damage asks for a rebuild, a full disk says so."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        name: str = error.sqlite_errorname if hasattr(error, "sqlite_errorname") else ""
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error):
+            raise IndexDamaged(f"the catalogue {path} cannot be read: {error}") from error
+        if is_unwritable(error):
+            raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
+        raise IndexerError(f"{path}: {error}") from error
 
 
 class DocumentRow(msgspec.Struct, frozen=True):

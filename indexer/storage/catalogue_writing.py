@@ -15,8 +15,8 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.storage import mail_threads
-from indexer.storage.catalogue import CHANGED_STAYS, Catalogue
-from indexer.storage.sqlite_files import TRUNCATE, Connection, plain_errors, transaction
+from indexer.storage.catalogue import CHANGED_STAYS, Catalogue, plain_errors
+from indexer.storage.sqlite_files import TRUNCATE, Connection, transaction
 from indexer.storage.unchanged import SettledFolders, skipped_rows, unsettle, unsettle_all
 
 if TYPE_CHECKING:

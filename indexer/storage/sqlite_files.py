@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from indexer.errors import IndexDamaged, IndexerError
+from indexer.errors import IndexDamaged
 
 Place = tuple[int, int] | None
 """device and inode of what a name stands for; None for nothing"""
@@ -137,20 +137,6 @@ def connect_to_read(path: Path) -> Connection:
             connection.close()
             failure = error
     raise failure
-
-
-@contextmanager
-def plain_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into ours: damage asks for a rebuild, a full disk says so."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        name: str = error.sqlite_errorname if hasattr(error, "sqlite_errorname") else ""
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error):
-            raise IndexDamaged(f"the catalogue {path} cannot be read: {error}") from error
-        if is_unwritable(error):
-            raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
-        raise IndexerError(f"{path}: {error}") from error
 
 
 def connect_to_share(path: Path) -> Connection:

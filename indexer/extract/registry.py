@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.documents import ExtractedDocument, Extraction, storable
+from indexer.documents import Extraction, storable
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import HEAD, KINDS, kind_by_content, kind_of, take_readers
 from indexer.extract.source import Limits, Source, some_of
@@ -73,7 +73,8 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
     except Exception as error:  # whatever a parser raises on damaged data is that file's failure
         raise ExtractionError("malformed", _brief(error)) from error
     notes = some_of(found.notes)
-    if not notes and found.documents and all(_is_silent(document) for document in found.documents):
+    silent = (one.type in _WITH_TEXT and not one.text.strip() for one in found.documents)
+    if not notes and found.documents and all(silent):
         notes = (NO_TEXT,)
     return _storable(found, notes)
 
@@ -82,10 +83,6 @@ NO_TEXT = "no text was found in it"
 """what is said of a file that should have text and has none; its name is found all the same"""
 _WITH_TEXT = frozenset({"document", "presentation", "ebook", "pdf", "spreadsheet"})
 """Types of which an empty one is worth a word; an empty text file is what it is."""
-
-
-def _is_silent(document: ExtractedDocument) -> bool:
-    return document.type in _WITH_TEXT and not document.text.strip()
 
 
 def extract_file(path: str, limits: Limits) -> Extraction:

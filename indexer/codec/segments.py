@@ -112,16 +112,12 @@ class Header(msgspec.Struct):
     total_lengths: dict[str, int]
 
 
-_DAMAGE = (ValueError, IndexError, OverflowError, msgspec.MsgspecError)
-"""what reading bytes raises when they are not what was written"""
-
-
 @contextmanager
 def damage_named(segment: str) -> Iterator[None]:
     """Bytes that are not what was written raise IndexDamaged."""
     try:
         yield
-    except _DAMAGE as error:
+    except (ValueError, IndexError, OverflowError, msgspec.MsgspecError) as error:
         raise IndexDamaged(f"segment {segment} of the index is damaged: {error}") from error
 
 
@@ -253,33 +249,29 @@ class SegmentFiles:
         """The documents of the i-th term [n], and where in the file the bytes of its positions start in each [n] and
         how many they are [n]; nothing for a field without positions."""
         docs, _, sizes, at = self._read(field, i)
-        if sizes.size:
-            starts = at + np.cumsum(sizes) - sizes
-            end = int(self._tables[field].offsets[i + 1])
-            if int(starts[-1] + sizes[-1]) != end:
-                found = f"{int(starts[-1] + sizes[-1]) - at} bytes of positions expected, {end - at} there"
-                raise IndexDamaged(f"segment {self.name} of the index is damaged: {found}")
-            return docs, starts, sizes
-        return docs, sizes, sizes
+        if not sizes.size:
+            return docs, sizes, sizes
+        starts = at + np.cumsum(sizes) - sizes
+        n_bytes, n_there = int(sizes.sum()), int(self._tables[field].offsets[i + 1]) - at
+        if n_bytes != n_there:
+            found = f"{n_bytes} bytes of positions expected, {n_there} there"
+            raise IndexDamaged(f"segment {self.name} of the index is damaged: {found}")
+        return docs, starts, sizes
 
     def coded_positions(self, places: Ints) -> Bytes:
         """The bytes at `places` [n] of the file of postings, which are those of whole runs of positions."""
-        try:  # not `damage_named`: a query comes here for each of its words
+        with damage_named(self.name):
             code: Bytes = self._code[places]
             if code.size and code[-1] >= 0x80:
                 raise ValueError("the last position has no end")
-        except _DAMAGE as error:
-            raise IndexDamaged(f"segment {self.name} of the index is damaged: {error}") from error
-        return code
+            return code
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
-        try:  # not `damage_named`: a query comes here for every term
+        with damage_named(self.name):
             docs, tf, sizes, at = self._arrays(field, i)
             if docs[-1] >= len(self.documents):
                 raise IndexError(f"there is no document {docs[-1]}")
-        except _DAMAGE as error:
-            raise IndexDamaged(f"segment {self.name} of the index is damaged: {error}") from error
-        return docs, tf, sizes, at
+            return docs, tf, sizes, at
 
     def _arrays(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
         table = self._tables[field]

@@ -10,6 +10,7 @@ that hold its pieces next to each other; only where there are none, by those tha
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -269,10 +270,9 @@ def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tu
     """`prefix` itself and the most frequent indexed words that begin with it."""
 
     def look_up() -> tuple[str, ...]:
-        total: dict[str, int] = {prefix: 1 << 40}
+        total = Counter({prefix: 1 << 40})
         for field in fields:
-            for term, df in snapshot.terms_with_prefix(field, prefix).items():
-                total[term] = total.get(term, 0) + df
+            total.update(snapshot.terms_with_prefix(field, prefix))
         return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
 
     return snapshot.keep(("completions", prefix, fields), look_up)

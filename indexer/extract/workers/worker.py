@@ -310,19 +310,19 @@ _THREADS = "OPENBLAS_NUM_THREADS"
 def _set_for_a_start() -> Iterator[None]:
     """What a process that is being started takes over: Ctrl-C held back until it ignores it, nothing to import of the
     program that starts it, and numpy without threads beside it: one of them would not be confined."""
+    has_masks = hasattr(signal, "pthread_sigmask")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
     main, threads = sys.modules["__main__"], os.environ.get(_THREADS)
     sys.modules["__main__"], os.environ[_THREADS] = ModuleType("__main__"), "1"
-    has_masks = hasattr(signal, "pthread_sigmask")
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
     try:
         yield
     finally:
-        if has_masks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         sys.modules["__main__"] = main
         del os.environ[_THREADS]
         if threads is not None:
             os.environ[_THREADS] = threads
+        if has_masks:  # last, for what was held back comes now
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def how_it_ended(exit_code: int | None) -> tuple[str, str]:

@@ -68,6 +68,15 @@ def test_a_document_comes_back_as_it_was_stored(catalogue: Catalogue) -> None:
     assert list(catalogue.written([doc_id])) == [(doc_id, "/n/box.mbox\nÜber\na\nü\nGrüße an Zoë")]
 
 
+def test_the_mails_of_a_file_that_goes_leave_their_threads(catalogue: Catalogue) -> None:
+    """Those of other files stay in them."""
+    gone = store(catalogue, "/a.eml", ExtractedDocument(text="x", type="mail", message_ids=("a@x",)))
+    store(catalogue, "/b.eml", ExtractedDocument(text="y", type="mail", message_ids=("b@x", "a@x")))
+    assert len(catalogue.doc_ids_of_thread("a@x")) == 2
+    CatalogueWriter(catalogue).commit(Batch(replaced=[gone]), generation=2)
+    assert catalogue.doc_ids_of_thread("a@x") == set(catalogue.doc_ids_of("/b.eml"))
+
+
 def test_a_document_without_a_date_has_the_date_of_its_file(catalogue: Catalogue) -> None:
     """Also when its own date is no number."""
     store(

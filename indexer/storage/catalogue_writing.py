@@ -132,19 +132,12 @@ class CatalogueWriter:
         """Mark the files of `doc_ids` as pending and forget their documents; gives all doc ids of those files."""
         path = self._catalogue.path
         with plain_errors(path), transaction(self._catalogue.connection) as connection:
-            connection.execute("CREATE TEMP TABLE IF NOT EXISTS lost (doc_id INTEGER PRIMARY KEY)")
-            connection.execute("DELETE FROM lost")
-            connection.executemany("INSERT INTO lost VALUES (?)", ((doc_id,) for doc_id in doc_ids))
-            rows = connection.execute("SELECT DISTINCT file_id FROM documents JOIN lost USING (doc_id)").fetchall()
+            query = "SELECT DISTINCT file_id FROM documents WHERE doc_id IN (SELECT value FROM json_each(?))"
+            rows = connection.execute(query, (str(list(doc_ids)),)).fetchall()
             unsettle_all(connection)
-            known = connection.executemany("UPDATE files SET state = 'pending' WHERE file_id = ?", rows)
-            known.close()
-            gone = [
-                doc_id
-                for row in rows
-                for (doc_id,) in connection.execute("SELECT doc_id FROM documents WHERE file_id = ?", row)
-            ]
-            _delete_documents(connection, [row[0] for row in rows])
+            connection.executemany("UPDATE files SET state = 'pending' WHERE file_id = ?", rows).close()
+            gone = self._catalogue.doc_ids_of_files(file_id for (file_id,) in rows)
+            _delete_documents(connection, [file_id for (file_id,) in rows])
             _set(connection, {"generation": generation, "next_doc_id": self._next_doc_id})
         return gone
 

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (171, 26_666),
     "console": (9, 1_028),
-    "indexer": (112, 19_619),
+    "indexer": (112, 19_612),
     "simulation": (96, 15_514),
     "federation_server": (62, 7_982),
     "foltr": (68, 8_291),

@@ -6,6 +6,8 @@ round trip; `display_path` makes it printable.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 TYPES = (
@@ -58,10 +60,9 @@ class Listing(msgspec.Struct, frozen=True):
     skipped: tuple[Skipped, ...]
 
 
-class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The text and metadata of one document; a mailbox or an archive gives several."""
+class Described(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of one document beside its text; a mailbox or an archive gives several."""
 
-    text: str
     type: str
     """one of TYPES"""
     part: str = ""
@@ -76,12 +77,22 @@ class ExtractedDocument(msgspec.Struct, frozen=True, kw_only=True):
     """of a mail: its own Message-ID ("" for none), then those of the mails that it answers; they tie threads"""
     modified: float | None = None
     """seconds since the epoch where the document itself carries a date (mail, calendar); else the file's"""
+    truncated: str = ""
+    """what was kept when a limit cut the text, as "first 2 MB"; "" when nothing was cut"""
+
+
+class ExtractedDocument(Described, frozen=True, kw_only=True):
+    """One document with its text."""
+
+    text: str
     pages: tuple[int, ...] = ()
     """offsets in `text` at which each page begins, where the format has pages"""
     headings: tuple[int, ...] = ()
     """offsets in `text` of the lines that are headings, of HTML alone: in notes they are seen when they are shown"""
-    truncated: str = ""
-    """what was kept when a limit cut the text, as "first 2 MB"; "" when nothing was cut"""
+
+    def alone(self, notes: Iterable[str] = ()) -> Extraction:
+        """It as all that a file gave."""
+        return Extraction(documents=(self,), notes=tuple(notes))
 
 
 class Extraction(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,8 +6,7 @@ first, the high bit set on all but the last byte of a number.
 
 from __future__ import annotations
 
-import sys
-from array import array
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -78,7 +77,7 @@ def group_postings(
 
 def few_postings(places: Mapping[str, Sequence[int]], length: int) -> FieldPostings:
     """The same of a short text: term -> its positions, in any order."""
-    tf, sizes, code = array("H"), array("I"), bytearray()
+    tf, sizes, code = list[int](), list[int](), bytearray()
     for own in places.values():
         before, start = 0, len(code)
         for position in sorted(own):
@@ -89,10 +88,9 @@ def few_postings(places: Mapping[str, Sequence[int]], length: int) -> FieldPosti
             code.append(gap)
         tf.append(min(len(own), MAX_TF))
         sizes.append(len(code) - start)
-    if sys.byteorder == "big":
-        tf.byteswap()
-        sizes.byteswap()
-    return FieldPostings("\n".join(places), tf.tobytes(), sizes.tobytes(), bytes(code), length)
+    n = len(tf)
+    packed = struct.pack(f"<{n}H", *tf), struct.pack(f"<{n}I", *sizes), bytes(code)
+    return FieldPostings("\n".join(places), *packed, length)
 
 
 def encode(numbers: Ints) -> tuple[Bytes, Ints]:

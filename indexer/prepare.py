@@ -16,7 +16,7 @@ from functools import lru_cache
 import msgspec
 
 from indexer.confined.given import is_other_than_file
-from indexer.documents import TYPES, ExtractedDocument, FileEntry
+from indexer.documents import TYPES, Described, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import type_by_name
 from indexer.extract.media.recognised import with_recognised
@@ -38,19 +38,10 @@ from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
 
 
-class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True):
+class PreparedDocument(Described, frozen=True, kw_only=True):
     """A document with its text compressed and its fields analysed."""
 
-    part: str
-    title: str
-    type: str
-    author: str
-    recipients: str
-    properties: Properties
-    message_ids: tuple[str, ...]
-    modified: float | None
     language: str
-    truncated: str
     n_words: int
     starts: tuple[int, ...]
     """offsets in the text: of pages, or of the headings of HTML, which has none"""
@@ -115,17 +106,10 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
     title = " ".join(document.title.split())[:1_000]
     raw = document.text.encode("utf-8", "replace")
     body, body_sketch = _analyzer().analyse_body(document.text)
+    about = {name: getattr(document, name) for name in Described.__struct_fields__} | {"title": title}
     return PreparedDocument(
-        part=document.part,
-        title=title,
-        type=document.type,
-        author=document.author,
-        recipients=document.recipients,
-        properties=document.properties,
-        message_ids=document.message_ids,
-        modified=document.modified,
+        **about,
         language=detect(document.text),
-        truncated=document.truncated,
         n_words=body.length,
         starts=document.pages or document.headings,
         content_hash=hashlib.blake2b(

@@ -32,16 +32,6 @@ def scoped_term(name: str, term: str) -> str:
     return f"={name}={term}"
 
 
-def stored_term(field: str, term: str) -> tuple[str, str]:
-    """The field and term of the index that hold `term` in a field of the index or in a property."""
-    return (field, term) if field in FIELDS else (PROPERTY_FIELD, scoped_term(field, term))
-
-
-def stored_field(field: str) -> str:
-    """The field of the index that holds a field or a property."""
-    return field if field in FIELDS else PROPERTY_FIELD
-
-
 _CODES = {"<i8": "q", "<f8": "d", "<u4": "I", "<u2": "H", "|u1": "B"}
 """as module struct calls the types of columns"""
 DOCUMENT = np.dtype(

@@ -28,6 +28,7 @@ from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedFile
 from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import AWAY, Catalogue, plain_errors
+from indexer.storage.catalogue_tables import reset
 from indexer.storage.catalogue_writing import MAX_SKIPPED_ROWS, empty_log, note_scan, note_update
 from indexer.storage.index import Index, lock_holder
 from indexer.storage.unchanged import SettledFolders, Stamps
@@ -243,7 +244,7 @@ def open_catalogue(index: Path, catalogue: Path, *, rebuild: bool = False) -> tu
         note = f"{error}; everything is indexed again"
     if holder := lock_holder(index):
         raise LockedError(f"the index must be rebuilt and is being written by {holder}")
-    Catalogue.destroy(catalogue)
+    reset(catalogue)
     Index.destroy(index)
     Index.open(index)
     return Catalogue.open(catalogue), note

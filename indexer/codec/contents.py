@@ -16,6 +16,7 @@ import io
 import os
 import pickle
 import re
+import struct
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -34,9 +35,10 @@ _SEGMENT = {("indexer.codec.whoosh_codec", "Segment"), ("indexer.whoosh_codec", 
 """the class that the pickle names; the second in a table that no commit of this version has replaced yet"""
 _NAME = re.compile(rf"_{INDEX_NAME}_(\d+)\.toc")
 _SEGMENT_FILE = re.compile(rf"({INDEX_NAME}_[0-9a-z]+)\.\w+")
-_SIZES = 3
-"""numbers of C types, and of Whoosh's version, in the head"""
-_BYTE_ORDER, _FORMAT = -12345, -111
+_HEAD = struct.Struct("!3xii3x")
+"""sizes of three C types, two marks, and the three numbers of Whoosh's version"""
+_MARKS = (-12345, -111)
+"""of the order of bytes and of the format"""
 
 
 class ListedSegment(Struct, frozen=True):
@@ -95,50 +97,22 @@ def tidy(folder: Path, number: int, segments: Iterable[ListedSegment]) -> None:
                 os.unlink(folder / name)
 
 
-def _pass_head(stream: io.BytesIO) -> None:
-    for _ in range(_SIZES):
-        _varint(stream)
-    marks = (_int(stream), _int(stream))
-    if marks != (_BYTE_ORDER, _FORMAT):
-        raise ValueError(f"wanted a table of contents that begins with {(_BYTE_ORDER, _FORMAT)}, got {marks}")
-    for _ in range(_SIZES):
-        _varint(stream)
-    stream.seek(_varint(stream), os.SEEK_CUR)
-
-
 def _segments(content: bytes, number: int) -> list[ListedSegment]:
-    stream = io.BytesIO(content)
-    _pass_head(stream)
-    found = _int(stream)
+    if (marks := _HEAD.unpack_from(content)) != _MARKS:
+        raise ValueError(f"wanted a table of contents that begins with {_MARKS}, got {marks}")
+    size, start = _varint(content, _HEAD.size)
+    (found,) = struct.unpack_from("!i4x", content, start + size)
     if found != number:
         raise ValueError(f"wanted commit {number}, got {found}")
-    _int(stream)
-    return [_listed(vars(one)) for one in _Unpickler(stream).load()]
+    return [
+        ListedSegment(f"{own['indexname']}_{own['segid']}", int(own["_doccount"]), frozenset(own["_deleted"] or ()))
+        for own in map(vars, _Unpickler(io.BytesIO(content[start + size + 8 :])).load())
+    ]
 
 
-def _listed(state: dict[str, Any]) -> ListedSegment:
-    return ListedSegment(
-        f"{state['indexname']}_{state['segid']}", int(state["_doccount"]), frozenset(state["_deleted"] or ())
-    )
-
-
-def _int(stream: io.BytesIO) -> int:
-    return int.from_bytes(_exactly(stream, 4), "big", signed=True)
-
-
-def _varint(stream: io.BytesIO) -> int:
-    """Seven bits a byte, the lowest first; the last byte has its highest bit clear."""
+def _varint(content: bytes, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first, all but its last byte marked; and where it ends."""
     number = shift = 0
-    while True:
-        byte = _exactly(stream, 1)[0]
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number
-        shift += 7
-
-
-def _exactly(stream: io.BytesIO, n_bytes: int) -> bytes:
-    found = stream.read(n_bytes)
-    if len(found) < n_bytes:
-        raise ValueError("it ends early")
-    return found
+    while content[at] >= 0x80:
+        number, shift, at = number | (content[at] & 0x7F) << shift, shift + 7, at + 1
+    return number | content[at] << shift, at + 1

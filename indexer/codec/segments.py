@@ -112,16 +112,12 @@ class Header(msgspec.Struct):
     total_lengths: dict[str, int]
 
 
-_DAMAGE = (ValueError, IndexError, OverflowError, msgspec.MsgspecError)
-"""what reading bytes raises when they are not what was written"""
-
-
 @contextmanager
 def damage_named(segment: str) -> Iterator[None]:
     """Bytes that are not what was written raise IndexDamaged."""
     try:
         yield
-    except _DAMAGE as error:
+    except (ValueError, IndexError, OverflowError, msgspec.MsgspecError) as error:
         raise IndexDamaged(f"segment {segment} of the index is damaged: {error}") from error
 
 
@@ -137,6 +133,11 @@ class _Table(msgspec.Struct, frozen=True):
     def text(self, i: int, data: mmap.mmap | bytes) -> bytes:
         start = int(self.text_ends[i - 1]) if i else 0
         return bytes(data[self.text_start + start : self.text_start + int(self.text_ends[i])])
+
+
+_NONE = np.zeros(0, dtype=np.uint32)
+_EMPTY = _Table(_NONE, _NONE, _NONE, np.zeros(1, dtype=np.uint64), 0)
+"""of a field that no document of the segment has"""
 
 
 class SegmentFiles:
@@ -174,6 +175,9 @@ class SegmentFiles:
             raise ValueError(f"{at} and {n_bytes} bytes expected, {len(self._terms)} and {len(self._postings)} there")
         return tables
 
+    def _table(self, field: str) -> _Table:
+        return self._tables.get(field, _EMPTY)
+
     @property
     def fields(self) -> list[str]:
         return list(self._tables)
@@ -185,7 +189,7 @@ class SegmentFiles:
 
     def n_terms(self, field: str) -> int:
         """How many distinct terms the field has."""
-        return len(self._tables[field].df) if field in self._tables else 0
+        return len(self._table(field).df)
 
     def term(self, field: str, i: int) -> bytes:
         """The i-th term of the field in byte order."""
@@ -193,9 +197,7 @@ class SegmentFiles:
 
     def all_terms(self, field: str, start: int = 0, stop: int | None = None) -> list[bytes]:
         """The terms of the field in byte order, from number `start` to before `stop`."""
-        if field not in self._tables:
-            return []
-        table = self._tables[field]
+        table = self._table(field)
         ends = table.text_ends[start:stop].tolist()
         first = int(table.text_ends[start - 1]) if start else 0
         blob = self._terms[table.text_start + first : table.text_start + (ends[-1] if ends else first)]
@@ -203,15 +205,13 @@ class SegmentFiles:
 
     def term_list(self, field: str) -> TermList:
         """The same as they lie on disk."""
-        if field not in self._tables:
-            return TermList(np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.uint32))
-        table = self._tables[field]
+        table = self._table(field)
         size = int(table.text_ends[-1]) if table.text_ends.size else 0
         return TermList(np.frombuffer(self._terms, np.uint8, count=size, offset=table.text_start), table.text_ends)
 
     def document_frequencies(self, field: str) -> npt.NDArray[np.uint32]:
         """[n_terms] documents with each term, deleted ones included."""
-        return self._tables[field].df if field in self._tables else np.zeros(0, dtype=np.uint32)
+        return self._table(field).df
 
     def position_of(self, field: str, term: bytes) -> int:
         """Where `term` is or would stand among the field's terms."""
@@ -249,33 +249,29 @@ class SegmentFiles:
         """The documents of the i-th term [n], and where in the file the bytes of its positions start in each [n] and
         how many they are [n]; nothing for a field without positions."""
         docs, _, sizes, at = self._read(field, i)
-        if sizes.size:
-            starts = at + np.cumsum(sizes) - sizes
-            end = int(self._tables[field].offsets[i + 1])
-            if int(starts[-1] + sizes[-1]) != end:
-                found = f"{int(starts[-1] + sizes[-1]) - at} bytes of positions expected, {end - at} there"
-                raise IndexDamaged(f"segment {self.name} of the index is damaged: {found}")
-            return docs, starts, sizes
-        return docs, sizes, sizes
+        if not sizes.size:
+            return docs, sizes, sizes
+        starts = at + np.cumsum(sizes) - sizes
+        n_bytes, n_there = int(sizes.sum()), int(self._tables[field].offsets[i + 1]) - at
+        if n_bytes != n_there:
+            found = f"{n_bytes} bytes of positions expected, {n_there} there"
+            raise IndexDamaged(f"segment {self.name} of the index is damaged: {found}")
+        return docs, starts, sizes
 
     def coded_positions(self, places: Ints) -> Bytes:
         """The bytes at `places` [n] of the file of postings, which are those of whole runs of positions."""
-        try:  # not `damage_named`: a query comes here for each of its words
+        with damage_named(self.name):
             code: Bytes = self._code[places]
             if code.size and code[-1] >= 0x80:
                 raise ValueError("the last position has no end")
-        except _DAMAGE as error:
-            raise IndexDamaged(f"segment {self.name} of the index is damaged: {error}") from error
-        return code
+            return code
 
     def _read(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
-        try:  # not `damage_named`: a query comes here for every term
+        with damage_named(self.name):
             docs, tf, sizes, at = self._arrays(field, i)
             if docs[-1] >= len(self.documents):
                 raise IndexError(f"there is no document {docs[-1]}")
-        except _DAMAGE as error:
-            raise IndexDamaged(f"segment {self.name} of the index is damaged: {error}") from error
-        return docs, tf, sizes, at
+            return docs, tf, sizes, at
 
     def _arrays(self, field: str, i: int) -> tuple[Ints, Ints, Ints, int]:
         table = self._tables[field]
@@ -332,9 +328,7 @@ class SegmentFiles:
 
     def runs(self, field: str, n_bytes: int) -> Ints:
         """Numbers of terms that cut the field's posting lists into runs of about `n_bytes`, their terms included."""
-        if field not in self._tables:
-            return np.zeros(0, dtype=np.int64)
-        offsets = self._tables[field].offsets[:-1].astype(np.int64)
+        offsets = self._table(field).offsets[:-1].astype(np.int64)
         weights = offsets - offsets[:1] + _TERM_BYTES * np.arange(offsets.size)
         cuts = np.arange(n_bytes, int(weights.max(initial=0)), n_bytes)
         found = np.searchsorted(weights, cuts)

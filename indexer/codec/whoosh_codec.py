@@ -50,22 +50,10 @@ class WhooshDocuments(base.PerDocumentReader):  # type: ignore[misc]
     """Lengths, deletions and counts of one segment, as Whoosh asks for them."""
 
     def __init__(self, files: SegmentFiles, segment: Segment) -> None:
-        self._files, self._segment = files, segment
-
-    def doc_count(self) -> int:
-        return int(self._segment.doc_count())
-
-    def doc_count_all(self) -> int:
-        return int(self._segment.doc_count_all())
-
-    def has_deletions(self) -> bool:
-        return bool(self._segment.has_deletions())
-
-    def is_deleted(self, docnum: int) -> bool:
-        return bool(self._segment.is_deleted(docnum))
-
-    def deleted_docs(self) -> Iterator[int]:
-        return iter(self._segment.deleted_docs())
+        self._files = files
+        self.doc_count, self.doc_count_all = segment.doc_count, segment.doc_count_all
+        self.has_deletions, self.is_deleted = segment.has_deletions, segment.is_deleted
+        self.deleted_docs = segment.deleted_docs
 
     def stored_fields(self, docnum: int) -> dict[str, int]:
         return {}
@@ -89,12 +77,6 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
     def __init__(self, files: SegmentFiles) -> None:
         self._files = files
 
-    def _number(self, field: str, term: bytes) -> int:
-        i = self._files.find(field, term)
-        if i < 0:
-            raise KeyError(f"No term {field}:{term!r}")  # Whoosh's readers make 0 or TermNotFound of it
-        return i
-
     def __contains__(self, term: tuple[str, bytes]) -> bool:
         return self._files.find(*term) >= 0
 
@@ -115,19 +97,15 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
         return ((term, self.term_info(*term)) for term in self.terms_from(field, prefix))
 
     def term_info(self, field: str, term: bytes) -> TermInfo:
-        i = self._number(field, term)
+        i = self._files.find(field, term)
+        if i < 0:
+            raise KeyError(f"No term {field}:{term!r}")  # Whoosh's readers make 0 or TermNotFound of it
         df, cf = self._files.frequencies(field, i)
         docs, tf = self._files.postings(field, i)
         lengths = self._files.documents[f"n_{field}"][docs] if field in TEXT_FIELDS else np.ones(1)
         return TermInfo(
             cf, df, int(lengths.min()), int(lengths.max()), float(tf.max()), int(docs[0]), int(docs[-1])
         )  # fmt: skip
-
-    def frequency(self, field: str, term: bytes) -> int:
-        return self._files.frequencies(field, self._number(field, term))[1]
-
-    def doc_frequency(self, field: str, term: bytes) -> int:
-        return self._files.frequencies(field, self._number(field, term))[0]
 
     def matcher(self, field: str, term: bytes, format_: Any, scorer: Any = None) -> ListMatcher:
         i = self._files.find(field, term)
@@ -171,12 +149,7 @@ class PositionGaps(formats.Format):  # type: ignore[misc]
 class AnalysedTerms(fields.FieldType):  # type: ignore[misc]
     """A field whose terms arrive analysed; Whoosh reads it like any other."""
 
-    analyzer = None
-    stored = False
-    vector = None
-    unique = False
     scorable = True
-    column_type = None
 
     def __init__(self) -> None:
         self.format = PositionGaps()

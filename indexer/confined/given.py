@@ -219,12 +219,6 @@ class _Given(io.RawIOBase):
         self._at += len(data)
         return data
 
-    def readall(self) -> bytes:
-        parts = list[bytes]()
-        while part := self.read(max(os.fstat(self._descriptor).st_size - self._at, 0) + 1):
-            parts.append(part)
-        return b"".join(parts)
-
     def readinto(self, buffer: Any) -> int:
         n_bytes = os.preadv(self._descriptor, [buffer], self._at)
         self._at += n_bytes

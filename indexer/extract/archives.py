@@ -40,16 +40,24 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
         if source.name.rpartition(".")[2] not in _OFFICE.values() and (kind := _office_kind(parts)):
             return member(replace(source, name=f"{source.name}.{kind}"), limits)
         gathered = Gathered(limits)
-        gathered.add(Extraction(documents=(member_list(parts.names, limits),)))
+        gathered.add(member_list(parts.names, limits).alone())
         n_bytes = 0
-        for number, info in enumerate(_readable(parts)):
+
+        def read(info: zipfile.ZipInfo) -> Extraction:
+            nonlocal n_bytes
+            data = parts.read(info)
+            n_bytes += len(data)
+            return member(Source(name=member_name(info.filename), data=data, depth=source.depth + 1), limits)
+
+        wanted = (info for info in parts.infos() if not info.is_dir() and is_wanted(info.filename))
+        for number, info in enumerate(wanted):
             if number >= limits.max_archive_members:
                 gathered.note(f"only the first {limits.max_archive_members} files are read")
                 break
             if n_bytes + info.file_size > limits.max_archive_bytes and info.file_size <= limits.max_member_bytes:
                 gathered.note(f"only the first {shown_size(limits.max_archive_bytes)} unpacked are read")
                 break
-            n_bytes += _add(parts, info, source.depth, limits, member, gathered)
+            gathered.read(member_name(info.filename), partial(read, info))
             if gathered.full:
                 break
     return gathered.extraction()
@@ -75,27 +83,6 @@ def _office_kind(parts: Zipped) -> str:
     return next((kind for part, kind in _OFFICE.items() if part in parts and "[Content_Types].xml" in parts), "")
 
 
-def _add(
-    parts: Zipped, info: zipfile.ZipInfo, depth: int, limits: Limits, member: Extractor, gathered: Gathered
-) -> int:
-    """Read one member into `gathered`; returns how many bytes were unpacked."""
-    name = member_name(info.filename)
-    size = 0
-
-    def read() -> Extraction:
-        nonlocal size
-        data = parts.read(info)
-        size = len(data)
-        return member(Source(name=name, data=data, depth=depth + 1), limits)
-
-    gathered.read(name, read)
-    return size
-
-
-def _readable(parts: Zipped) -> list[zipfile.ZipInfo]:
-    return [info for info in parts.infos() if not info.is_dir() and is_wanted(info.filename)]
-
-
 def is_wanted(name: str) -> bool:
     """Whether a member of this name is read: not hidden, not a kind without text, not the rubbish of a system."""
     last = base_name(name)
@@ -118,7 +105,7 @@ def extract_tar(source: Source, limits: Limits, member: Extractor) -> Extraction
     with source.open() as stream:
         if stream.read(len(_ZSTD)) == _ZSTD:
             stream.seek(0)
-            return _read_tar(_unzstd(stream), "r|", source.depth, limits, member)
+            return _read_tar(_zstd().ZstdFile(stream), "r|", source.depth, limits, member)
         stream.seek(0)
         return _read_tar(stream, "r|*", source.depth, limits, member)
 
@@ -226,7 +213,8 @@ def _unpack(stream: IO[bytes]) -> IO[bytes]:
     if head.startswith(b"BZh"):
         return bz2.BZ2File(stream)
     if head.startswith(_ZSTD):
-        return _unzstd(stream)
+        unpacked: IO[bytes] = _zstd().ZstdFile(stream)
+        return unpacked
     if head.startswith((b"\xfd7zXZ\x00", b"\x5d\x00\x00")):
         return lzma.LZMAFile(stream)
     raise ExtractionError("malformed", "not a packed file, or in a way that is not known")
@@ -238,11 +226,6 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 def _zstd() -> ModuleType:
     """Python's own module since 3.14, and the same for those before."""
     return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-
-
-def _unzstd(stream: IO[bytes]) -> IO[bytes]:
-    unpacked: IO[bytes] = _zstd().ZstdFile(stream)
-    return unpacked
 
 
 def _read(stream: IO[bytes], max_bytes: int) -> tuple[bytes, bool]:

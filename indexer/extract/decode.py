@@ -47,6 +47,14 @@ def decode(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
     return clean(data.decode(encoding_of(data, declared=declared, is_cut=is_cut), "replace"))
 
 
+def decode_page(data: bytes, number: int) -> str:
+    """`data` in the Windows code page `number`; an unknown one is guessed."""
+    if number in (65001, 1200):
+        return data.decode("utf-8" if number == 65001 else "utf-16-le", "replace")
+    codec = known_codec({20127: "cp1252", 28591: "cp1252", 10000: "mac_roman"}.get(number, f"cp{number}"))
+    return data.decode(codec, "replace") if codec else decode(data)
+
+
 def encoding_of(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
     """The name of the encoding of `data`, which has no byte order mark; a codec that Python knows."""
     sample = data[:SAMPLE]
@@ -64,12 +72,7 @@ def encoding_of(data: bytes, *, declared: str = "", is_cut: bool = False) -> str
 def known_codec(name: str) -> str:
     """Python's name of the text encoding called `name`, "" when there is none."""
     wanted = name.strip().strip("\"'").lower()
-    wanted = {"x-sjis": "cp932", "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "latin1": "cp1252"}.get(
-        wanted, wanted
-    )
-    wanted = {"iso-8859-1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "ks_c_5601-1987": "cp949"}.get(
-        wanted, wanted
-    )
+    wanted = _WIDER.get(wanted, wanted)
     if not re.fullmatch(r"[a-z0-9][a-z0-9_.:-]{1,30}", wanted) or wanted.startswith(("utf-16", "utf-32", "utf16")):
         return ""
     try:
@@ -80,6 +83,11 @@ def known_codec(name: str) -> str:
     return "" if info.name.replace("-", "_") in _NO_TEXT else info.name
 
 
+_WIDER = {
+    "x-sjis": "cp932", "shift_jis": "cp932", "gb2312": "gb18030", "gbk": "gb18030", "latin1": "cp1252",
+    "iso-8859-1": "cp1252", "us-ascii": "cp1252", "ascii": "cp1252", "ks_c_5601-1987": "cp949",
+}  # fmt: skip
+"""Encodings that are mostly meant where a narrower one is named"""
 _NO_TEXT = frozenset({"unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined"})
 """Codecs of Python that no document is written in"""
 
@@ -154,10 +162,15 @@ def guess(sample: bytes) -> str:
         return "cp500"
     best, best_score = "cp1252", 0.0
     for encoding, score in _CANDIDATES:
-        text = read_sample(sample, encoding)
-        if text is not None and (found := score(text)) > best_score + 0.02:
+        text = read_sample(sample, encoding) or ""
+        wide = [c for c in text if c > "\x7f"]
+        if wide and (found := score(text, wide)) > best_score + 0.02:
             best, best_score = encoding, found
     return best
+
+
+Score = Callable[[str, list[str]], float]
+"""how much a text, and those of its characters that are not ASCII (one at least), look like words"""
 
 
 def read_sample(sample: bytes, encoding: str) -> str | None:
@@ -179,15 +192,12 @@ def is_ebcdic(head: bytes) -> bool:
     return sum(1 for c in text if c.isascii() and (c.isalnum() or c in " .,\n\x85-'\"()")) * 10 > len(text) * 9
 
 
-def _share(text: str, letters: str) -> float:
+def _share(text: str, wide: list[str], letters: str) -> float:
     """How word-like the non-ASCII characters of `text` are: those of `letters` count 1, the rest against it.
 
     A capital inside a word ("пРИВЕТ", the mark of a wrong Cyrillic table) and two scripts in one word ("ιtude")
     count against it too.
     """
-    wide = [c for c in text if c > "\x7f"]
-    if not wide:
-        return 0.0
     good = sum(1.0 for c in wide if c in letters) + sum(0.8 for c in wide if c not in letters and c.lower() in letters)
     return (good - len(_WRONG_CASE.findall(text)) - len(_MIXED.findall(text))) / len(wide)
 
@@ -197,22 +207,19 @@ _MIXED = re.compile(r"[A-Za-z][^\x00-\x7f]|[^\x00-\x7f][A-Za-z]")
 _WRONG_CASE = re.compile(r"(?<=[а-яёα-ωà-ÿ])[А-ЯЁΑ-ΩÀ-Þ]")
 
 
-def _letters(letters: str) -> Callable[[str], float]:
+def _letters(letters: str) -> Score:
     common = frozenset(letters[: max(12, len(letters) // 2)])
 
-    def score(text: str) -> float:
-        share = _share(text, letters)
-        wide = [c for c in text if c > "\x7f" and c.isalpha()]
-        return share * (0.6 + 0.4 * sum(1 for c in wide if c in common) / max(len(wide), 1))
+    def score(text: str, wide: list[str]) -> float:
+        own = [c for c in wide if c.isalpha()]
+        n_common = sum(1 for c in own if c in common)
+        return _share(text, wide, letters) * (0.6 + 0.4 * n_common / max(len(own), 1))
 
     return score
 
 
-def _latin(text: str) -> float:
+def _latin(text: str, wide: list[str]) -> float:
     """Accented letters standing beside ASCII letters, typographic quotes and dashes."""
-    wide = [c for c in text if c > "\x7f"]
-    if not wide:
-        return 0.0
     good = len(_ACCENT_IN_WORD.findall(text)) + 0.8 * sum(1 for c in wide if c in "«»“”‘’„–—…•€©®°§£±²³µ·½¿¡´\xa0")
     return 0.9 * min(1.0, good / len(wide))
 
@@ -222,36 +229,32 @@ _CENTRAL = re.compile(
 )
 
 
-def _central(text: str) -> float:
+def _central(text: str, wide: list[str]) -> float:
     """The letters of Czech, Polish and Hungarian beside ASCII letters."""
-    wide = [c for c in text if c > "\x7f"]
-    return 0.88 * min(1.0, len(_CENTRAL.findall(text)) / len(wide)) if wide else 0.0
+    return 0.88 * min(1.0, len(_CENTRAL.findall(text)) / len(wide))
 
 
 _ACCENT_IN_WORD = re.compile(r"(?<=[A-Za-z])[À-ÖØ-öø-ÿŒœŠšŽž]|[À-ÖØ-öø-ÿŒœŠšŽž](?=[a-z])")
 
 
-def _kana(text: str) -> float:
-    wide = [c for c in text if c > "\x7f"]
+def _kana(_: str, wide: list[str]) -> float:
     kana = sum(1 for c in wide if "\u3041" <= c <= "\u30fe" or c in "、。「」")
     half = sum(1 for c in wide if "\uff61" <= c <= "\uff9f")
     return (1.2 * (kana - half) / len(wide) + 0.35) if kana * 5 > len(wide) else 0.0
 
 
-def _hangul(text: str) -> float:
-    wide = [c for c in text if c > "\x7f"]
-    return sum(1 for c in wide if "\uac00" <= c <= "\ud7a3") / len(wide) if wide else 0.0
+def _hangul(_: str, wide: list[str]) -> float:
+    return sum(1 for c in wide if "\uac00" <= c <= "\ud7a3") / len(wide)
 
 
-def _han(text: str) -> float:
-    wide = [c for c in text if c > "\x7f"]
+def _han(_: str, wide: list[str]) -> float:
     common = sum(1 for c in wide if c in _HAN_COMMON or c in "，。、：；“”")
     return min(1.0, 6.0 * common / len(wide)) if common * 12 > len(wide) else 0.0
 
 
-_CANDIDATES: tuple[tuple[str, Callable[[str], float]], ...] = (
+_CANDIDATES: tuple[tuple[str, Score], ...] = (
     ("cp1252", _latin),
-    ("cp850", lambda text: 0.9 * _latin(text)),
+    ("cp850", lambda text, wide: 0.9 * _latin(text, wide)),
     ("cp1250", _central),
     ("cp932", _kana),
     ("euc_jp", _kana),

@@ -83,7 +83,9 @@ KINDS: dict[str, FileKind] = {
     "tar": FileKind("archive", "archives:extract_tar", "tar tgz tbz tbz2 txz tzst", holds_files=True),
     "compressed": FileKind("archive", "archives:extract_packed", "gz bz2 xz lzma zst", holds_files=True),
     "libarchive": FileKind("archive", "archives:extract_by_bsdtar", "7z rar", holds_files=True),
-    "ole": FileKind("document", "office.ole:extract", "doc dot wiz xls xlt xla ppt pps pot msg oft", holds_files=True),
+    "ole": FileKind(
+        "document", "office.compound:extract", "doc dot wiz xls xlt xla ppt pps pot msg oft", holds_files=True
+    ),
     "picture": FileKind("image", "media.media:extract_picture", "png jpg jpeg jpe tif tiff webp heic heif avif gif"),
     "recording": FileKind("audio", "media.media:extract_recording", "mp3 m4a m4b ogg oga opus flac wav aif aiff wma"),
     "film": FileKind("video", "media.media:extract_film", "mp4 m4v mov wmv mkv webm avi"),

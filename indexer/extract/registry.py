@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from indexer.documents import ExtractedDocument, Extraction, storable
+from indexer.documents import Extraction, storable
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import HEAD, KINDS, kind_by_content, kind_of, take_readers
 from indexer.extract.source import Limits, Source, some_of
@@ -58,7 +58,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
         if source.depth and (secret := pattern_of(source.name, limits.secrets)):
             raise ExtractionError("unsupported", why_unread(secret))
         if (named := _of_named_source(source, limits)) is not None:
-            return Extraction(documents=tuple(map(_storable, named.documents)), notes=some_of(named.notes))
+            return _storable(named, some_of(named.notes))
         kind = kind_by_content(kind_of(source.name), source.read(HEAD))
         known = KINDS.get(kind, KINDS["text"])
         if known.holds_files and kind != "ole" and source.depth >= limits.max_depth:  # mails aside, "ole" holds none
@@ -73,9 +73,10 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
     except Exception as error:  # whatever a parser raises on damaged data is that file's failure
         raise ExtractionError("malformed", _brief(error)) from error
     notes = some_of(found.notes)
-    if not notes and found.documents and all(_is_silent(document) for document in found.documents):
+    silent = (one.type in _WITH_TEXT and not one.text.strip() for one in found.documents)
+    if not notes and found.documents and all(silent):
         notes = (NO_TEXT,)
-    return Extraction(documents=tuple(_storable(document) for document in found.documents), notes=notes)
+    return _storable(found, notes)
 
 
 NO_TEXT = "no text was found in it"
@@ -84,37 +85,20 @@ _WITH_TEXT = frozenset({"document", "presentation", "ebook", "pdf", "spreadsheet
 """Types of which an empty one is worth a word; an empty text file is what it is."""
 
 
-def _is_silent(document: ExtractedDocument) -> bool:
-    return document.type in _WITH_TEXT and not document.text.strip()
-
-
 def extract_file(path: str, limits: Limits) -> Extraction:
     """What the file at `path` holds; raises ExtractionError with a line for a person, or MemoryError."""
     take_readers()
     return extract_source(Source(name=path, path=path), limits)
 
 
-def _storable(document: ExtractedDocument) -> ExtractedDocument:
-    """`document` with texts that UTF-8 can hold, whatever an extractor let through."""
-    if not all(_is_storable(name + value) for name, value in document.properties):
-        pairs = tuple((storable(name), storable(value)) for name, value in document.properties)
-        document = msgspec.structs.replace(document, properties=pairs)
-    wrong = [
-        name for name in ("text", "part", "title", "author", "recipients") if not _is_storable(getattr(document, name))
-    ]
-    if not wrong:
-        return document
-    return msgspec.structs.replace(document, **{name: storable(getattr(document, name)) for name in wrong})
-
-
-def _is_storable(text: str) -> bool:
-    if text.isascii():
-        return True
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+def _storable(found: Extraction, notes: tuple[str, ...]) -> Extraction:
+    """The documents with texts that UTF-8 can hold, whatever an extractor let through."""
+    documents = []
+    for one in found.documents:
+        texts = {name: storable(getattr(one, name)) for name in ("text", "part", "title", "author", "recipients")}
+        pairs = tuple((storable(name), storable(value)) for name, value in one.properties)
+        documents.append(msgspec.structs.replace(one, properties=pairs, **texts))
+    return Extraction(documents=tuple(documents), notes=notes)
 
 
 def _brief(error: Exception) -> str:

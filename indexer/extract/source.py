@@ -189,11 +189,10 @@ class Sink:
         self, type_: str, title: str = "", author: str = "", properties: Properties = (), *, notes: Iterable[str] = ()
     ) -> Extraction:
         """One document of all that was kept."""
-        document = ExtractedDocument(
+        return ExtractedDocument(
             text=self.text, type=type_, title=title, author=author, properties=properties, pages=tuple(self.pages),
             truncated=self.truncated,
-        )  # fmt: skip
-        return Extraction(documents=(document,), notes=tuple(notes))
+        ).alone(notes)  # fmt: skip
 
 
 MOST_EMPTY = 64

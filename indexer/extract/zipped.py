@@ -7,10 +7,11 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO
+from typing import IO, Any
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
+from indexer.extract.markup.xml import End, Start, parse
 from indexer.extract.source import Limits, Source, shown_size
 
 
@@ -55,6 +56,11 @@ class Zipped:
         """One whole member."""
         with self.open(name) as stream:
             return stream.read(self._limits.max_member_bytes + 1)
+
+    def parse(self, name: str, start: Start, *handlers: End, **options: Any) -> None:
+        """One member as XML, see `indexer.extract.markup.xml.parse`."""
+        with self.open(name) as stream:
+            parse(stream, start, *handlers, **options)
 
 
 class _Member:

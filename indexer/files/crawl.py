@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -100,19 +100,6 @@ class CrawlRules:
         return hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-class Entry(Protocol):
-    """What the rules ask of one path: an `os.DirEntry`, or a `PathEntry`."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def path(self) -> str: ...
-    def is_symlink(self) -> bool: ...
-    def is_dir(self, *, follow_symlinks: bool = True) -> bool: ...
-    def is_file(self, *, follow_symlinks: bool = True) -> bool: ...
-    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result: ...
-
-
 @dataclass(frozen=True, slots=True)
 class PathEntry:
     """One path outside a folder listing, asked like an `os.DirEntry`."""
@@ -140,6 +127,10 @@ class PathEntry:
 
     def is_file(self, *, follow_symlinks: bool = True) -> bool:
         return stat.S_ISREG(self._mode(follow_symlinks))
+
+
+Entry = os.DirEntry[str] | PathEntry
+"""what the rules ask of one path"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,18 +179,20 @@ class Crawl:
         """Every file of every root, and every path that was passed over (types are counted per folder)."""
         for root in sorted(self.roots, key=len, reverse=True):
             yield from self._noted(self._start(root))
-        while self._links:  # linked folders come last, so that a real path wins over a link to it
-            yield from self._noted(self._walk(self._links.pop(0)))
+        yield from self._linked()
 
     def below(self, path: str) -> Iterator[FileEntry | Skipped | Listing]:
         """The same for `path` and what lies in it; nothing when it is gone or outside the roots."""
         found = self.locate(path)
         if isinstance(found, Folder):
             yield from self._noted(self._walk(found))
-            while self._links:
-                yield from self._noted(self._walk(self._links.pop(0)))
+            yield from self._linked()
         elif found is not None:
             yield found
+
+    def _linked(self) -> Iterator[FileEntry | Skipped | Listing]:
+        while self._links:  # linked folders come last, so that a real path wins over a link to it
+            yield from self._noted(self._walk(self._links.pop(0)))
 
     def locate(self, path: str) -> FileEntry | Folder | Skipped | None:
         """What the rules say of one path, asked of each folder above it from the root down.
@@ -311,9 +304,7 @@ class Crawl:
         try:
             statuses = [entry.stat(follow_symlinks=False) for entry in files]
             numbers = msgspec.msgpack.encode(list(map(_numbers, statuses)))
-        except (
-            Exception
-        ):  # numbers of more than 64 bits, a file that cannot be asked: it is told when it is asked alone
+        except Exception:  # numbers of more than 64 bits, a file that cannot be asked: it is told when asked alone
             return b""
         if self.rules.follow_symlinks and any(stat.S_ISLNK(status.st_mode) for status in statuses):
             return b""
@@ -362,7 +353,8 @@ class Crawl:
         path, name, linked = entry.path, entry.name, entry.is_symlink()
         is_folder = entry.is_dir(follow_symlinks=linked)
         verdict = self.rules.ignore.judge(folder.scope, path, name, is_folder=is_folder)
-        if verdict is not None and not (verdict.rule == "hidden" and is_folder and self._is_maildir(path)):
+        is_mail = is_folder and "maildir" in self.rules.sources
+        if verdict is not None and not (verdict.rule == "hidden" and is_mail and is_mail_folder(path)):
             return Skipped(path, verdict.rule, verdict.reason)
         if linked and not self.rules.follow_symlinks:
             return Skipped(path, "symlink", "a symbolic link, and index.follow_symlinks is off")
@@ -372,9 +364,6 @@ class Crawl:
             status = entry.stat(follow_symlinks=linked)  # a link to nowhere raises what the system says
             return Skipped(path, "special", f"a {_kind_of_file(status.st_mode)}, which is never opened")
         return self._file(entry, entry.stat(follow_symlinks=linked))
-
-    def _is_maildir(self, path: str) -> bool:
-        return "maildir" in self.rules.sources and is_mail_folder(path)
 
     def _folder(self, outer: Folder, entry: Entry, linked: bool) -> Folder | Skipped:
         status = entry.stat(follow_symlinks=linked)

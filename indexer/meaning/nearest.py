@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 from msgspec import Struct, structs
 
+<<<<<<< HEAD
 from indexer.codec.segments import Columns
 from indexer.meaning.vectors import no_records
+=======
+>>>>>>> refs/heads/cutidx
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
 from indexer.retrieval.adjacency import as_written
@@ -32,8 +35,6 @@ class Windows(Struct, frozen=True, eq=False):
     """[n_numbers] a document's first window"""
     after: Ints
     """[n_numbers] the window after its last; the same for a document without any"""
-    products: Callable[[Vectors, Ints], Floats]
-    """of a query's vector and records"""
 
 
 class Closeness(Struct, frozen=True, eq=False):
@@ -41,26 +42,22 @@ class Closeness(Struct, frozen=True, eq=False):
 
     similarity: Floats
     """[n_numbers] product of unit vectors in [-1, 1] by document number; nan for a document without vectors"""
-    passages: Ints
-    """[n_records, 2] [start, end) of every passage in its document's text"""
     of_passages: Floats
-    """[n_records] the similarity of each"""
-    first: Ints
-    """[n_numbers] a document's first record"""
-    after: Ints
-    """[n_numbers] the record after its last"""
-    documents: Columns
-    """[n_numbers] of the snapshot"""
+    """[n_passages] the similarity of each"""
     vector: Vectors
     """[n_numbers of a vector] of the query"""
+<<<<<<< HEAD
     windows: Windows
     """of long documents"""
     across: Closeness | None = None
     """of the documents in another language than the query's, which are close by another encoder"""
+=======
+    asked: Nearest
+>>>>>>> refs/heads/cutidx
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:
         """The `limit` eligible documents that are closest, if they are at least so close."""
-        return best(self.similarity, eligible & (self.similarity >= least), limit, self.documents)
+        return best(self.similarity, eligible & (self.similarity >= least), limit, self.asked.documents)
 
     def is_across(self, numbers: Ints) -> Mask:
         """[n] which documents are close by the encoder of other languages."""
@@ -69,10 +66,15 @@ class Closeness(Struct, frozen=True, eq=False):
 
     def passage(self, number: int) -> tuple[int, int]:
         """Where the closest passage of a document with vectors stands in its text."""
+<<<<<<< HEAD
         if self.across is not None and self.is_across(np.array([number])).all():
             return self.across.passage(number)
         first = int(self.first[number])
         start, end = self.passages[first + int(np.argmax(self.of_passages[first : self.after[number]]))].tolist()
+=======
+        first, after = int(self.asked.first[number]), int(self.asked.after[number])
+        start, end = self.asked.spans[first + int(np.argmax(self.of_passages[first:after]))].tolist()
+>>>>>>> refs/heads/cutidx
         return start, end
 
 
@@ -95,7 +97,7 @@ class Nearest:
 
     def __init__(self, records: Rows, snapshot: Snapshot) -> None:
         """`records` as `indexer.meaning.vectors.read` gives them."""
-        self._records, self._documents = records, snapshot.documents
+        self._records, self.documents = records, snapshot.documents
         is_window = np.array(records["place"]) >= 0
         self._passages, windows = np.flatnonzero(~is_window), np.flatnonzero(is_window)
         content = np.array(records["content"])
@@ -104,34 +106,34 @@ class Nearest:
         order = np.argsort(own[self._starts], kind="stable")
         group, self._has = _places(own[self._starts][order], snapshot.documents["content"])
         self._group = np.where(self._has, order[group] if order.size else 0, 0)
-        self._first = self._starts[self._group] if order.size else self._group
-        self._after = np.append(self._starts[1:], own.size)[self._group] if order.size else self._group
-        self._spans = np.column_stack((records["start"], records["end"])).astype(np.int64)[self._passages]
-        self._windows = self._windows_of(windows, content[windows])
+        self.first = self._starts[self._group] if order.size else self._group
+        self.after = np.append(self._starts[1:], own.size)[self._group] if order.size else self._group
+        """[n_numbers] a document's first passage, and the passage after its last"""
+        self.spans = np.column_stack((records["start"], records["end"])).astype(np.int64)[self._passages]
+        """[n_passages, 2] [start, end) of each in its document's text"""
+        self.windows = self._windows_of(windows, content[windows])
 
     def _windows_of(self, rows: Ints, content: Ints) -> Windows:
         rows = rows[np.lexsort((self._records["place"][rows], content))]
         content = np.sort(content)
-        wanted = self._documents["content"]
+        wanted = self.documents["content"]
         first, after = content.searchsorted(wanted), content.searchsorted(wanted, side="right")
-        return Windows(rows, self._records["place"][rows].astype(np.int64), first, after, self._products)
+        return Windows(rows, self._records["place"][rows].astype(np.int64), first, after)
 
     def __bool__(self) -> bool:
         return bool(self._has.any())
 
     def to(self, vector: Vectors) -> Closeness:
         """How close each document is to a query's vector [n_numbers]."""
-        products = self._products(vector, self._passages)
+        products = self.products(vector, self._passages)
         similarity = np.full(self._has.size, np.nan)
         if products.size:
             best = np.maximum.reduceat(products, self._starts)
             similarity[self._has] = best[self._group[self._has]]
-        return Closeness(
-            similarity, self._spans, products, self._first, self._after, self._documents, vector, self._windows
-        )
+        return Closeness(similarity, products, vector, self)
 
-    def _products(self, vector: Vectors, rows: Ints) -> Floats:
-        """[n] of the records `rows`, ascending where they are many."""
+    def products(self, vector: Vectors, rows: Ints) -> Floats:
+        """[n] of a query's vector and the records `rows`, ascending where they are many."""
         steps, found = self._records["vector"], np.empty(rows.size, dtype=np.float32)
         block = np.empty((BLOCK, len(vector)), dtype=np.float32)
         for start in range(0, rows.size, BLOCK):

@@ -44,14 +44,15 @@ def passages_of(title: str, text: str) -> list[Passage]:
     """The passages of one document, in their order in it; none for a document without any word."""
     words = _spans(text)
     title = title[:TITLE_LETTERS].strip()
-    return _passages(title, text, words, _cuts(len(words))) if words or not title else [Passage(0, 0, title)]
+    if title and not words:
+        return [Passage(0, 0, title)]
+    return _passages(title, text, words, _cuts(len(words), MAX_PASSAGES))
 
 
 def windows_of(title: str, text: str) -> list[Passage]:
     """The windows of one document, in their order in it; none for a document without any word."""
     words = _spans(text)
-    n = max(round(len(words) / WORDS), 1)
-    cuts = _evenly(len(words), n) if n <= MAX_WINDOWS else _apart(len(words), MAX_WINDOWS)
+    cuts = _cuts(len(words), MAX_WINDOWS)
     found, place, end = list[Passage](), 0, 0
     for one in _passages(title[:TITLE_LETTERS].strip(), text, words, cuts if words else []):
         place, end = place + len(sequence(text[end : one.start])), one.start
@@ -71,10 +72,10 @@ def _passages(title: str, text: str, words: list[tuple[int, int]], cuts: list[tu
     return found
 
 
-def _cuts(n_words: int) -> list[tuple[int, int]]:
-    """[first, last) words of each passage."""
+def _cuts(n_words: int, most: int) -> list[tuple[int, int]]:
+    """[first, last) words of each passage, at most so many."""
     n = max(round(n_words / WORDS), 1)
-    return _evenly(n_words, n) if n <= MAX_PASSAGES else _apart(n_words, MAX_PASSAGES)
+    return _evenly(n_words, n) if n <= most else _apart(n_words, most)
 
 
 def _evenly(n_words: int, n: int) -> list[tuple[int, int]]:

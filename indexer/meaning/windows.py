@@ -50,7 +50,7 @@ def meaning_feature(closeness: Closeness, candidates: Candidates, snapshot: Snap
 def _similarity(closeness: Closeness, candidates: Candidates, snapshot: Snapshot) -> tuple[Floats, Floats]:
     """How close each candidate is [n_docs], nan where nothing is known, and how far that is trusted [n_docs]."""
     similarity = closeness.similarity[candidates.docs]
-    windows = closeness.windows
+    windows = closeness.asked.windows
     n_windows = windows.after[candidates.docs] - windows.first[candidates.docs]
     long = np.flatnonzero(n_windows)
     long = long[np.argsort(candidates.docs[long])]
@@ -63,14 +63,14 @@ def _similarity(closeness: Closeness, candidates: Candidates, snapshot: Snapshot
 
 def _closest_chosen(closeness: Closeness, candidates: Candidates, snapshot: Snapshot, docs: Ints) -> Floats:
     """[n_docs] the similarity of the closest of the chosen windows; `docs` ascending, each with windows."""
-    windows = closeness.windows
+    windows = closeness.asked.windows
     sizes = windows.after[docs] - windows.first[docs]
     own = run_places(windows.first[docs], sizes)
     row_of = np.arange(docs.size).repeat(sizes)
     scores = _word_scores(candidates, snapshot, docs, (row_of << PLACE_BITS) + windows.places[own])
     order = np.lexsort((-scores, row_of))
     chosen = order[np.arange(order.size) - (sizes.cumsum() - sizes).repeat(sizes) < CHOSEN]
-    products = windows.products(closeness.vector, windows.rows[own[chosen]])
+    products = closeness.asked.products(closeness.vector, windows.rows[own[chosen]])
     return np.asarray(np.maximum.reduceat(products, np.flatnonzero(np.diff(row_of[chosen], prepend=-1))))
 
 

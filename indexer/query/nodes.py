@@ -71,7 +71,7 @@ class Filter:
 
     kind: str
     """what it looks at: ext, type, dir, lang, modified, size, thread, links, or a property that is a date or a mark"""
-    op: str
+    op: str = dataclasses.field(compare=False)
     """as typed: "", ">", ">=", "<", "<=", ".."; `value` already holds its meaning, so it is not compared"""
     value: FilterValue
     """ext: lower case, no dot; type: one of indexer.documents.TYPES; dir: a folder's name or path as typed;
@@ -81,14 +81,6 @@ class Filter:
     position: int = dataclasses.field(default=0, compare=False)
     """of the value"""
     length: int = dataclasses.field(default=0, compare=False)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Filter):
-            return NotImplemented
-        return (self.kind, self.value) == (other.kind, other.value)
-
-    def __hash__(self) -> int:
-        return hash((self.kind, self.value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,51 +126,31 @@ class Query(Struct, frozen=True):
     """what each operator and pair of quotes was read as: no problem, but to be said where little is found"""
 
 
+def leaves(node: Node | None, *, negated: bool = True) -> Iterator[Word | Phrase | Filter]:
+    """The words, phrases and filters of a tree, in query order; those under a NOT only with `negated`."""
+    match node:
+        case Word() | Phrase() | Filter():
+            yield node
+        case Not(child) if negated:
+            yield from leaves(child)
+        case And(children) | Or(children):
+            for child in children:
+                yield from leaves(child, negated=negated)
+
+
 def is_filter(node: Node) -> bool:
     """Whether `node` is made of filters only, as `-ext:pdf` or `(type:mail OR type:pdf)`: it has no score."""
-    match node:
-        case Filter():
-            return True
-        case Not(child):
-            return is_filter(child)
-        case And(children) | Or(children):
-            return all(is_filter(child) for child in children)
-        case _:
-            return False
+    return all(isinstance(leaf, Filter) for leaf in leaves(node))
 
 
 def asks_for_threads(query: Query) -> bool:
     """Whether some condition names a thread: its mails are wanted one by one."""
-    return query.root is not None and any(node.kind == "thread" for node in _filters(query.root))
-
-
-def _filters(node: Node) -> Iterator[Filter]:
-    match node:
-        case Filter():
-            yield node
-        case Not(child):
-            yield from _filters(child)
-        case And(children) | Or(children):
-            for child in children:
-                yield from _filters(child)
-        case _:
-            return
+    return any(isinstance(leaf, Filter) and leaf.kind == "thread" for leaf in leaves(query.root))
 
 
 def positive_words(query: Query) -> tuple[Word | Phrase, ...]:
     """The words and phrases that a document may be found by (not those under a NOT), in query order."""
-    return tuple(_positive(query.root)) if query.root is not None else ()
-
-
-def _positive(node: Node) -> Iterator[Word | Phrase]:
-    match node:
-        case Word() | Phrase():
-            yield node
-        case And(children) | Or(children):
-            for child in children:
-                yield from _positive(child)
-        case _:
-            return
+    return tuple(leaf for leaf in leaves(query.root, negated=False) if not isinstance(leaf, Filter))
 
 
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
@@ -213,7 +185,7 @@ def _render(node: Node, signs: Signs) -> str:
             bare = not node.field or not text.startswith((":", "：", "//"))  # title::x would be a word of its own
             return (f"{node.field}:" if node.field else "") + (text if bare else f"({text})")
         case Phrase():
-            return f'{_tie(node)}"{node.text}"'
+            return (f"{node.field}:" if node.field else "") + "=" * node.exact + f'"{node.text}"'
         case Filter():
             return f"{node.kind}:{_filter_value(node)}"
         case Not(child):
@@ -229,10 +201,6 @@ def _render(node: Node, signs: Signs) -> str:
 def _inner(node: Node, signs: Signs) -> str:
     text = _render(node, signs)
     return f"({text})" if isinstance(node, And | Or) else text
-
-
-def _tie(node: Word | Phrase) -> str:
-    return (f"{node.field}:" if node.field else "") + "=" * node.exact
 
 
 def _filter_value(node: Filter) -> str:

@@ -21,12 +21,11 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from indexer.properties import DATE_FIELDS, NAMES, PROPERTIES, mark
+from indexer.properties import NAMES, PROPERTIES, mark
 from indexer.query.nodes import (
     OPERATORS,
     And,
     Filter,
-    FilterValue,
     Node,
     Not,
     Or,
@@ -37,7 +36,7 @@ from indexer.query.nodes import (
     is_filter,
     is_shouted,
 )
-from indexer.query.values import NotUnderstoodError, date_range, document_type, extension, folder, language, size_range
+from indexer.query.values import NEEDED, NotUnderstoodError, extension, meaning
 from indexer.text.spelling import nearest
 
 MAX_DEPTH = 20
@@ -213,12 +212,6 @@ _ENDING = re.compile(r"\*((?:\.\w+)+)")
 _NAME = re.compile(r"([A-Za-z]{3,12})[:：](?![:/])")
 _ORDINARY_KEYS = frozenset({"data", "kid", "token", "please", "plane", "create", "edit"})
 """words before colons in files, a letter from a field's name"""
-_NEEDS = {
-    "ext": "an ending such as pdf", "type": "a type such as mail", "dir": "a folder", "lang": "a language such as en",
-    "modified": "a date such as 2024-01 or last-week", "size": "a size such as >1mb",
-    "thread": "the id of a message", "links": 'the name of a note, as links:"Okapi BM25"',
-    **{name: f"a value, as in {one.example}" for name, one in PROPERTIES.items() if one.kind != "text"},
-}  # fmt: skip
 
 
 def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> Query:
@@ -282,14 +275,11 @@ class _Parser:
         """All up to a closing bracket or the end, under the field `name`."""
         parts: list[Node] = []
         while self.at < len(self.tokens) and self.tokens[self.at].kind != "close":
-            node = self._alternatives(name)
+            node = self._operation("or", name)
             if node is not None:
                 parts.append(node)
         either = FILTER_NAMES.get(name or "") in ("ext", "type", "lang", "dir")
         return _joined(Or if either else And, parts)
-
-    def _alternatives(self, name: str | None) -> Node | None:
-        return self._operation("or", name)
 
     def _operation(self, operator: str, name: str | None) -> Node | None:
         """Operands joined by `operator`; an operator without an operand on each side is passed over."""
@@ -326,8 +316,10 @@ class _Parser:
 
     def _dangling(self, token: Token, where: str) -> None:
         if not (self.as_you_type and self.at >= len(self.tokens)):
-            message = f"{token.text} stands {where}; as a word, write it in lower case or quotes"
-            self.problems.append(Problem(token.start, token.end - token.start, message))
+            self._note(token, f"{token.text} stands {where}; as a word, write it in lower case or quotes")
+
+    def _note(self, token: Token, message: str) -> None:
+        self.problems.append(Problem(token.start, token.end - token.start, message))
 
     def _atom(self, name: str | None, *, negated: bool = False) -> Node | None:
         if self.at >= len(self.tokens):
@@ -359,9 +351,8 @@ class _Parser:
             return self._atom(token.text, negated=negated)
         kind = FILTER_NAMES.get(token.text)
         if kind is not None or not self.as_you_type or following is not None:
-            wanted = _NEEDS[kind] if kind else "a word"
-            message = f"{token.text}: needs {wanted} right after the colon"
-            self.problems.append(Problem(token.start, token.end - token.start, message))
+            wanted = NEEDED[kind] if kind else "a word"
+            self._note(token, f"{token.text}: needs {wanted} right after the colon")
         return None
 
     def _value(self, token: Token, name: str | None, *, negated: bool) -> Node | None:
@@ -385,8 +376,8 @@ class _Parser:
 
     def _near(self, quoted: Token, distance: Token, tied: str | None) -> Node | None:
         """The words of `"a b"~5`: all of them, as anywhere; those that stand together count more anyway."""
-        message = f"{distance.text}: no distance can be asked for; all the words are, and the nearer the better"
-        self.problems.append(Problem(distance.start, distance.end - distance.start, message))
+        said = "no distance can be asked for; all the words are, and the nearer the better"
+        self._note(distance, f"{distance.text}: {said}")
         words = [
             Word(match[0], tied, position=quoted.inner + match.start(), length=len(match[0]))
             for match in re.finditer(r"[^\s\0]+", quoted.text)
@@ -395,29 +386,27 @@ class _Parser:
         return _joined(And, words[: MAX_TERMS - self.n_terms + 1])
 
     def _word(self, token: Token, name: str | None, tied: str | None, *, negated: bool) -> Word | None:
-        if name is None and not token.exact and not self._is_being_typed(token):
-            foreign = foreign_word(token.text)
-            if foreign is not None:
-                self.problems.append(Problem(token.start, token.end - token.start, foreign))
-                return None
+        is_bare = name is None and not token.exact
+        foreign = foreign_word(token.text) if is_bare and not self._is_being_typed(token) else None
+        if foreign is not None:
+            self._note(token, foreign)
+            return None
         text = token.text.rstrip("*")
         if not _searchable(text):
             return None
         if "*" in text:
             at = token.inner + text.index("*")
             self.problems.append(Problem(at, 1, "a * stands for the rest of a word, at its end only"))
-        if name is None and not token.exact:
+        if is_bare:
             self._misspelt_field(token)
             if _TAG.fullmatch(token.text) and not self._is_being_typed(token):
-                message = f"{token.text} is searched for as a word; tag:{token.text[1:]} asks for the tag"
-                self.problems.append(Problem(token.start, token.end - token.start, message))
+                self._note(token, f"{token.text} is searched for as a word; tag:{token.text[1:]} asks for the tag")
         self.n_terms += 1
         starred = text != token.text
         self.n_beginnings += starred
         if starred and self.n_beginnings > MAX_BEGINNINGS:
             if self.n_beginnings == MAX_BEGINNINGS + 1:
-                message = f"only the first {MAX_BEGINNINGS} words with a star are searched for"
-                self.problems.append(Problem(token.start, token.end - token.start, message))
+                self._note(token, f"only the first {MAX_BEGINNINGS} words with a star are searched for")
             return None
         unfinished = self._is_being_typed(token) and not negated and not starred
         return Word(text, tied, unfinished or starred, token.exact, unfinished, token.inner, len(text))
@@ -444,27 +433,13 @@ class _Parser:
         nodes: list[Node] = []
         for part in parts[: MAX_TERMS - self.n_terms]:
             try:
-                op, value = self._meaning(kind, COMPARISONS.get(name, "") + part)
+                op, value = meaning(kind, COMPARISONS.get(name, "") + part, self.now)
             except NotUnderstoodError as error:
                 self.problems.append(Problem(position, length, str(error)))
             else:
                 nodes.append(Filter(kind, op, value, position, length))
                 self.n_terms += 1
         return _joined(Or, nodes)
-
-    def _meaning(self, kind: str, text: str) -> tuple[str, FilterValue]:
-        if kind == "modified" or kind in DATE_FIELDS:
-            return date_range(text, self.now)
-        if kind == "size":
-            return size_range(text)
-        if kind in PROPERTIES:
-            value = mark(kind, text)
-            if value is None:
-                raise NotUnderstoodError(f"{kind}: {_NEEDS[kind]} is wanted")
-            return "", value
-        if kind in ("thread", "links"):
-            return "", " ".join(text.split())
-        return "", {"ext": extension, "type": document_type, "lang": language, "dir": folder}[kind](text)
 
 
 def _searchable(text: str) -> bool:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 
 from indexer.documents import TYPES
-from indexer.query.nodes import Range
+from indexer.properties import DATE_FIELDS, PROPERTIES, mark
+from indexer.query.nodes import FilterValue, Range
 from indexer.text.spelling import nearest
 
 TYPE_ALIASES = {
@@ -72,7 +73,8 @@ def size_range(text: str) -> tuple[str, Range]:
     """
     if (match := _SIZE.fullmatch(text)) is not None:
         smallest = _bytes(text)
-        return "", (smallest, max(smallest, smallest + _resolution(match) - 1))
+        resolution = _unit(match) // int("1" + "0" * len(match["part"] or ""))
+        return "", (smallest, max(smallest, smallest + resolution - 1))
     op, (start, end) = _compared(text, lambda part: (_bytes(part), _bytes(part) + 1))
     if end == 0:
         raise NotUnderstoodError("no file is smaller than 0 bytes")
@@ -86,10 +88,6 @@ def _bytes(text: str) -> int:
     factor = _unit(match)
     part = match["part"] or "0"
     return min(LARGEST_SIZE, int(match["whole"]) * factor + round(int(part) * factor / int("1" + "0" * len(part))))
-
-
-def _resolution(match: re.Match[str]) -> int:
-    return _unit(match) // int("1" + "0" * len(match["part"] or ""))
 
 
 def _unit(match: re.Match[str]) -> int:
@@ -241,3 +239,28 @@ def folder(text: str) -> str:
     if not name:
         raise NotUnderstoodError("dir: needs a folder's name or path")
     return name.rstrip("/" + os.sep) or os.sep
+
+
+NEEDED = {
+    "ext": "an ending such as pdf", "type": "a type such as mail", "dir": "a folder", "lang": "a language such as en",
+    "modified": "a date such as 2024-01 or last-week", "size": "a size such as >1mb",
+    "thread": "the id of a message", "links": 'the name of a note, as links:"Okapi BM25"',
+    **{name: f"a value, as in {one.example}" for name, one in PROPERTIES.items() if one.kind != "text"},
+}  # fmt: skip
+"""what is to stand behind the colon of each kind of filter"""
+
+
+def meaning(kind: str, text: str, now: datetime) -> tuple[str, FilterValue]:
+    """The comparison and the value that `text` means behind the colon of a filter of that kind."""
+    if kind == "modified" or kind in DATE_FIELDS:
+        return date_range(text, now)
+    if kind == "size":
+        return size_range(text)
+    if kind in PROPERTIES:
+        value = mark(kind, text)
+        if value is None:
+            raise NotUnderstoodError(f"{kind}: {NEEDED[kind]} is wanted")
+        return "", value
+    if kind in ("thread", "links"):
+        return "", " ".join(text.split())
+    return "", {"ext": extension, "type": document_type, "lang": language, "dir": folder}[kind](text)

@@ -83,12 +83,17 @@ def union(lists: Sequence[Ints]) -> Ints:
     return _different(every)
 
 
+def firsts(values: Ints) -> Ints:
+    """Where in the ascending `values` [n] each value stands first."""
+    is_first = np.empty(values.size, dtype=bool)
+    is_first[:1] = True
+    np.not_equal(values[1:], values[:-1], out=is_first[1:])
+    return is_first.nonzero()[0]
+
+
 def _different(values: Ints) -> Ints:
     """The ascending `values` [n] without those that are there already."""
-    is_new = np.empty(values.size, dtype=bool)
-    is_new[:1] = True
-    np.not_equal(values[1:], values[:-1], out=is_new[1:])
-    return values[is_new]
+    return values[firsts(values)]
 
 
 Texts = Callable[[Sequence[int]], Iterable[tuple[int, str]]]

@@ -146,7 +146,8 @@ def find(
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
         docs = docs if near is None else _added(docs, near, scores)
-        docs = _added(docs, _surest(named, limit), scores) if named else docs
+        surest = np.array(sorted(named, key=lambda number: -named[number])[:limit], dtype=np.int64)
+        docs = _added(docs, surest, scores) if named else docs
         docs = _with_typed(snapshot, docs, concepts, scores, admitted, limit)
     return Candidates(
         docs, scores[docs], concepts, words, *_counts(found, docs, len(concepts)), any_df, admitted,
@@ -279,10 +280,6 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     others[titled] = True
     shortness = -snapshot.documents["n_title"].astype(np.float64)
     return _added(docs, best(shortness, others, MAX_TITLES, snapshot.documents), scores)
-
-
-def _surest(named: Mapping[int, int], limit: int) -> Ints:
-    return np.array(sorted(named, key=lambda number: -named[number])[:limit], dtype=np.int64)
 
 
 def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | None:

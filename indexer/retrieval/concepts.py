@@ -10,11 +10,12 @@ that hold its pieces next to each other; only where there are none, by those tha
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
-from itertools import accumulate
+from itertools import accumulate, takewhile
 
 import numpy as np
 
@@ -32,8 +33,8 @@ from indexer.retrieval.adjacency import (
     nothing_written,
     union,
 )
-from indexer.schema import TEXT_FIELDS, stored_field
-from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot
+from indexer.schema import TEXT_FIELDS
+from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
 from indexer.text.language import LANGUAGES, is_function_word, stem
 
@@ -269,10 +270,9 @@ def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tu
     """`prefix` itself and the most frequent indexed words that begin with it."""
 
     def look_up() -> tuple[str, ...]:
-        total: dict[str, int] = {prefix: 1 << 40}
+        total = Counter({prefix: 1 << 40})
         for field in fields:
-            for term, df in snapshot.terms_with_prefix(field, prefix).items():
-                total[term] = total.get(term, 0) + df
+            total.update(snapshot.terms_with_prefix(field, prefix))
         return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
 
     return snapshot.keep(("completions", prefix, fields), look_up)
@@ -394,15 +394,8 @@ _LIGATURES = (("œ", "oe"), ("æ", "ae"))
 def _stem_and_start(word: str, language: str) -> tuple[str, str]:
     """The stem of a word, and how all words of that stem that are looked for begin."""
     root = stem(word, language)
-    shared = len(_common_prefix(root, word))
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
     return root, word[: max(3, shared - (root[-1:] in ("i", "y")))]
-
-
-def _common_prefix(a: str, b: str) -> str:
-    n = 0
-    while n < min(len(a), len(b)) and a[n] == b[n]:
-        n += 1
-    return a[:n]
 
 
 def _adjacent_counts(snapshot: Snapshot, pieces: tuple[tuple[str, ...], ...], field: str) -> tuple[Ints, Floats]:
@@ -443,11 +436,13 @@ def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[i
     return found
 
 
-def _summed(lists: Sequence[tuple[Ints, Floats]]) -> tuple[Ints, Floats]:
+def _summed(lists: Sequence[tuple[Ints, Floats]], *, most: bool = False) -> tuple[Ints, Floats]:
+    """All documents of the lists, and their occurrences added up, or with `most` the largest."""
     docs = union([own for own, _ in lists])
     total = np.zeros(docs.size)
     for own, tf in lists:
-        total[docs.searchsorted(own)] += tf
+        rows = docs.searchsorted(own)
+        total[rows] = np.maximum(total[rows], tf) if most else total[rows] + tf
     return docs, total
 
 
@@ -458,13 +453,7 @@ def _any_counts(snapshot: Snapshot, field: str, forms: tuple[tuple[str, ...], ..
         return np.zeros(0, dtype=np.int64), np.zeros(0)
     if len(runs) == 1:
         return runs[0]
-    docs = union([docs for docs, _ in runs])
-    total = np.zeros(docs.size)
-    joined = any(len(run) > 1 for run in forms)
-    for own, tf in runs:
-        rows = docs.searchsorted(own)
-        total[rows] = np.maximum(total[rows], tf) if joined else total[rows] + tf
-    return docs, total
+    return _summed(runs, most=any(len(run) > 1 for run in forms))
 
 
 def _filled_in(own: tuple[Ints, Floats], others: tuple[Ints, Floats]) -> tuple[Ints, Floats]:

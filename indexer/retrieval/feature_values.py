@@ -16,7 +16,7 @@ from msgspec import Struct
 from indexer.codec.segments import Columns
 from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask
-from indexer.retrieval.adjacency import adjacent, among
+from indexer.retrieval.adjacency import adjacent, among, firsts
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
@@ -42,18 +42,12 @@ class Nearness(Struct, frozen=True, eq=False):
     """1 / (1 + first position / 50): how near the beginning the field first speaks of any word"""
 
 
-def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], field: str, docs: Ints) -> Nearness:
-    """Closeness in `field` for the document numbers `docs` [n_docs] (any order).
+def nearness(snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence[str], docs: Ints) -> list[Nearness]:
+    """Closeness in several fields, [n_fields], for the document numbers `docs` [n_docs] (any order).
 
-    Two words stand as in the query when they are as far apart as there: function words between them count.
+    The fields are looked at in one pass, each as a document of its own. Two words stand as in the query when they are
+    as far apart as there: function words between them count.
     """
-    return nearness_in_fields(snapshot, concepts, (field,), docs)[0]
-
-
-def nearness_in_fields(
-    snapshot: Snapshot, concepts: tuple[Concept, ...], fields: Sequence[str], docs: Ints
-) -> list[Nearness]:
-    """The same for several fields, [n_fields], which are looked at in one pass: each is as a document of its own."""
     ascending, concepts = np.sort(docs), concepts[:MAX_CONCEPTS]
     steps = [right.offset - left.offset for left, right in pairwise(concepts)]
     places = places_of(snapshot, concepts, fields, ascending)
@@ -67,7 +61,7 @@ def _earliness(places: list[Ints], n_rows: int) -> Floats:
     early = np.zeros(n_rows)
     for own in places:
         if own.size:
-            first = own[_firsts(own >> PLACE_BITS)]
+            first = own[firsts(own >> PLACE_BITS)]
             rows = first >> PLACE_BITS
             early[rows] = np.maximum(early[rows], 1 / (1 + (first & ((1 << PLACE_BITS) - 1)) / 50))
     return early
@@ -122,14 +116,6 @@ def places_of(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[
     return [np.concatenate(own) if own else NOTHING.docs for own in parts]
 
 
-def _firsts(values: Ints) -> Ints:
-    """Where in the ascending `values` [n] each value stands first."""
-    is_first = np.empty(values.size, dtype=bool)
-    is_first[:1] = True
-    np.not_equal(values[1:], values[:-1], out=is_first[1:])
-    return is_first.nonzero()[0]
-
-
 def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
     """[n_rows] the smallest distance from a place of `left` to a later place of `right` in the same row."""
     gaps = np.full(n_rows, float(FAR))
@@ -139,8 +125,8 @@ def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
     near = (distances < FAR).nonzero()[0]  # in another row it is farther
     if near.size:
         own = left[near] >> PLACE_BITS
-        firsts = _firsts(own)
-        gaps[own[firsts]] = np.minimum.reduceat(distances[near], firsts)
+        starts = firsts(own)
+        gaps[own[starts]] = np.minimum.reduceat(distances[near], starts)
     return gaps
 
 
@@ -304,12 +290,11 @@ def _surface_share(snapshot: Snapshot, candidates: Candidates) -> Floats:
 
 
 def _nearness(snapshot: Snapshot, candidates: Candidates) -> dict[str, Floats]:
-    found: dict[str, Floats] = {}
-    body, title = nearness_in_fields(snapshot, candidates.concepts, ("body", "title"), candidates.docs)
-    found["body_phrase"], found["body_ordered"] = body.phrase, body.ordered
-    found["body_near"], found["body_early"] = body.near, body.early
-    found["title_phrase"], found["title_ordered"] = title.phrase, title.ordered
-    return found
+    body, title = nearness(snapshot, candidates.concepts, ("body", "title"), candidates.docs)
+    return {
+        "body_phrase": body.phrase, "body_ordered": body.ordered, "body_near": body.near, "body_early": body.early,
+        "title_phrase": title.phrase, "title_ordered": title.ordered,
+    }  # fmt: skip
 
 
 def _exactness(candidates: Candidates, **kinds: Iterable[tuple[str, ...]]) -> dict[str, Floats]:

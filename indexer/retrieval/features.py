@@ -84,7 +84,6 @@ FEATURES: tuple[Feature, ...] = (
 )
 
 NAMES: tuple[str, ...] = tuple(feature.name for feature in FEATURES)
-DESCRIPTIONS = {feature.name: feature.description for feature in FEATURES}
 USAGE_NAMES = ("opened", "opened_recently", "same_query", "similar_query", "folder_share", "type_share")
 """the features made from the user's own picks: the only ones that change when nothing on the disk does"""
 

@@ -76,16 +76,14 @@ class Matcher:
 
     def _needed(self, children: tuple[Node, ...]) -> tuple[Node, ...]:
         """Function words are not asked for where other words are."""
-        plain = [c for c in children if isinstance(c, Word) and self._is_function_word(c)]
+        words = [c for c in children if isinstance(c, Word)]
+        plain = [word for word in words if all(c.function_word for c in self._concepts_of(word))]
         others = tuple(c for c in children if c not in plain)
         return others if any(not is_filter(c) and not isinstance(c, Not) for c in others) else children
 
-    def _is_function_word(self, word: Word) -> bool:
-        return all(c.function_word for c in self._concepts_of(word))
-
     def _word(self, word: Word) -> Mask:
         masks = [self._held(concept) for concept in self._concepts_of(word)]
-        return reduce(np.logical_and, masks) if masks else np.ones(self.snapshot.alive.size, dtype=bool)
+        return reduce(np.logical_and, masks) if masks else ~self._none()
 
     def _held(self, concept: Concept) -> Mask:
         """Which documents hold a concept; not to be changed."""
@@ -98,10 +96,8 @@ class Matcher:
 
     def _phrase(self, phrase: Phrase) -> Mask:
         words = sequence(phrase.text)
-        mask = np.zeros(self.snapshot.alive.size, dtype=bool)
-        if not words:
-            return mask
-        for field in self._concepts_of(phrase)[0].fields:
+        mask = self._none()
+        for field in self._concepts_of(phrase)[0].fields if words else ():
             mask[phrase_starts(self.snapshot, field, words) >> PLACE_BITS] = True
         return mask
 
@@ -128,11 +124,10 @@ class Matcher:
         return np.zeros(self.snapshot.alive.size, dtype=bool)
 
     def _folder(self, folder: str) -> Mask:
-        mask = self._none()
         if folder.startswith("~") or os.path.isabs(folder):
             return self.snapshot.having(self._folder_ids(folder))
-        words = sequence(folder)
-        if words:
+        mask = self._none()
+        if words := sequence(folder):
             mask[phrase_starts(self.snapshot, "path", words) >> PLACE_BITS] = True
         return mask
 

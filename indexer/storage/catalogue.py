@@ -15,21 +15,15 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from indexer.errors import IndexDamaged, IndexerError
 from indexer.properties import Properties
-from indexer.storage import mail_threads, sqlite_files
-from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_unwritable, use_write_ahead_log
-
-if TYPE_CHECKING:
-    pass
-
-
-VERSION = 2
-"""of the tables; another version is rebuilt from the files"""
+from indexer.storage import mail_threads
+from indexer.storage.catalogue_tables import make_tables
+from indexer.storage.sqlite_files import Connection, cause, connect_to_share, is_unwritable
 
 UNREAD = "unread"
 """the reader of a file that the crawl says is not read"""
@@ -38,70 +32,6 @@ AS_SOURCE = " as "
 
 AWAY = "away"
 """the rule of folders whose files are out of sight and kept"""
-
-_SETTLED = """CREATE TABLE IF NOT EXISTS settled (
-    folder BLOB PRIMARY KEY,        -- as os.fsencode gives it
-    digest BLOB NOT NULL,           -- of the listing
-    n_files INTEGER NOT NULL,       -- in the folder itself
-    skipped BLOB NOT NULL           -- msgpack array of [path, rule, reason]
-) WITHOUT ROWID"""
-"""a catalogue of version 2 may be older than this table, and gets it when it is opened"""
-
-TABLES = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
-    """CREATE TABLE files (
-        file_id INTEGER PRIMARY KEY,
-        path BLOB NOT NULL UNIQUE,      -- as os.fsencode gives it
-        size INTEGER NOT NULL,          -- bytes
-        modified_ns INTEGER NOT NULL,   -- since the epoch, UTC
-        device INTEGER NOT NULL,
-        inode INTEGER NOT NULL,
-        changed_ns INTEGER NOT NULL,    -- ctime; 0: not known
-        digest BLOB NOT NULL,           -- of the content as it was read; empty: not known
-        state TEXT NOT NULL,            -- indexed; named: its name alone, and nothing is wrong; failed;
-                                        -- pending: the index may lack it, read it again
-        kind TEXT NOT NULL,             -- of the failure, as in ExtractionError
-        reason TEXT NOT NULL,           -- of the failure, or why it is not read; or a line for each part that failed
-        reader TEXT NOT NULL,           -- the version of the extractors and their limits; "unread" if none was asked
-        tries INTEGER NOT NULL,         -- how often in a row it was read and failed
-        indexed_at REAL NOT NULL        -- seconds since the epoch
-    )""",
-    """CREATE TABLE documents (
-        doc_id INTEGER PRIMARY KEY,
-        file_id INTEGER NOT NULL,
-        part TEXT NOT NULL,
-        title TEXT NOT NULL,
-        type TEXT NOT NULL,
-        author TEXT NOT NULL,
-        recipients TEXT NOT NULL,
-        properties BLOB NOT NULL,       -- msgpack array of [name, value], empty for none
-        modified REAL NOT NULL,         -- seconds since the epoch
-        language TEXT NOT NULL,
-        truncated TEXT NOT NULL,
-        n_words INTEGER NOT NULL,
-        content_hash BLOB NOT NULL,
-        pages BLOB NOT NULL             -- msgpack array of offsets; of HTML those of its headings
-    )""",
-    "CREATE INDEX documents_of_file ON documents (file_id)",
-    "CREATE TABLE texts (doc_id INTEGER PRIMARY KEY, text_z BLOB NOT NULL)",  # zlib of UTF-8
-    "CREATE TABLE skipped (path BLOB NOT NULL, rule TEXT NOT NULL, reason TEXT NOT NULL)",
-    "CREATE TABLE suspects (path BLOB PRIMARY KEY) WITHOUT ROWID",  # to be looked at
-    _SETTLED,
-    *mail_threads.TABLES,
-)
-
-FIRST_META: dict[str, object] = {
-    "generation": 0,
-    "next_doc_id": 1,
-    "next_file_id": 1,
-    "roots": msgspec.msgpack.encode([]),
-    "skipped": msgspec.msgpack.encode({}),
-    "skipped_hash": b"",
-    "last_update": 0.0,
-    "wipe_by": math.inf,
-    "is_whole": 0,
-}
-"""roots: a list of paths as bytes; skipped: how many paths each rule passed over; the last: as `Catalogue` has them"""
 
 CHANGED_STAYS = 3600.0
 """seconds that words may stay which a changed file no longer has: no large segment is written anew at every change"""
@@ -119,109 +49,6 @@ def plain_errors(path: Path) -> Iterator[None]:
         if is_unwritable(error):
             raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
         raise IndexerError(f"{path}: {error}") from error
-
-
-def connect(path: Path) -> Connection:
-    """A connection in autocommit mode that waits for other writers.
-
-    A catalogue that is there and cannot be written is opened for reading.
-    """
-    try:
-        return _connect_to_write(path)
-    except (sqlite3.OperationalError, OSError) as error:
-        if not is_unwritable(error):
-            raise
-        return connect_to_read(path)
-
-
-def _connect_to_write(path: Path) -> Connection:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    connection = sqlite_files.connect(path)
-    try:
-        use_write_ahead_log(connection, path)
-    except sqlite3.Error:
-        connection.close()
-        raise
-    connection.execute("PRAGMA secure_delete = ON")  # as state.sqlite has it, however SQLite was compiled
-    # What `index` has acknowledged is found after a power cut, also while others have the catalogue open.
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA journal_size_limit = 16000000")
-    return connection
-
-
-@contextmanager
-def transaction(connection: Connection) -> Iterator[Connection]:
-    """All or nothing, and no other writer meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield connection
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-    connection.execute("COMMIT")
-    if connection.is_stranded:
-        raise IndexDamaged("the catalogue was removed or replaced while it was open")
-
-
-def make_tables(connection: Connection, path: Path) -> None:
-    """Make the tables in a new file; raises IndexDamaged when another version made them."""
-    if not _version(connection) and not connection.execute("SELECT 1 FROM sqlite_master").fetchone():
-        with transaction(connection):
-            if not _version(connection):  # else another process was faster
-                _create(connection)
-    if (version := _version(connection)) != VERSION:
-        raise IndexDamaged(f"the catalogue has version {version}, this program has version {VERSION}: {path}")
-    try:
-        connection.execute(_SETTLED)
-    except sqlite3.OperationalError as error:
-        if not is_unwritable(error):  # else nothing is scanned
-            raise
-
-
-def _create(connection: Connection) -> None:
-    for table in TABLES:
-        connection.execute(table)
-    connection.executemany("INSERT INTO meta VALUES (?, ?)", FIRST_META.items())
-    connection.execute(f"PRAGMA user_version = {VERSION}")
-
-
-def _version(connection: Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def reset(path: Path) -> None:
-    """Empty the catalogue, whatever its version; readers go on with the new, empty one.
-
-    Document ids go on where they were, so that no reader takes a new document for an old one. A file that is
-    no database is deleted.
-    """
-    try:
-        connection = connect(path)
-        try:
-            with transaction(connection):
-                _make_anew(connection)
-            connection.execute(TRUNCATE)
-        finally:
-            connection.close()
-    except sqlite3.DatabaseError as error:
-        if "locked" in str(error):
-            raise IndexerError(f"another process is writing to {path}") from error
-        for ending in ("", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
-
-
-def _make_anew(connection: Connection) -> None:
-    tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    kept: list[tuple[str, object]] = []
-    if "meta" in tables:
-        kept = connection.execute("SELECT key, value FROM meta WHERE key IN ('next_doc_id', 'next_file_id')").fetchall()
-    for table in tables:
-        connection.execute(f'DROP TABLE "{table}"')
-    _create(connection)
-    connection.executemany("UPDATE meta SET value = ?2 WHERE key = ?1", kept)
-
-
-TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
 
 
 class DocumentRow(msgspec.Struct, frozen=True):
@@ -324,17 +151,12 @@ class Catalogue:
             make_tables(catalogue.connection, path)
         return catalogue
 
-    @staticmethod
-    def destroy(path: Path) -> None:
-        """Empty the catalogue, so that everything is indexed again."""
-        reset(path)
-
     @property
     def connection(self) -> Connection:
         """This thread's own connection."""
         found: Connection | None = self._local.__dict__.get("connection")
         if found is None:
-            found = self._local.connection = connect(self.path)
+            found = self._local.connection = connect_to_share(self.path)
             self._connections.add(found)
         return found
 
@@ -399,11 +221,8 @@ class Catalogue:
         return {doc_id: seen[doc_id] for doc_id in wanted if doc_id in seen}
 
     def _read_documents(self, doc_ids: Iterable[int]) -> dict[int, DocumentRow]:
-        wanted = str([int(doc_id) for doc_id in doc_ids])  # numbers in JSON are as Python writes them
         rows = self._rows(
-            f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id)"
-            " WHERE doc_id IN (SELECT value FROM json_each(?))",
-            wanted,
+            f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id) {_AMONG}", _json(doc_ids)
         )
         return {row[0]: _document(row) for row in rows}
 
@@ -420,13 +239,9 @@ class Catalogue:
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
         """The ids of those documents that are there, each with its path, title, properties and text in lines."""
-        wanted = str([int(doc_id) for doc_id in doc_ids])
-        rows = self._rows(
-            "SELECT doc_id, path, title, properties, text_z"
-            " FROM documents JOIN files USING (file_id) LEFT JOIN texts USING (doc_id)"
-            " WHERE doc_id IN (SELECT value FROM json_each(?))",
-            wanted,
-        )
+        columns = "doc_id, path, title, properties, text_z"
+        tables = "documents JOIN files USING (file_id) LEFT JOIN texts USING (doc_id)"
+        rows = self._rows(f"SELECT {columns} FROM {tables} {_AMONG}", _json(doc_ids))
         for doc_id, path, title, properties, text_z in rows:
             values = (value for _, value in _pairs(properties))
             yield doc_id, "\n".join((os.fsdecode(path), title, *values, _text(text_z)))
@@ -458,12 +273,12 @@ class Catalogue:
     def doc_ids_of_files(self, file_ids: Iterable[int]) -> list[int]:
         """The documents of some files."""
         query = "SELECT doc_id FROM documents WHERE file_id IN (SELECT value FROM json_each(?))"
-        return [row[0] for row in self._rows(query, str(list(file_ids)))]
+        return [row[0] for row in self._rows(query, _json(file_ids))]
 
     def paths_of(self, doc_ids: Iterable[int]) -> list[str]:
         """The files of some documents, each once for each of them that is known."""
-        query = "SELECT path FROM documents JOIN files USING (file_id) WHERE doc_id IN (SELECT value FROM json_each(?))"
-        return [os.fsdecode(row[0]) for row in self._rows(query, str(list(doc_ids)))]
+        query = f"SELECT path FROM documents JOIN files USING (file_id) {_AMONG}"
+        return [os.fsdecode(row[0]) for row in self._rows(query, _json(doc_ids))]
 
     def counts(self) -> Counts:
         """How much there is of everything."""
@@ -475,13 +290,12 @@ class Catalogue:
 
     def failures(self) -> list[Failure]:
         """Every file that could not be read, by path."""
-        rows = self._rows("SELECT path, kind, reason FROM files WHERE state = 'failed' ORDER BY path")
-        return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
+        return self._failures("SELECT path, kind, reason FROM files WHERE state = 'failed' ORDER BY path")
 
     def partial_failures(self) -> list[Failure]:
         """Files that were read, but not every part of them (kind "part", one line for each part)."""
-        rows = self._rows("SELECT path, reason FROM files WHERE state = 'indexed' AND reason <> '' ORDER BY path")
-        return [Failure(os.fsdecode(path), "part", reason) for path, reason in rows]
+        which = "state = 'indexed' AND reason <> ''"
+        return self._failures(f"SELECT path, 'part', reason FROM files WHERE {which} ORDER BY path")
 
     def skipped_by_rule(self) -> dict[str, int]:
         """How many paths each rule passed over in the last scan; a folder counts as one."""
@@ -489,8 +303,10 @@ class Catalogue:
 
     def skipped(self) -> list[Failure]:
         """Paths that the last scan passed over (the first 10,000), the rule as `kind`."""
-        rows = self._rows("SELECT path, rule, reason FROM skipped ORDER BY path")
-        return [Failure(os.fsdecode(path), kind, reason) for path, kind, reason in rows]
+        return self._failures("SELECT path, rule, reason FROM skipped ORDER BY path")
+
+    def _failures(self, query: str) -> list[Failure]:
+        return [Failure(os.fsdecode(path), *why) for path, *why in self._rows(query)]
 
     def away(self) -> list[Failure]:
         """Folders whose files the last scan did not see and kept, with what to tell of each as the reason."""
@@ -510,10 +326,8 @@ class Catalogue:
 
     def known(self, below: str | None = None) -> dict[str, KnownFile]:
         """All files by path, or `below` and what lies in it."""
-        if below is None:
-            rows = self._rows(f"SELECT {_KNOWN} FROM files")
-        else:
-            rows = self._rows(f"SELECT {_KNOWN} FROM files WHERE {_BELOW}", *_below(below))
+        which = "" if below is None else f" WHERE {_BELOW}"
+        rows = self._rows(f"SELECT {_KNOWN} FROM files{which}", *(() if below is None else _below(below)))
         return {os.fsdecode(row[0]): KnownFile(*row[1:]) for row in rows}
 
     def doc_ids_below(self, folder: str) -> list[int]:
@@ -555,6 +369,14 @@ class Catalogue:
     def suspects(self) -> list[str]:
         """Paths to look at: those that searches found gone, and those to be read anew."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM suspects")]
+
+
+_AMONG = "WHERE doc_id IN (SELECT value FROM json_each(?))"
+
+
+def _json(numbers: Iterable[int]) -> str:
+    """What stands for a question mark of `json_each`: numbers in JSON are as Python writes them."""
+    return str([int(number) for number in numbers])
 
 
 _BELOW = "path = ? OR (path >= ? AND path < ?)"

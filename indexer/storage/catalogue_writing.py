@@ -15,8 +15,8 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.storage import mail_threads
-from indexer.storage.catalogue import CHANGED_STAYS, TRUNCATE, Catalogue, plain_errors, transaction
-from indexer.storage.sqlite_files import Connection
+from indexer.storage.catalogue import CHANGED_STAYS, Catalogue, plain_errors
+from indexer.storage.sqlite_files import TRUNCATE, Connection, transaction
 from indexer.storage.unchanged import SettledFolders, skipped_rows, unsettle, unsettle_all
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ class CatalogueWriter:
                 "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", batch.documents
             )
             connection.executemany("INSERT INTO texts VALUES (?, ?)", batch.texts)
-            mail_threads.tie(connection, batch.mails)
+            if batch.mails:
+                mail_threads.tie(connection, batch.mails)
             connection.executemany("UPDATE files SET changed_ns = ? WHERE file_id = ?", batch.touched)
             _set(connection, {"next_doc_id": self._next_doc_id, "next_file_id": self._next_file_id})
             _set(connection, {"generation": generation})
@@ -131,19 +132,12 @@ class CatalogueWriter:
         """Mark the files of `doc_ids` as pending and forget their documents; gives all doc ids of those files."""
         path = self._catalogue.path
         with plain_errors(path), transaction(self._catalogue.connection) as connection:
-            connection.execute("CREATE TEMP TABLE IF NOT EXISTS lost (doc_id INTEGER PRIMARY KEY)")
-            connection.execute("DELETE FROM lost")
-            connection.executemany("INSERT INTO lost VALUES (?)", ((doc_id,) for doc_id in doc_ids))
-            rows = connection.execute("SELECT DISTINCT file_id FROM documents JOIN lost USING (doc_id)").fetchall()
+            query = "SELECT DISTINCT file_id FROM documents WHERE doc_id IN (SELECT value FROM json_each(?))"
+            rows = connection.execute(query, (str(list(doc_ids)),)).fetchall()
             unsettle_all(connection)
-            known = connection.executemany("UPDATE files SET state = 'pending' WHERE file_id = ?", rows)
-            known.close()
-            gone = [
-                doc_id
-                for row in rows
-                for (doc_id,) in connection.execute("SELECT doc_id FROM documents WHERE file_id = ?", row)
-            ]
-            _delete_documents(connection, [row[0] for row in rows])
+            connection.executemany("UPDATE files SET state = 'pending' WHERE file_id = ?", rows).close()
+            gone = self._catalogue.doc_ids_of_files(file_id for (file_id,) in rows)
+            _delete_documents(connection, [file_id for (file_id,) in rows])
             _set(connection, {"generation": generation, "next_doc_id": self._next_doc_id})
         return gone
 
@@ -258,10 +252,11 @@ def _delete_files(connection: Connection, file_ids: Sequence[int]) -> bool:
 
 
 def _delete_documents(connection: Connection, file_ids: Sequence[int]) -> None:
-    mail_threads.untie(connection, file_ids)
-    of_file = "(SELECT doc_id FROM documents WHERE file_id = ?)"
-    connection.executemany(f"DELETE FROM texts WHERE doc_id IN {of_file}", ((file_id,) for file_id in file_ids))
-    connection.executemany("DELETE FROM documents WHERE file_id = ?", ((file_id,) for file_id in file_ids))
+    """With their texts and mails; the ids that these tied into threads stay tied."""
+    rows, of_file = [(file_id,) for file_id in file_ids], "(SELECT doc_id FROM documents WHERE file_id = ?)"
+    for table in ("messages", "texts"):
+        connection.executemany(f"DELETE FROM {table} WHERE doc_id IN {of_file}", rows)
+    connection.executemany("DELETE FROM documents WHERE file_id = ?", rows)
 
 
 def _set(connection: Connection, values: Mapping[str, object]) -> None:

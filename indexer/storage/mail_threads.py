@@ -76,14 +76,6 @@ def tie(connection: Connection, mails: Sequence[tuple[int, tuple[str, ...]]]) ->
     connection.executemany("INSERT OR REPLACE INTO messages VALUES (?, ?)", ((i, own[0]) for i, own in keys.items()))
 
 
-def untie(connection: Connection, file_ids: Iterable[int]) -> None:
-    """Take the mails of files out; the ids that they tied stay tied."""
-    connection.executemany(
-        "DELETE FROM messages WHERE doc_id IN (SELECT doc_id FROM documents WHERE file_id = ?)",
-        ((file_id,) for file_id in file_ids),
-    )
-
-
 def forget_empty(connection: Connection) -> None:
     """Drop threads of which no mail is left."""
     connection.execute(

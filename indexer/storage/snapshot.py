@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from indexer.codec.segments import Columns, SegmentFiles, damage_named
 from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
-from indexer.schema import TEXT_FIELDS, stored_field, stored_term
+from indexer.schema import FIELDS, PROPERTY_FIELD, TEXT_FIELDS, scoped_term
 from indexer.text.analysis import MAX_TERM_LENGTH
 from indexer.text.spelling import TermList
 
@@ -38,6 +38,16 @@ Holder = tuple[int, int, SegmentFiles, int]
 """first document number of a segment, first byte of its file of postings, the segment, the number of a term in it"""
 CommitName = tuple[int, tuple[str, ...]]
 """the generation, which starts anew with a new index, and the names of the segments, which never come back"""
+
+
+def stored_term(field: str, term: str) -> tuple[str, str]:
+    """The field and term of the index that hold `term` in a field of the index or in a property."""
+    return (field, term) if field in FIELDS else (PROPERTY_FIELD, scoped_term(field, term))
+
+
+def stored_field(field: str) -> str:
+    """The field of the index that holds a field or a property."""
+    return field if field in FIELDS else PROPERTY_FIELD
 
 
 class Postings(Struct, frozen=True, eq=False):
@@ -171,11 +181,7 @@ class Snapshot:
 
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold `term` (folded) in `field`, which may be the name of a property here and below."""
-        known: Postings | None = self._cache.get((field, term))
-        if known is None:
-            known = self._read(field, term)
-            self._cache.put((field, term), known)
-        return known
+        return self.keep((field, term), partial(self._read, field, term))
 
     def keep(self, question: Key, look_up: Callable[[], Answer]) -> Answer:
         """What answers a question about this commit, kept as posting lists are: while there is room."""
@@ -225,7 +231,7 @@ class Snapshot:
         if not self._all_alive:
             alive = self.alive[docs]
             docs, numbers = docs[alive], numbers[alive]
-        asked = [self._runs(field, terms) for field, terms in questions]
+        asked = [self.keep(("positions", *one), partial(self._read_runs, *one)) for one in questions]
         chosen = [runs.of(docs) for runs in asked]
         sizes = _joined([runs.sizes[own] for runs, (_, own) in zip(asked, chosen, strict=True)])
         starts = _joined([runs.starts[own] for runs, (_, own) in zip(asked, chosen, strict=True)])
@@ -250,13 +256,6 @@ class Snapshot:
             parts.append(self._segments[segment].coded_positions(own))
             start = end
         return np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint8)
-
-    def _runs(self, field: str, terms: tuple[str, ...]) -> Runs:
-        known: Runs | None = self._cache.get(("positions", field, terms))
-        if known is None:
-            known = self._read_runs(field, terms)
-            self._cache.put(("positions", field, terms), known)
-        return known
 
     def _read_runs(self, field: str, terms: tuple[str, ...]) -> Runs:
         columns = [[NOTHING.docs], [NOTHING.docs], [NOTHING.docs]]
@@ -285,7 +284,9 @@ class Snapshot:
             first, last = files.position_of(own, start), files.position_of(own, start + b"\xff")
             last = min(last, first + limit)
             df = files.document_frequencies(own)[first:last].tolist()
-            for word, count in zip(_words(files, own, first, last), df, strict=True):
+            with damage_named(files.name):
+                words = [term.decode("utf-8", "surrogatepass") for term in files.all_terms(own, first, last)]
+            for word, count in zip(words, df, strict=True):
                 word = word[n_before:]
                 found[word] = found.get(word, 0) + count
         return found
@@ -310,8 +311,3 @@ class Snapshot:
 
 def _joined(lists: Sequence[Ints]) -> Ints:
     return lists[0] if len(lists) == 1 else np.concatenate(lists)
-
-
-def _words(files: SegmentFiles, field: str, start: int = 0, stop: int | None = None) -> list[str]:
-    with damage_named(files.name):
-        return [term.decode("utf-8", "surrogatepass") for term in files.all_terms(field, start, stop)]

@@ -17,8 +17,12 @@ import os
 import sqlite3
 import stat
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from indexer.errors import IndexDamaged
 
 Place = tuple[int, int] | None
 """device and inode of what a name stands for; None for nothing"""
@@ -133,3 +137,49 @@ def connect_to_read(path: Path) -> Connection:
             connection.close()
             failure = error
     raise failure
+
+
+def connect_to_share(path: Path) -> Connection:
+    """A connection in autocommit mode to a file that many read and write, which waits for other writers.
+
+    A file that is there and cannot be written is opened for reading.
+    """
+    try:
+        return _connect_to_write(path)
+    except (sqlite3.OperationalError, OSError) as error:
+        if not is_unwritable(error):
+            raise
+        return connect_to_read(path)
+
+
+def _connect_to_write(path: Path) -> Connection:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    connection = connect(path)
+    try:
+        use_write_ahead_log(connection, path)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    connection.execute("PRAGMA secure_delete = ON")  # as state.sqlite has it, however SQLite was compiled
+    # What was acknowledged is found after a power cut, also while others have the file open.
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA journal_size_limit = 16000000")
+    return connection
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[Connection]:
+    """All or nothing, and no other writer meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield connection
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+    if connection.is_stranded:
+        raise IndexDamaged("the catalogue was removed or replaced while it was open")
+
+
+TRUNCATE = "PRAGMA wal_checkpoint(TRUNCATE)"
+"""leaves nothing in the log, unless somebody reads it"""

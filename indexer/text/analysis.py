@@ -163,11 +163,7 @@ def _taken_apart(raw: str) -> tuple[list[str], str, str]:
 def _whole(pieces: list[str], body: str) -> str:
     if len(pieces) < 2 or len(body) > MAX_RAW_LENGTH or "'" in body or "’" in body:
         return ""
-    return fold(_JOINT.sub(_first_joint, body.strip("._-@")))
-
-
-def _first_joint(match: re.Match[str]) -> str:
-    return match.group()[0]
+    return fold(_JOINT.sub(lambda joint: joint[0][0], body.strip("._-@")))
 
 
 def _piece_terms(piece: str) -> list[str]:

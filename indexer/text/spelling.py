@@ -69,23 +69,18 @@ class Vocabulary:
         An edit changes at most two members of the set of letters, one gone and one come, so most terms are ruled
         out by their sets; the rest are compared all at once. Ascending, as Python compares strings.
         """
-        letters = np.bitwise_or.reduce(_letter_bits(_utf8(word)), initial=np.uint32(0))
+        code = np.frombuffer(word.encode("utf-8", "surrogatepass"), dtype=np.uint8)
+        letters = np.bitwise_or.reduce(_letter_bits(code), initial=np.uint32(0))
         near: set[str] = set()
         for own, (lengths, sets) in zip(self.lists, self._shapes, strict=True):
             rows = np.flatnonzero((lengths + limit >= len(word)) & (lengths <= len(word) + limit))
             rows = rows[np.bitwise_count(sets[rows] ^ letters) <= 2 * limit]
             near.update(own.terms(rows))
         terms = sorted(near)
-        codes = np.frombuffer("".join(terms).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint16)
-        sizes = np.array([len(term) for term in terms], dtype=np.int64)
-        distances = _distances(word, codes, np.cumsum(sizes) - sizes, sizes, limit)
+        distances = _distances(word, terms, limit)
         kept = np.flatnonzero(distances <= limit).tolist()
         found = [(terms[k], int(distances[k]), self.contains(terms[k])) for k in kept]
         return [one for one in found if one[2]]
-
-
-def _utf8(text: str) -> npt.NDArray[np.uint8]:
-    return np.frombuffer(text.encode("utf-8", "surrogatepass"), dtype=np.uint8)
 
 
 def _letter_bits(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
@@ -151,13 +146,10 @@ def edits_allowed(word: str) -> int:
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The one of a few known names that `word` was probably meant to be: misspelt, or its beginning."""
     names = sorted(known)
-    text = "".join(names)
-    if not word or not text:
+    if not word or not any(names):
         return None
-    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint16)
-    lengths = np.array([len(name) for name in names], dtype=np.int64)
     limit = edits_allowed(word)
-    distances = _distances(word, codes, np.cumsum(lengths) - lengths, lengths, limit)
+    distances = _distances(word, names, limit)
     best = int(np.argmin(distances))
     if distances[best] <= limit and (names[best][0] == word[0] or sorted(names[best]) == sorted(word)):
         return names[best]
@@ -167,22 +159,17 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 def distance(one: str, other: str) -> int:
     """The Damerau-Levenshtein distance (optimal string alignment: no letter is edited twice)."""
-    codes = np.array([ord(letter) & 0xFFFF for letter in other], dtype=np.uint16)
-    limit = max(len(one), len(other))
-    return int(_distances(one, codes, np.zeros(1, np.int64), np.array([len(other)], np.int64), limit)[0])
+    return int(_distances(one, [other], max(len(one), len(other)))[0])
 
 
-def _distances(
-    word: str,
-    codes: npt.NDArray[np.uint16],
-    starts: npt.NDArray[np.int64],
-    lengths: npt.NDArray[np.int64],
-    limit: int,
-) -> npt.NDArray[np.int16]:
-    """The distances of `word` to the terms codes[start:start + length], exact up to `limit`, above it larger.
+def _distances(word: str, terms: Sequence[str], limit: int) -> npt.NDArray[np.int16]:
+    """The distances of `word` to each of `terms`, exact up to `limit`, above it larger.
 
     The classic table, one cell for all terms at a time, and only the cells within `limit` of the diagonal.
     """
+    codes = np.frombuffer("".join(terms).encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint16)
+    lengths = np.fromiter(map(len, terms), dtype=np.int64, count=len(terms))
+    starts = lengths.cumsum() - lengths
     n, m = len(word), int(lengths.max(initial=0))
     far = np.int16(limit + 1)
     letters = np.full((m, len(lengths)), 0, dtype=np.uint16)

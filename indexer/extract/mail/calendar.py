@@ -58,7 +58,7 @@ def _entries(text: str) -> Iterator[tuple[str, list[Property]]]:
                 kind = ""
             inside = max(inside - 1, 0)
         elif kind and not inside:
-            found.append((name, match[2], _ESCAPE.sub(_unescape, value)))
+            found.append((name, match[2], _ESCAPE.sub(lambda sign: "\n" if sign[1] in "nN" else sign[1], value)))
     if kind and found:
         yield kind, found
 
@@ -111,7 +111,3 @@ def _seconds(parameters: str, value: str) -> float | None:
         except (ValueError, OverflowError):
             continue
     return None
-
-
-def _unescape(found: re.Match[str]) -> str:
-    return "\n" if found[1] in "nN" else found[1]

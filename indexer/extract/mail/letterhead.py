@@ -11,7 +11,9 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.kinds import base_name, is_in_maildir
+from indexer.extract.source import Sink
 from indexer.properties import Properties
 
 MAX_PEOPLE = 100
@@ -49,6 +51,13 @@ class Letterhead:
         answered = tuple(dict.fromkeys(one for one in self.answered_ids if one != self.message_id))
         kept = answered if len(answered) <= MAX_IDS else (answered[0], *answered[1 - MAX_IDS :])
         return (self.message_id, *kept) if self.message_id or kept else ()
+
+    def over(self, text: Sink, notes: Iterable[str], *, title: str, author: str, sent: float | None) -> Extraction:
+        """The mail with this head and a text; `sent` in seconds since the epoch."""
+        return ExtractedDocument(
+            text=text.text, type="mail", title=title, author=author, recipients=self.recipients, modified=sent,
+            truncated=text.truncated, properties=self.properties, message_ids=self.message_ids,
+        ).alone(notes)  # fmt: skip
 
     @property
     def properties(self) -> Properties:
@@ -97,8 +106,7 @@ def maildir_states(path: str) -> tuple[str, ...]:
     found = _MAILDIR_INFO.search(name)
     if found is None:
         return ("unread",) if folder == "new" and is_in_maildir(path) else ()
-    states = [state for letter, state in _MAILDIR_LETTERS.items() if letter in found[1]]
-    return tuple(states) if "read" in states else ("unread", *states)
+    return _or_unread(state for letter, state in _MAILDIR_LETTERS.items() if letter in found[1])
 
 
 _MOZILLA = ((0x1, "read"), (0x2, "answered"), (0x4, "flagged"))
@@ -114,9 +122,8 @@ Header = Callable[[str], str]
 
 def header_states(header: Header) -> tuple[str, ...]:
     """States from what mail programs write into mailboxes: Status and X-Status, X-Mozilla-Status, X-Gmail-Labels."""
-    if mozilla := _hexadecimal(header("x-mozilla-status")):
-        flags = int(mozilla, 16)
-        return _flagged(flags, _MOZILLA)
+    if re.fullmatch(r"[0-9A-Fa-f]{1,8}", mozilla := header("x-mozilla-status")):
+        return _flagged(int(mozilla, 16), _MOZILLA)
     if status := header("status"):
         letters = header("x-status")
         named = [name for letter, name in (("A", "answered"), ("F", "flagged"), ("T", "draft")) if letter in letters]
@@ -146,12 +153,12 @@ def apple_states(flags: int) -> tuple[str, ...]:
 
 
 def _flagged(flags: int, names: Iterable[tuple[int, str]]) -> tuple[str, ...]:
-    states = [name for bit, name in names if flags & bit]
-    return tuple(states) if "read" in states else ("unread", *states)
+    return _or_unread(name for bit, name in names if flags & bit)
 
 
-def _hexadecimal(text: str) -> str:
-    return text if re.fullmatch(r"[0-9A-Fa-f]{1,8}", text) else ""
+def _or_unread(found: Iterable[str]) -> tuple[str, ...]:
+    states = tuple(found)
+    return states if "read" in states else ("unread", *states)
 
 
 def _labels(header: Header) -> list[str]:

@@ -18,16 +18,8 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.kinds import holds_text
-from indexer.extract.mail.letterhead import (
-    Letterhead,
-    apple_states,
-    header_states,
-    header_tags,
-    ids_in,
-    is_attachment,
-    is_expunged,
-    maildir_states,
-)
+from indexer.extract.mail import letterhead
+from indexer.extract.mail.letterhead import Letterhead, header_states, header_tags, ids_in, is_attachment
 from indexer.extract.markup import html
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.markup.texts import extract_text
@@ -63,7 +55,7 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data, states = _of_apple_mail(_narrow(data))
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
-    return read_message(data, source.depth, limits, member, states=states or maildir_states(source.name))
+    return read_message(data, source.depth, limits, member, states=states or letterhead.maildir_states(source.name))
 
 
 def _narrow(data: bytes) -> bytes:
@@ -84,7 +76,7 @@ def _of_apple_mail(data: bytes) -> tuple[bytes, tuple[str, ...]]:
         return data, ()
     end = begin.end() + int(begin[1])
     flags = _EMLX_FLAGS.search(data, end)
-    return data[begin.end() : end], apple_states(int(flags[1])) if flags else ()
+    return data[begin.end() : end], letterhead.apple_states(int(flags[1])) if flags else ()
 
 
 def read_message(
@@ -115,18 +107,8 @@ def read_message(
             for found in ids_in(_raw(value))
         ),
     )
-    document = ExtractedDocument(
-        text=sink.text,
-        type="mail",
-        title=one("subject"),
-        author="; ".join(people(message, "from") or people(message, "sender"))[:2_000],
-        recipients=head.recipients,
-        properties=head.properties,
-        message_ids=head.message_ids,
-        modified=date(message),
-        truncated=sink.truncated,
-    )
-    return Extraction(documents=(document,), notes=tuple(notes))
+    author = "; ".join(people(message, "from") or people(message, "sender"))[:2_000]
+    return head.over(sink, notes, title=one("subject"), author=author, sent=date(message))
 
 
 def _parsed(data: bytes, notes: list[str]) -> Message:
@@ -140,11 +122,32 @@ def _parsed(data: bytes, notes: list[str]) -> Message:
     return message
 
 
-class _Reader:
-    """Adds the parts of a mail to its text."""
+class AttachmentReader:
+    """Adds what is attached to a mail to its text; what cannot be read is noted."""
 
     def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
         self._sink, self._notes, self._depth, self._limits, self._member = sink, notes, depth, limits, member
+
+    def add_file(self, label: str, name: str, data: bytes) -> tuple[ExtractedDocument, ...]:
+        """The documents in a file of that name, their texts added under the `label`, which may be ""."""
+        try:
+            found = self._member(Source(name=name, data=data, depth=self._depth + 1), self._limits)
+        except ExtractionError as error:
+            if error.kind != "unsupported":
+                self._notes.append(f"attachment {label or name}: {error}")
+            return ()
+        self._sink.add(f"\n{label}\n" if label and found.documents else "")
+        for document in found.documents:
+            self._sink.add("\n".join(line for line in (document.title, document.text) if line) + "\n")
+        self._notes.extend(f"attachment {label or name}: {note}" for note in found.notes)
+        return found.documents
+
+
+class _Reader(AttachmentReader):
+    """Adds the parts of a mail to its text."""
+
+    def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
+        super().__init__(sink, notes, depth, limits, member)
         self._n_parts = self._n_around = 0
         self.attachments: list[str] = []
         """names, also of what is attached to forwarded mails"""
@@ -199,18 +202,8 @@ class _Reader:
         payload = part.get_payload(decode=True)
         if not isinstance(payload, bytes) or not payload:
             return
-        try:
-            found = self._member(Source(name=wanted, data=payload, depth=self._depth + 1), self._limits)
-        except ExtractionError as error:
-            if error.kind != "unsupported":
-                self._notes.append(f"attachment {name or wanted}: {error}")
-            return
-        self._sink.add(f"\n{name}\n" if name and found.documents else "")
-        for document in found.documents:
-            self._sink.add("\n".join(line for line in (document.title, document.text) if line) + "\n")
-            if document.type == "mail":
-                self.attachments.extend(value for key, value in document.properties if key == "attachment")
-        self._notes.extend(f"attachment {name or wanted}: {note}" for note in found.notes)
+        inner = (one for one in self.add_file(name, wanted, payload) if one.type == "mail")
+        self.attachments.extend(value for one in inner for key, value in one.properties if key == "attachment")
 
 
 def _unpacked(part: Message, forwarded: Message) -> Message:
@@ -332,7 +325,7 @@ def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extractio
             gathered.note(f"only the first {limits.max_messages} messages are read")
             break
         part = f"message {number}"
-        if is_expunged(data):
+        if letterhead.is_expunged(data):
             continue
         if size > limits.max_member_bytes:
             gathered.note(f"{part}: {shown_size(size)}, more than {shown_size(len(data))}")

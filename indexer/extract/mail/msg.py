@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import struct
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.decode import clean
+from indexer.extract.decode import clean, decode_page
 from indexer.extract.kinds import document_type
 from indexer.extract.mail.letterhead import Letterhead, ids_in, is_attachment
+from indexer.extract.mail.mail import AttachmentReader
 from indexer.extract.markup.html import one_line, read_html
-from indexer.extract.office.compound import Compound, decode_page
+from indexer.extract.office.compound import Compound
 from indexer.extract.office.rtf import read_rtf
-from indexer.extract.source import Extractor, Limits, Sink, Source
+from indexer.extract.source import Limits, Sink
 
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
 _NAME, _ADDRESS, _INTERNET_ADDRESS = "3001", "3003", "39FE"
@@ -36,26 +37,15 @@ MAX_PARTS = 500
 """recipients and attachments that are looked at"""
 
 
-def extract(compound: Compound, depth: int, limits: Limits, member: Extractor) -> Extraction:
+def extract(compound: Compound, limits: Limits) -> Extraction:
     """One document; an attachment that cannot be read becomes a note."""
     message = _Message(compound, "", header=32)
     sink, notes = Sink(limits), list[str]()
-    reader = _Reader(sink, notes, depth, limits, member)
+    reader = _Reader(sink, notes, compound.depth, limits, compound.member)
     reader.add_text(message)
     names = reader.add_attachments(message)
     head = message.head(tuple(names))
-    document = ExtractedDocument(
-        text=sink.text,
-        type="mail",
-        title=message.subject,
-        author=message.sender,
-        recipients=head.recipients,
-        modified=message.date,
-        truncated=sink.truncated,
-        properties=head.properties,
-        message_ids=head.message_ids,
-    )
-    return Extraction(documents=(document,), notes=tuple(notes))
+    return head.over(sink, notes, title=message.subject, author=message.sender, sent=message.date)
 
 
 class _Storage:
@@ -166,11 +156,8 @@ def _person(name: str, internet: str, address: str) -> str:
     return f"{shown} <{where}>" if shown and where and shown != where else shown or where
 
 
-class _Reader:
+class _Reader(AttachmentReader):
     """Adds messages and their attachments to one text."""
-
-    def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
-        self._sink, self._notes, self._depth, self._limits, self._member = sink, notes, depth, limits, member
 
     def add_text(self, message: _Message) -> None:
         try:
@@ -208,17 +195,10 @@ class _Reader:
         self._sink.add(f"\n{name}\n" if name else "")
         if not data or not name or document_type(name) is None:
             return
-        try:
-            if self._depth >= self._limits.max_depth:
-                raise ExtractionError("too-large", f"packed more than {self._limits.max_depth} times over")
-            found = self._member(Source(name=name, data=data, depth=self._depth + 1), self._limits)
-        except ExtractionError as error:
-            if error.kind != "unsupported":
-                self._notes.append(f"attachment {name}: {error}")
-            return
-        for document in found.documents:
-            self._sink.add("\n".join(line for line in (document.title, document.text) if line) + "\n")
-        self._notes.extend(f"attachment {name}: {note}" for note in found.notes)
+        if self._depth >= self._limits.max_depth:
+            self._notes.append(f"attachment {name}: packed more than {self._limits.max_depth} times over")
+        else:
+            self.add_file("", name, data)
 
 
 _COMPRESSED, _UNCOMPRESSED = b"LZFu", b"MELA"

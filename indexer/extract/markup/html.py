@@ -56,11 +56,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
     text, truncated = cut(page.text, limits.max_text_bytes)
     if len(data) > MAX_MARKUP and not truncated:
         truncated = f"first {shown_size(MAX_MARKUP)} of the file"
-    document = ExtractedDocument(
+    return ExtractedDocument(
         text=text, type="html", title=page.title, author=page.author, truncated=truncated,
         headings=tuple(start for start in page.headings if start < len(text)),
-    )  # fmt: skip
-    return Extraction(documents=(document,))
+    ).alone()  # fmt: skip
 
 
 class HtmlText(NamedTuple):
@@ -89,7 +88,8 @@ def _parsed(data: bytes, declared: str) -> tuple[str, str, str]:
     if _BEGIN in markup or _END in markup or "&#" in markup:
         markup = _OUR_MARKS.sub("", markup)
     markup = _BLOCK.sub("\n<", markup)  # no second name: a page may be large, and each is a copy
-    markup = _shallow(_with_few_attributes(_HEADING.sub(_marked, markup)))
+    markup = _HEADING.sub(lambda tag: f"\n{_END if tag[1] else _BEGIN}<", markup)
+    markup = _shallow(_with_few_attributes(markup))
     tree = LexborHTMLParser(markup)
     del markup
     title = one_line(node.text()) if (node := tree.css_first("title")) else ""
@@ -126,10 +126,6 @@ def _shallow(markup: str) -> str:
         return "<wbr" if depth > MAX_DEPTH else tag[0]
 
     return _NESTING.sub(renamed, markup)
-
-
-def _marked(tag: re.Match[str]) -> str:
-    return f"\n{_END if tag[1] else _BEGIN}<"
 
 
 def _without_marks(text: str) -> tuple[str, tuple[int, ...]]:

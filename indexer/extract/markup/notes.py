@@ -69,8 +69,7 @@ def _described(document: ExtractedDocument, text: str, pairs: Iterable[tuple[str
     title = next((value for name, value in kept if name == "title"), document.title)
     authors = [value for name, value in kept if name == "author"]
     rest = tuple((name, value) for name, value in kept if name not in ("title", "author"))
-    changed = msgspec.structs.replace(document, text=text, title=title, author="; ".join(authors), properties=rest)
-    return Extraction(documents=(changed,))
+    return msgspec.structs.replace(document, text=text, title=title, author="; ".join(authors), properties=rest).alone()
 
 
 # Front matter.

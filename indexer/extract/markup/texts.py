@@ -36,24 +36,25 @@ def read_text(source: Source, limits: Limits) -> tuple[str, str]:
     return text, truncated
 
 
-def titled(type_: str, title_of: Callable[[str], str]) -> Extractor:
+_DATA_URI = re.compile(r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=]+")
+
+
+def _without_data(text: str) -> str:
+    return _DATA_URI.sub("", text) if "base64," in text else text
+
+
+def titled(
+    type_: str, title_of: Callable[[str], str], without_marks: Callable[[str], str] = _without_data
+) -> Extractor:
     """An extractor of one document of `type_`, whose title `title_of` finds in the beginning of the text."""
 
     def extract(source: Source, limits: Limits) -> Extraction:
         text, truncated = read_text(source, limits)
-        title = _title(title_of, text)
-        if "base64," in text:
-            text = _DATA_URI.sub("", text)
-        return Extraction(documents=(ExtractedDocument(text=text, type=type_, title=title, truncated=truncated),))
+        title = " ".join(title_of(text[:TITLE_WITHIN]).split())[:300]
+        return ExtractedDocument(text=without_marks(text), type=type_, title=title, truncated=truncated).alone()
 
     return extract
 
-
-def _title(title_of: Callable[[str], str], text: str) -> str:
-    return " ".join(title_of(text[:TITLE_WITHIN]).split())[:300]
-
-
-_DATA_URI = re.compile(r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=]+")
 
 # Titles, format by format.
 
@@ -178,18 +179,19 @@ _DOCSTRING = re.compile(r"\A(?:\ufeff|[ \t]*#[^\n]*\n|\s*\n)*[rRuU]?(\"\"\"|''')
 # Manual pages: roff with the man or mdoc macros.
 
 
-def extract_manual(source: Source, limits: Limits) -> Extraction:
-    """The text without requests and font changes, titled by its NAME section ("ls - list directory contents").
+def manual_title(head: str) -> str:
+    """What the NAME section of a manual page says ("ls - list directory contents"), else its heading."""
+    heading = _ROFF_HEADING.search(head)
+    name = _ROFF_NAME.search(head) or heading
+    return _without_macros(name[1]).replace('"', "") if heading and name else ""
 
-    Without macros it is plain text.
-    """
-    text, truncated = read_text(source, limits)
-    title = ""
-    if heading := _ROFF_HEADING.search(text[:TITLE_WITHIN]):
-        name = _ROFF_NAME.search(text[:TITLE_WITHIN])
-        title = " ".join(_without_macros(name[1] if name else heading[1]).replace('"', "").split())[:300]
-        text = _without_macros(text)
-    return Extraction(documents=(ExtractedDocument(text=text, type="text", title=title, truncated=truncated),))
+
+def _of_manual(text: str) -> str:
+    """The text without requests and font changes; without a heading it is plain text."""
+    return _without_macros(text) if _ROFF_HEADING.search(text[:TITLE_WITHIN]) else text
+
+
+extract_manual = titled("text", manual_title, _of_manual)
 
 
 def _without_macros(text: str) -> str:
@@ -212,19 +214,19 @@ _ROFF_SIGNS = {"-": "-", "e": "\\", "\\": "\\", " ": " ", "~": " ", "0": " "}
 # POD, the documentation format of Perl.
 
 
-def extract_pod(source: Source, limits: Limits) -> Extraction:
-    """The text without formatting codes, with the lines of the file."""
-    text, truncated = read_text(source, limits)
-    title = _title(pod_title, text)
-    text = _without_codes(_POD_COMMAND.sub("", text))
-    return Extraction(documents=(ExtractedDocument(text=text, type="markdown", title=title, truncated=truncated),))
-
-
 def pod_title(head: str) -> str:
     """The paragraph under =head1 NAME ("perlrun - how to execute the Perl interpreter"), else the first heading."""
     head = _INDEX_ENTRY.sub("", head)  # they may stand alone under NAME, and are never shown
     found = _POD_NAME.search(head) or _POD_HEADING.search(head)
     return _without_codes(found[1]) if found else ""
+
+
+def _of_pod(text: str) -> str:
+    return _without_codes(_POD_COMMAND.sub("", text))
+
+
+extract_pod = titled("markdown", pod_title, _of_pod)
+"""The text without formatting codes, with the lines of the file."""
 
 
 def _without_codes(text: str) -> str:
@@ -245,13 +247,14 @@ _ENTITIES = {"lt": "<", "gt": ">", "verbar": "|", "sol": "/", "quot": '"', "amp"
 # JSON and JSON lines.
 
 
-def extract_json(source: Source, limits: Limits) -> Extraction:
-    """Keys and strings as written with their escapes undone, so that lines stay lines; without a title."""
-    text, truncated = read_text(source, limits)
-    if "\\" in text:
-        text = _JSON_ESCAPE.sub(_json_character, text)
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return Extraction(documents=(ExtractedDocument(text=text, type="data", truncated=truncated),))
+def _of_json(text: str) -> str:
+    """Keys and strings as written with their escapes undone, so that lines stay lines."""
+    if "\\" not in text:
+        return text
+    return _JSON_ESCAPE.sub(_json_character, text).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+extract_json = titled("data", no_title, _of_json)
 
 
 def _json_character(found: re.Match[str]) -> str:

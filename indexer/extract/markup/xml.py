@@ -27,17 +27,22 @@ class Readable(Protocol):
         """At most `max_bytes` more bytes, none at the end."""
 
 
-Start = Callable[[str, dict[str, str]], None]
-End = Callable[[str], None]
-Text = Callable[[str], None]
+Start = Callable[[str, dict[str, str]], object]
+End = Callable[[str], object]
+Text = Callable[[str], object]
 
 CHUNK = 1 << 16
 """bytes parsed between looks at whether the reader has enough"""
 
 
+def _pass_over(*event: object) -> None:
+    """What nobody asked for."""
+
+
 def parse(
-    stream: Readable, start: Start, end: End, text: Text, *, is_done: Callable[[], bool], entities: bool = False
-) -> None:
+    stream: Readable, start: Start, end: End = _pass_over, text: Text = _pass_over, *,
+    is_done: Callable[[], object] = _pass_over, entities: bool = False,
+) -> None:  # fmt: skip
     """Call `start(name, attributes)`, `end(name)` and `text(characters)` for `stream` until `is_done()`.
 
     Names come without their namespace prefix, attribute names too. `entities` allows a document to declare
@@ -51,7 +56,7 @@ def parse(
     parser.EntityDeclHandler = None if entities else _refuse
     if entities:
         parser.UseForeignDTD(True)
-        parser.DefaultHandler = _pass_over
+        parser.DefaultHandler = _pass_over  # an unexpanded entity reference
     try:
         while chunk := stream.read(CHUNK):
             parser.Parse(chunk, False)
@@ -81,10 +86,6 @@ def _refuse(*declaration: object) -> None:
     raise ExtractionError("malformed", "the file declares XML entities, which office files never need")
 
 
-def _pass_over(data: str) -> None:
-    """An unexpanded entity reference, or markup nobody asked for."""
-
-
 _TAG = re.compile(r"<[^<>]*(?:>|\Z)")
 _XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
 _TITLES = frozenset({"title", "Title"})
@@ -100,7 +101,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
         raise ExtractionError("unsupported", "binary content without text")
     if _XHTML.search(head[:1024]):
         page = read_html(source.read(MAX_MARKUP))
-        return _extraction(page.text, page.title, page.author, limits, "")
+        text, truncated = cut(page.text, limits.max_text_bytes)
+        return ExtractedDocument(
+            text=text, type="data", title=page.title, author=page.author, truncated=truncated
+        ).alone()
     reader = _Reader(Sink(limits))
     try:
         with source.open() as stream:
@@ -146,10 +150,5 @@ def _read_loosely(source: Source, limits: Limits, *, note: str) -> Extraction:
     text = sane_lines(_TAG.sub("\n", text))
     if not text:
         raise ExtractionError("malformed", note)
-    return _extraction(text, "", "", limits, note)
-
-
-def _extraction(text: str, title: str, author: str, limits: Limits, note: str) -> Extraction:
     text, truncated = cut(text, limits.max_text_bytes)
-    document = ExtractedDocument(text=text, type="data", title=title, author=author, truncated=truncated)
-    return Extraction(documents=(document,), notes=(note,) if note else ())
+    return ExtractedDocument(text=text, type="data", truncated=truncated).alone([note])

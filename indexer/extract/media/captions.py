@@ -42,7 +42,7 @@ def xmp(head: bytes) -> Caption:
     reader = _Reader()
     with contextlib.suppress(ExtractionError):  # what came before a fault is kept
         packet = io.BytesIO(head[start : end + len(_PACKET_ENDS)])
-        parse(packet, reader.start, reader.end, reader.text, is_done=lambda: False)
+        parse(packet, reader.start, reader.end, reader.text)
     return reader.found
 
 

@@ -123,7 +123,7 @@ def _described(
 ) -> Extraction:
     kept = tuple((name, value.strip()) for name, value in properties if value.strip())
     document = ExtractedDocument(text="", type=type_, title=title, author=author, properties=kept)
-    return Extraction(documents=(document,), notes=(" ".join(note.split())[:200],) if note else ())
+    return document.alone([note] if note else ())
 
 
 def _exif(stream: BinaryIO) -> tuple[dict[str, Any], str]:

@@ -15,6 +15,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,9 +176,7 @@ def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) 
         return document
     engine, pages, left_out = found
     text, truncated = cut("\f".join(pages), limits.max_text_bytes)
-    starts = [0]
-    for page in pages[:-1]:
-        starts.append(starts[-1] + len(page) + 1)
+    starts = accumulate((len(page) + 1 for page in pages[:-1]), initial=0)
     return msgspec.structs.replace(
         document,
         text=text,

@@ -5,15 +5,16 @@ A file of Word, Excel, PowerPoint or Outlook is a folder of streams in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing
 from typing import Any
 
+from indexer.documents import Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.decode import clean, decode, known_codec
+from indexer.extract.decode import clean, decode_page
 from indexer.extract.markup.html import one_line
 from indexer.extract.office.facts import real_title
-from indexer.extract.source import Limits, Source, shown_size
+from indexer.extract.registry import load
+from indexer.extract.source import Extractor, Limits, Source, shown_size
 
 TITLE, AUTHOR = 2, 4
 """numbers of properties in a summary ([MS-OLEPS] 3.1.1)"""
@@ -23,8 +24,9 @@ _CODE_PAGE = 1
 class Compound:
     """The streams of one open file; names are matched without regard to case."""
 
-    def __init__(self, ole: Any, limits: Limits) -> None:
-        self._ole, self._limits = ole, limits
+    def __init__(self, ole: Any, limits: Limits, depth: int, member: Extractor) -> None:
+        """`depth` is that of the file, `member` reads what is attached to it."""
+        self._ole, self._limits, self.depth, self.member = ole, limits, depth, member
         self.names: list[str] = ["/".join(path) for path in ole.listdir()]
 
     def __contains__(self, name: str) -> bool:
@@ -61,17 +63,21 @@ def _text(value: object, page: object) -> str:
     return clean(decode_page(value, number).partition("\0")[0])
 
 
-def decode_page(data: bytes, number: int) -> str:
-    """`data` in the Windows code page `number`; an unknown one is guessed."""
-    if number in (65001, 1200):
-        return data.decode("utf-8" if number == 65001 else "utf-16-le", "replace")
-    codec = known_codec({20127: "cp1252", 28591: "cp1252", 10000: "mac_roman"}.get(number, f"cp{number}"))
-    return data.decode(codec, "replace") if codec else decode(data)
+_READERS = {
+    "WordDocument": "office.doc:extract",
+    "PowerPoint Document": "office.ppt:extract",
+    "Workbook": "office.xls:extract_compound",
+    "Book": "office.xls:extract_compound",
+    "__properties_version1.0": "mail.msg:extract",
+}
+"""Who reads a file with such a stream, the first that is there; below indexer.extract"""
 
 
-@contextmanager
-def opened(source: Source, limits: Limits) -> Iterator[Compound]:
-    """The file as a Compound; ExtractionError "malformed" when it is none."""
+def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
+    """What the reader that the streams ask for finds, whatever the name ends in.
+
+    Raises "malformed", "encrypted", and "unsupported" where there is no reader.
+    """
     import olefile
 
     with source.open() as stream:
@@ -80,7 +86,12 @@ def opened(source: Source, limits: Limits) -> Iterator[Compound]:
         except (OSError, ValueError, IndexError, RecursionError) as error:
             reason = " ".join(str(error).split())
             raise ExtractionError("malformed", f"not a readable Office file ({reason})") from error
-        try:
-            yield Compound(ole, limits)
-        finally:
-            ole.close()
+        with closing(ole):
+            compound = Compound(ole, limits, source.depth, member)
+            if "EncryptedPackage" in compound or "EncryptedSummary" in compound:
+                raise ExtractionError("encrypted", "protected by a password")
+            for name, reader in _READERS.items():
+                if name in compound:
+                    found: Extraction = load(reader)(compound, limits)
+                    return found
+    raise ExtractionError("unsupported", "an Office file of a kind that is not read")

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.decode import clean, decode
-from indexer.extract.office.compound import Compound, decode_page
+from indexer.extract.decode import clean, decode, decode_page
+from indexer.extract.office.compound import Compound
 from indexer.extract.source import Limits, Sink
 
 _WORD_97, _WORD_6 = 0xA5EC, 0xA5DC
@@ -54,7 +54,8 @@ def extract(compound: Compound, limits: Limits) -> Extraction:
         if sink.full:
             break
         data = stream[start : start + (2 * n_chars if is_wide else n_chars)]
-        sink.add(_shown(fields.without_codes(_decoded(data, language, is_wide, is_97=version >= _FIRST_97))))
+        text = fields.without_codes(_decoded(data, language, is_wide, is_97=version >= _FIRST_97))
+        sink.add(clean(text.translate(_SIGNS)))
     return sink.extraction("document", *compound.summary())
 
 
@@ -192,7 +193,3 @@ _SIGNS = {
     0x04: "", 0x05: "", 0x08: "", 0xA0: " ",
 }  # fmt: skip
 """Marks of cells, lines, pages and columns; hyphens; anchors of pictures, notes and comments."""
-
-
-def _shown(text: str) -> str:
-    return clean(text.translate(_SIGNS))

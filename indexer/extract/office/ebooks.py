@@ -17,7 +17,6 @@ from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line, read_html
-from indexer.extract.markup.xml import parse
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.workers.programs import needed, output_of, seconds_left
 from indexer.extract.zipped import Zipped, open_zip
@@ -74,8 +73,7 @@ class _Package:
         return found[0]
 
     def _parse(self, parts: Zipped, name: str) -> None:
-        with parts.open(name) as stream:
-            parse(stream, self._start, self._end, self._text, is_done=lambda: False, entities=True)
+        parts.parse(name, self._start, self._end, self._text, entities=True)
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._current = name
@@ -110,8 +108,7 @@ def _protected(parts: Zipped) -> frozenset[str]:
         if name == "CipherReference":
             names.add(unquote(attributes.get("URI", "")))
 
-    with parts.open("META-INF/encryption.xml") as stream:
-        parse(stream, start, lambda _: None, lambda _: None, is_done=lambda: False)
+    parts.parse("META-INF/encryption.xml", start)
     return frozenset(names)
 
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
-from indexer.extract.markup.xml import parse
 from indexer.extract.zipped import Zipped
 from indexer.properties import Properties
 
@@ -89,11 +89,8 @@ def elements(parts: Zipped, name: str, wanted: Collection[str]) -> dict[str, lis
         if current and current[-1] in found:
             found[current[-1]][-1] += characters
 
-    try:
-        with parts.open(name) as stream:
-            parse(stream, start, end, text, is_done=lambda: False)
-    except (ExtractionError, KeyError, IndexError):
-        pass
+    with suppress(ExtractionError, KeyError, IndexError):
+        parts.parse(name, start, end, text)
     return found
 
 

@@ -47,8 +47,7 @@ def relations(parts: Zipped, part: str) -> dict[str, tuple[str, str]]:
             found[attributes.get("Id", "")] = (attributes.get("Type", "").rpartition("/")[2], where)
 
     if path in parts:
-        with parts.open(path) as stream:
-            parse(stream, start, lambda _: None, lambda _: None, is_done=lambda: False)
+        parts.parse(path, start)
     return found
 
 
@@ -63,8 +62,7 @@ def main_part(parts: Zipped, usual: str) -> str:
 def add_paragraphs(parts: Zipped, name: str, sink: Sink) -> None:
     """Add the shown text of the part `name` to `sink`, one line per paragraph, cells of a table set off by tabs."""
     state = _Paragraphs(sink)
-    with parts.open(name) as stream:
-        parse(stream, state.start, state.end, state.text, is_done=lambda: sink.full)
+    parts.parse(name, state.start, state.end, state.text, is_done=lambda: sink.full)
 
 
 class _Paragraphs:
@@ -207,8 +205,7 @@ def _slides(parts: Zipped) -> list[str]:
             ids.append(attributes.get("r:id", "") or attribute(attributes, "id"))
 
     if main in parts:
-        with parts.open(main) as stream:
-            parse(stream, start, lambda _: None, lambda _: None, is_done=lambda: False)
+        parts.parse(main, start)
     related = relations(parts, main)
     found = [related[one][1] for one in ids if one in related and related[one][1] in parts]
     return found or parts.matching("ppt/slides/slide")

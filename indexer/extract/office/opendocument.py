@@ -5,7 +5,7 @@ from __future__ import annotations
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.markup.xml import attribute, parse
+from indexer.extract.markup.xml import attribute
 from indexer.extract.office.facts import Facts, elements, facts, first
 from indexer.extract.source import MOST_EMPTY, Extractor, Limits, Sink, Source, row_line
 from indexer.extract.zipped import Zipped, open_zip
@@ -23,7 +23,7 @@ def _extractor(type_: str) -> Extractor:
                 raise ExtractionError("encrypted", "protected by a password")
             about = _facts(parts)
             sink = Sink(limits)
-            _add_text(parts, "content.xml", sink, _Body(sink, paged=type_ != "document"))
+            _Body(sink, paged=type_ != "document").read(parts, "content.xml")
             notes = _add_edges(parts, sink)
         return sink.extraction(type_, about.title, about.author, about.properties, notes=notes)
 
@@ -46,6 +46,9 @@ class _Body:
         self._n_columns = 1
         """of the cell that is read"""
         self._has_slides = False
+
+    def read(self, parts: Zipped, name: str) -> None:
+        parts.parse(name, self.start, self.end, self.text, is_done=lambda: self._sink.full)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if self._hidden or name in _HIDDEN:
@@ -113,17 +116,12 @@ def _repeated(attributes: dict[str, str]) -> int:
     return max(1, int(times)) if times.isdecimal() and int(times) <= MOST_EMPTY else 1
 
 
-def _add_text(parts: Zipped, name: str, sink: Sink, body: _Body) -> None:
-    with parts.open(name) as stream:
-        parse(stream, body.start, body.end, body.text, is_done=lambda: sink.full)
-
-
 def _add_edges(parts: Zipped, sink: Sink) -> tuple[str, ...]:
     """Headers and footers, which live among the page styles; damage there is only a note."""
     if "styles.xml" not in parts or sink.full:
         return ()
     try:
-        _add_text(parts, "styles.xml", sink, _Body(sink, paged=False, only_within="master-styles"))
+        _Body(sink, paged=False, only_within="master-styles").read(parts, "styles.xml")
     except ExtractionError as error:
         return (f"styles.xml: {error}",)
     return ()

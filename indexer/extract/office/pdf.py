@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 from indexer.confined.given import mapped
@@ -35,16 +36,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
         raise ExtractionError("malformed", notes[0])
     if not text.strip():
         notes = (NO_TEXT_IN_PAGES,)
-    document = ExtractedDocument(
-        text=text,
-        type="pdf",
-        title=about.title,
-        author=about.author,
-        properties=about.properties,
-        pages=pages,
+    return ExtractedDocument(
+        text=text, type="pdf", title=about.title, author=about.author, properties=about.properties, pages=pages,
         truncated=truncated,
-    )
-    return Extraction(documents=(document,), notes=notes)
+    ).alone(notes)  # fmt: skip
 
 
 def _facts(info: dict[str, str]) -> Facts:
@@ -59,7 +54,7 @@ def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tu
     """(text, offset of each page, what was kept, a note when pages could not be read)."""
     parts: list[str] = []
     offsets: list[int] = []
-    n_chars, n_bytes, broken = 0, 0, []
+    n_chars, n_bytes, kept, broken = 0, 0, "", []
     for number in range(len(pdf)):
         try:
             text = _page_text(pdf, number)
@@ -69,7 +64,8 @@ def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tu
         except MemoryError:
             if number == 0:
                 raise
-            return "\f".join(parts), tuple(offsets), f"{_first_pages(number, pdf)}, then memory ran out", _notes(broken)
+            kept = f"{_first_pages(number, pdf)}, then memory ran out"
+            break
         text, truncated = cut(text, limits.max_text_bytes - n_bytes)
         offsets.append(n_chars)
         parts.append(text)
@@ -77,11 +73,11 @@ def _read_pages(pdf: Any, limits: Limits) -> tuple[str, tuple[int, ...], str, tu
         n_bytes += len(text.encode()) + 1
         if truncated or (n_bytes >= limits.max_text_bytes and number + 1 < len(pdf)):
             kept = f"first {shown_size(limits.max_text_bytes)} ({number + 1} of {len(pdf)} pages)"
-            return "\f".join(parts), tuple(offsets), kept, _notes(broken)
+            break
         if number + 1 < len(pdf) and limits.is_late:
             kept = f"{_first_pages(number + 1, pdf)}, then the time was up"
-            return "\f".join(parts), tuple(offsets), kept, _notes(broken)
-    return "\f".join(parts), tuple(offsets), "", _notes(broken)
+            break
+    return "\f".join(parts), tuple(offsets), kept, _notes(broken)
 
 
 def _first_pages(n_pages: int, pdf: Any) -> str:
@@ -98,20 +94,9 @@ def _page_text(pdf: Any, number: int) -> str:
         page = pdf[number]
         page.flatten()
         page.close()
-    page = pdf[number]
-    try:
-        text_page = page.get_textpage()
-        try:
-            return clean(_join_hyphens(text_page.get_text_range(errors="replace")))
-        finally:
-            text_page.close()
-    finally:
-        page.close()
-
-
-def _join_hyphens(text: str) -> str:
-    """`text` with words whole that were broken at a line end, where PDFium leaves U+FFFE."""
-    return text.replace("\ufffe", "")
+    with closing(pdf[number]) as page, closing(page.get_textpage()) as text_page:
+        # PDFium leaves U+FFFE where a word was broken at a line end
+        return clean(text_page.get_text_range(errors="replace").replace("\ufffe", ""))
 
 
 def _reason(message: str) -> ExtractionError:

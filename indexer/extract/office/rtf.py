@@ -24,14 +24,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
     text, truncated = cut(read_rtf(data), limits.max_text_bytes)
     source_text = data[:200_000].decode("latin-1")
     info = found[1] if (found := _INFO.search(source_text)) else ""
-    document = ExtractedDocument(
-        text=text,
-        type="document",
-        title=real_title(_property(info, "title", source_text)),
-        author=one_line(_property(info, "author", source_text)),
-        truncated=truncated,
-    )
-    return Extraction(documents=(document,))
+    title, author = (_property(info, name, source_text) for name in ("title", "author"))
+    return ExtractedDocument(
+        text=text, type="document", title=real_title(title), author=one_line(author), truncated=truncated
+    ).alone()
 
 
 def read_rtf(data: bytes) -> str:
@@ -50,22 +46,10 @@ def _plain(source_text: str) -> str:
 
 _TOKEN = re.compile(r"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|([^\\{}\r\n]+)", re.S)
 _BREAKS = {"par": "\n", "line": "\n", "sect": "\n", "page": "\n", "row": "\n", "tab": "\t", "cell": "\t"}
-_NOT_SHOWN = frozenset(
-    [
-        "fonttbl",
-        "colortbl",
-        "stylesheet",
-        "info",
-        "pict",
-        "fldinst",
-        "listtable",
-        "listoverridetable",
-        "generator",
-        "objdata",
-        "themedata",
-        "rsidtbl",
-    ]
-)
+_NOT_SHOWN = frozenset({
+    "fonttbl", "colortbl", "stylesheet", "info", "pict", "fldinst", "listtable", "listoverridetable", "generator",
+    "objdata", "themedata", "rsidtbl",
+})  # fmt: skip
 
 
 def _scanned(source_text: str) -> str:

@@ -8,16 +8,23 @@ from typing import Any
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
+from indexer.extract.office.compound import Compound
 from indexer.extract.source import Limits, Sink, Source, row_line
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
     """A workbook of Excel 2 to 4, which is a row of records without a container."""
-    return read_workbook(source.read(limits.max_member_bytes), limits)
+    return _read(source.read(limits.max_member_bytes), limits)
 
 
-def read_workbook(stream: bytes, limits: Limits, *, summary: tuple[str, str] = ("", "")) -> Extraction:
-    """One document from the records in `stream`, each sheet under its name; `summary` is its title and author."""
+def extract_compound(compound: Compound, limits: Limits) -> Extraction:
+    """One document from the first stream of a workbook."""
+    stream = "Workbook" if "Workbook" in compound else "Book"
+    return _read(compound.read(stream), limits, *compound.summary())
+
+
+def _read(stream: bytes, limits: Limits, title: str = "", author: str = "") -> Extraction:
+    """One document from the records in `stream`, each sheet under its name."""
     notes: list[str] = []
     sink = Sink(limits)
     book = _opened(stream)
@@ -33,7 +40,7 @@ def read_workbook(stream: bytes, limits: Limits, *, summary: tuple[str, str] = (
             notes.append(f"{clean(name)}: damaged ({type(error).__name__})")
     if notes and len(notes) == book.nsheets:
         raise ExtractionError("malformed", notes[0])
-    return sink.extraction("spreadsheet", *summary, notes=notes)
+    return sink.extraction("spreadsheet", title, author, notes=notes)
 
 
 def _opened(stream: bytes) -> Any:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.markup.xml import attribute, parse
+from indexer.extract.markup.xml import attribute
 from indexer.extract.office.open_xml import add_paragraphs, main_part, office_facts, relations
 from indexer.extract.source import MOST_EMPTY, Limits, Sink, Source, row_line
 from indexer.extract.zipped import Zipped, open_zip
@@ -33,7 +33,8 @@ def extract(source: Source, limits: Limits) -> Extraction:
             sink.begin_page()
             sink.add(clean(name) + "\n")
             try:
-                _add_sheet(parts, sheet, sink, book)
+                rows = _Sheet(sink, book)
+                parts.parse(sheet, rows.start, rows.end, rows.text, is_done=lambda: sink.full)
                 _add_beside(parts, sheet, sink)
             except ExtractionError as error:
                 notes.append(f"{name}: {error}")
@@ -50,10 +51,8 @@ class _Book:
     def __init__(self, parts: Zipped, main: str) -> None:
         self.sheets: list[tuple[str, str]] = []
         self.epoch = _EPOCH
-        related = relations(parts, main)
-        self._related = related
-        with parts.open(main) as stream:
-            parse(stream, self._workbook, lambda _: None, lambda _: None, is_done=lambda: False)
+        self._related = related = relations(parts, main)
+        parts.parse(main, self._workbook)
         self.sheets = [(name, part) for name, part in self.sheets if part in parts]
         by_kind = {kind: name for kind, name in related.values() if name in parts}
         self.strings = _shared_strings(parts, by_kind["sharedStrings"]) if "sharedStrings" in by_kind else []
@@ -124,12 +123,6 @@ def _column(place: str) -> int:
     return number if number <= MOST_EMPTY else 0
 
 
-def _add_sheet(parts: Zipped, sheet: str, sink: Sink, book: _Book) -> None:
-    rows = _Sheet(sink, book)
-    with parts.open(sheet) as stream:
-        parse(stream, rows.start, rows.end, rows.text, is_done=lambda: sink.full)
-
-
 def _add_beside(parts: Zipped, sheet: str, sink: Sink) -> None:
     """Comments, text boxes, charts and diagrams of a sheet."""
     for kind, name in relations(parts, sheet).values():
@@ -163,8 +156,7 @@ def _shared_strings(parts: Zipped, name: str) -> list[str]:
         if state["reading"]:
             current.append(characters)
 
-    with parts.open(name) as stream:
-        parse(stream, start, end, text, is_done=lambda: False)
+    parts.parse(name, start, end, text)
     return strings
 
 
@@ -183,14 +175,7 @@ def _date_styles(parts: Zipped, name: str) -> frozenset[str]:
             styles.append(attributes.get("numFmtId", ""))
         inside.append(name)
 
-    with parts.open(name) as stream:
-        parse(
-            stream,
-            start,
-            lambda _: None if not inside else inside.__delitem__(-1),
-            lambda _: None,
-            is_done=lambda: False,
-        )
+    parts.parse(name, start, lambda _: inside.pop())
     return frozenset(str(i) for i, number in enumerate(styles) if number in dates)
 
 

@@ -89,8 +89,7 @@ def _days(messages: Iterable[ChatMessage], limits: Limits) -> Extraction:
         if number >= limits.max_messages:
             gathered.note(f"only the first {limits.max_messages:,} days are read")
             break
-        document = _document(chat, date, day, people[chat], limits)
-        gathered.add(Extraction(documents=(document,)), f"{chat} {date}".strip())
+        gathered.add(_document(chat, date, day, people[chat], limits).alone(), f"{chat} {date}".strip())
         if gathered.full:
             break
     for note in notes:
@@ -272,16 +271,14 @@ def _discord_channel(source: Source) -> str:
     """The name of the channel, which stands in a file beside the messages; its number where that is not there."""
     folder = source.name.replace("\\", "/").split("/")[-2]
     try:
-        about = _beside(source.path) if source.path else {}
+        if not source.path:
+            return folder
+        with open_file(channel_of(source.path)) as stream:
+            about = json.load(stream)
         guild = about.get("guild") or {}
         return " ".join(part for part in (_line(guild.get("name")), _line(about.get("name"))) if part) or folder
     except (OSError, ValueError, AttributeError):
         return folder
-
-
-def _beside(path: str) -> Any:
-    with open_file(channel_of(path)) as stream:
-        return json.load(stream)
 
 
 def read_imessage(source: Source, limits: Limits) -> Extraction | None:

@@ -137,10 +137,10 @@ class WorkerPool(Generic[Result]):
                 report = worker.hear()
                 outcome = self._outcome(report) if report is not None else None
             except (EOFError, OSError):
-                yield from self._bury(worker, waiting)
+                yield from self._fail_first(worker, waiting)
                 continue
             except msgspec.MsgspecError:
-                yield from self._fail_first(worker, waiting, lambda: ("crashed", "the reader gave what none gives"))
+                yield from self._fail_first(worker, waiting, ("crashed", "the reader gave what none gives"))
                 continue
             if report is None:
                 self._n_failed_starts = 0
@@ -151,34 +151,24 @@ class WorkerPool(Generic[Result]):
                 waiting.give_back(self._discard(worker))
             yield entry, outcome
         for worker in busy:
-            if worker.ahead and worker.results not in ready and (reason := worker.verdict()):
-                yield from self._give_up(worker, waiting, reason)
+            is_silent = worker.ahead and worker.results not in ready
+            if is_silent and (reason := worker.verdict()) and not worker.results.poll():
+                yield from self._fail_first(worker, waiting, reason)
 
     def _outcome(self, report: FileReport) -> Any:
         return ExtractionError(report.kind, report.reason) if report.kind else self._decoder.decode(report.outcome)
 
-    def _bury(self, worker: Worker, waiting: Waiting) -> Iterator[tuple[FileEntry, ExtractionError]]:
-        """A worker died: the file it was at fails, the others go back."""
-        yield from self._fail_first(worker, waiting, lambda: how_it_ended(worker.exit_code))
-
-    def _give_up(
-        self, worker: Worker, waiting: Waiting, reason: tuple[str, str]
-    ) -> Iterator[tuple[FileEntry, ExtractionError]]:
-        """A worker uses too much or hangs: end it; the file it was at fails, the others go back."""
-        if not worker.results.poll():
-            yield from self._fail_first(worker, waiting, lambda: reason)
-
     def _fail_first(
-        self, worker: Worker, waiting: Waiting, reason: Callable[[], tuple[str, str]]
+        self, worker: Worker, waiting: Waiting, reason: tuple[str, str] | None = None
     ) -> Iterator[tuple[FileEntry, ExtractionError]]:
-        """Discard a worker: the file it was at fails for a reason known afterwards, the others go back."""
+        """Discard a worker: the file it was at fails, by default for how that ended; the others go back."""
         left = self._discard(worker)
         if not worker.is_ready:
             waiting.give_back(left)
             self._count_failed_start(worker)
             return
         waiting.give_back(left[1:])
-        yield left[0], ExtractionError(*reason())
+        yield left[0], ExtractionError(*(reason or how_it_ended(worker.exit_code)))
 
     def _count_failed_start(self, worker: Worker) -> None:
         if worker.is_ready:

@@ -223,7 +223,7 @@ def started(target: Callable[..., None], *arguments: object, from_copy: bool) ->
         prepare()
     context: Any = get_context("fork" if from_copy else "spawn")
     process: BaseProcess = context.Process(target=target, args=arguments, daemon=True)
-    with _interrupts_held(), _without_main(), _one_thread():
+    with _set_for_a_start():
         process.start()
     return process
 
@@ -303,45 +303,26 @@ class Worker:
         self._process.close()
 
 
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Keep Ctrl-C from a process that is being started, until it ignores it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-@contextlib.contextmanager
-def _without_main() -> Iterator[None]:
-    """Spare a process that is being started the import of the program that starts it: it needs nothing of that."""
-    before = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = before
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """Have a process that is being started load numpy without threads beside it: one of them would not be confined."""
-    before = os.environ.get(_THREADS)
-    os.environ[_THREADS] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_THREADS]
-        else:
-            os.environ[_THREADS] = before
-
-
 _THREADS = "OPENBLAS_NUM_THREADS"
+
+
+@contextlib.contextmanager
+def _set_for_a_start() -> Iterator[None]:
+    """What a process that is being started takes over: Ctrl-C held back until it ignores it, nothing to import of the
+    program that starts it, and numpy without threads beside it: one of them would not be confined."""
+    has_masks = hasattr(signal, "pthread_sigmask")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if has_masks else set()
+    main, threads = sys.modules["__main__"], os.environ.get(_THREADS)
+    sys.modules["__main__"], os.environ[_THREADS] = ModuleType("__main__"), "1"
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        del os.environ[_THREADS]
+        if threads is not None:
+            os.environ[_THREADS] = threads
+        if has_masks:  # last, for what was held back comes now
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def how_it_ended(exit_code: int | None) -> tuple[str, str]:

@@ -24,7 +24,7 @@ TEXTS = st.lists(st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join), min
 
 def measure(snapshot: Snapshot, query: str, docs: Sequence[int], field: str = "body") -> Nearness:
     concepts = concepts_of(parse(query), ConceptLookup(snapshot, ()))
-    return nearness(snapshot, concepts, field, np.array(docs, dtype=np.int64))
+    return nearness(snapshot, concepts, [field], np.array(docs, dtype=np.int64))[0]
 
 
 def one(make_index: MakeIndex, query: str, text: str) -> tuple[float, float, float, float]:
@@ -115,7 +115,7 @@ def without_function_words(make_index: MakeIndex, query: str, text: str) -> tupl
     """phrase, ordered and near of one document for a query as candidates are found for it."""
     snapshot = make_index([text]).snapshot()
     asked = tuple(c for c in concepts_of(parse(query), ConceptLookup(snapshot, ("en",))) if not c.function_word)
-    found = nearness(snapshot, asked, "body", np.array([0], dtype=np.int64))
+    found = nearness(snapshot, asked, ["body"], np.array([0], dtype=np.int64))[0]
     return float(found.phrase[0]), float(found.ordered[0]), float(found.near[0])
 
 

@@ -15,6 +15,7 @@ from indexer.documents import ExtractedDocument, FileEntry, Skipped
 from indexer.errors import IndexDamaged
 from indexer.prepare import prepare_document
 from indexer.storage.catalogue import Catalogue, Counts, Failure
+from indexer.storage.catalogue_tables import reset
 from indexer.storage.catalogue_writing import (
     MAX_SKIPPED_ROWS,
     Batch,
@@ -65,6 +66,15 @@ def test_a_document_comes_back_as_it_was_stored(catalogue: Catalogue) -> None:
     assert row.properties == (("tag", "a"), ("tag", "ü"))
     assert catalogue.text(doc_id) == "Grüße an Zoë"
     assert list(catalogue.written([doc_id])) == [(doc_id, "/n/box.mbox\nÜber\na\nü\nGrüße an Zoë")]
+
+
+def test_the_mails_of_a_file_that_goes_leave_their_threads(catalogue: Catalogue) -> None:
+    """Those of other files stay in them."""
+    gone = store(catalogue, "/a.eml", ExtractedDocument(text="x", type="mail", message_ids=("a@x",)))
+    store(catalogue, "/b.eml", ExtractedDocument(text="y", type="mail", message_ids=("b@x", "a@x")))
+    assert len(catalogue.doc_ids_of_thread("a@x")) == 2
+    CatalogueWriter(catalogue).commit(Batch(replaced=[gone]), generation=2)
+    assert catalogue.doc_ids_of_thread("a@x") == set(catalogue.doc_ids_of("/b.eml"))
 
 
 def test_a_document_without_a_date_has_the_date_of_its_file(catalogue: Catalogue) -> None:
@@ -212,7 +222,7 @@ def test_a_damaged_file_asks_for_a_rebuild_and_can_be_made_anew(tmp_path: Path, 
     path.write_bytes(content)
     with pytest.raises(IndexDamaged):
         Catalogue.open(path)
-    Catalogue.destroy(path)
+    reset(path)
     assert Catalogue.open(path).known() == {}
 
 
@@ -227,7 +237,7 @@ def test_made_anew_it_never_gives_an_id_twice(catalogue: Catalogue) -> None:
     """Someone who still holds the old index must not find another document under an old id."""
     store(catalogue, "/a.txt", ExtractedDocument(text="x", type="text"))
     (old,) = catalogue.doc_ids()
-    Catalogue.destroy(catalogue.path)
+    reset(catalogue.path)
     again = Catalogue.open(catalogue.path)
     assert again.doc_ids() == set()
     assert CatalogueWriter(again).new_doc_id() > old

@@ -17,8 +17,9 @@ from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedFile
-from indexer.storage.catalogue import Catalogue, transaction
+from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile, read_anew
+from indexer.storage.sqlite_files import transaction
 from indexer.storage.unchanged import MAX_SKIPPED, SettledFolders, Stamps
 from indexer.update import Updater, open_catalogue
 from indexer.update_session import Job

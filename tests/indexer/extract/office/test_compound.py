@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError
-from indexer.extract.office.compound import decode_page
+from indexer.extract.decode import decode_page
 from indexer.extract.registry import extract_source
 from indexer.extract.source import Limits, Source
 from tests.indexer.extract.office.compound_parts import compound, message, presentation, word, workbook
@@ -82,3 +83,9 @@ def test_a_stream_beyond_the_limit_is_refused() -> None:
 def test_code_pages(data: bytes, number: int, text: str) -> None:
     """Windows' numbers, also those of UTF-8 and of the Macintosh; of an unknown one the text is guessed."""
     assert decode_page(data, number) == text
+
+
+def test_the_streams_decide_and_not_the_name(single: Callable[..., ExtractedDocument]) -> None:
+    """A presentation called .doc is a presentation, and a Word file without a name a document."""
+    assert single("a.doc", presentation([{"outline": "zebra"}])).type == "presentation"
+    assert single("README", word("zebra")).type == "document"

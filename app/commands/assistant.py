@@ -52,16 +52,12 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def command(ctx: click.Context) -> int:
     """Let assistants of yours search folders that you name, see what they asked, and take it back."""
-    return 0 if ctx.invoked_subcommand else _list()
+    return 0 if ctx.invoked_subcommand else ctx.invoke(list_)
 
 
 @command.command("list", examples="foltr-search assistant list")
 def list_() -> int:
     """The assistants that may ask this program, one a line: name, folders, requests, and whether it learns."""
-    return _list()
-
-
-def _list() -> int:
     from app.assistants.configurations import ASSISTANTS, ConfigurationError
     from console.wording import count
 

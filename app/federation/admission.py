@@ -107,10 +107,6 @@ class Admission:
             me = group_roster.known(self.store, server.member.group_id).of_device(server.member.device)
         return me.number if me is not None else None
 
-    def forget_locally(self) -> None:
-        """Erase the key without telling the server, as when it is gone for good."""
-        membership.erase(self.store)
-
     def progress(self) -> Sequence[KeptReceipt]:
         """The receipts, those that were not done asked for anew."""
         for kept in membership.all_receipts(self.store):

@@ -70,11 +70,12 @@ def move(link: str) -> int:
     Only a link that the group's server signed is followed, and only once it answers there. Receipts follow, too.
     """
     from app.federation import moving
+    from app.federation.server import Reach
     from foltr.federated.links import read_move
 
     signed = read_move(link)
     with state_of_member() as (store, settings):
-        for sentence in moving.by_link(store, signed, settings.federation):
+        for sentence in moving.by_link(store, signed, Reach(settings.federation)):
             say(sentence)
     return 0
 

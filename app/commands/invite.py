@@ -20,10 +20,11 @@ def command() -> int:
     member at once, and is counted on to add noise. Exit code 3 when the server cannot be reached.
     """
     from app.federation.group_roster import invite
+    from app.federation.server import Reach
     from foltr.federated.links import to_link
 
     with state_of_member() as (store, settings):
-        made = invite(store, settings)
+        made = invite(store, Reach(settings.federation))
     click.echo(to_link(made.invite))
     say(f"for one person, until {iso_minute(made.expires)}; you vouch for whoever uses it")
     return 0

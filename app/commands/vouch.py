@@ -24,20 +24,22 @@ def command(member: str, gone: bool, yes: bool) -> int:
     whoever is vouched for takes part in sealed rounds, and may be asked to add them up.
     """
     from app.federation import group_roster
+    from app.federation.server import Reach
 
     with state_of_member() as (store, settings):
+        reach = Reach(settings.federation)
         if not member:
-            found = group_roster.waiting(store, settings)
+            found = group_roster.waiting(store, reach)
             for one in found:
                 click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
             if not found:
                 say("nobody waits for being vouched for")
             return 0 if found else NOTHING_FOUND
-        about = group_roster.find(store, settings, member)
+        about = group_roster.find(store, reach, member)
         if not yes:
             question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
             shown = group_roster.print_of(about.device_key, about.box_key)
             click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
-        group_roster.vouch(store, settings, about.device, gone=gone)
+        group_roster.vouch(store, reach, about.device, gone=gone)
     say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}")
     return 0

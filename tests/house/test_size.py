@@ -14,8 +14,8 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (171, 26_666),
-    "console": (9, 1_028),
+    "app": (160, 25_898),
+    "console": (8, 1_020),
     "indexer": (112, 19_958),
     "simulation": (96, 15_514),
     "federation_server": (62, 7_982),

@@ -1,9 +1,9 @@
-"""Why a result stands where it stands: its score in named parts, in a few words what put it there, and at length.
+"""Why a result stands where it stands: its score in named parts, and in a few words what put it there.
 
 The parts of a result add up to its score, and with its luck to what it is shown by. A result was moved when it does not
 stand where its words alone (BM25F) would put it. A part is the cause of that when without it (with what the middle one
 of the others has of it) the result would stand nearer to there. What the words themselves are worth is no cause: it is
-what all others are held against. At length a result is held against the row above it, part by part and by feature.
+what all others are held against.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from msgspec import Struct, field
 from app.learning.learner import Learner
 from app.learning.traits import FOLDER, KINDS, LONG, NEW, SHORT, Marks, wording
 from app.search.page_kind import PageKind
-from app.search.results import Contrast, Contribution, Explanation, Hit, Part, ResultPage
 from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.rows import middle_of
-from indexer.retrieval.features import FEATURES, NAMES
+from indexer.retrieval.features import NAMES
 
 TIE = 1e-6
 """points; scores this near are told apart by where their words put them"""
@@ -260,77 +259,3 @@ def times(n_picks: float) -> str:
     """once, twice, 3 times: what is left of picks is never more than they were."""
     n = max(1, math.ceil(n_picks - 1e-6))
     return {1: "once", 2: "twice"}.get(n, f"{count(n)} times")
-
-
-def explanation(page: ResultPage, hit: Hit) -> Explanation:
-    """Why a hit of a page stands where it stands, and what sets it apart from the row above it."""
-    reasons = page.reasons
-    if reasons is None:
-        return Explanation(hit, hit.score, (), _in_another_order(page))
-    place = hit.rank - 1
-    contributions, summary = _contributions(reasons, place), _summary(reasons, hit)
-    return Explanation(hit, hit.score, contributions, summary, contrast(page, hit), _ranked_as(reasons))
-
-
-def _ranked_as(reasons: Reasons) -> str:
-    if reasons.kind is None or reasons.kind.share == 1.0:
-        return reasons.kind.called if reasons.kind else ""
-    return f"{reasons.kind.called} by {100 * reasons.kind.share:.0f} %, as text by the rest"
-
-
-def contrast(page: ResultPage, hit: Hit) -> Contrast | None:
-    """A hit and the one in the row above, the first one and the one below: their points part by part."""
-    reasons = page.reasons
-    if reasons is None or len(page.hits) < 2:
-        return None
-    place = hit.rank - 1
-    other = page.hits[place - 1 if place else 1]
-    mine, theirs = reasons.parts[place], reasons.parts[other.rank - 1]
-    parts = [Part(name, text, mine[i], mine[i] - theirs[i]) for i, (name, text) in enumerate(PARTS.items())]
-    told = sorted((part for part in parts if part.points or part.ahead), key=lambda part: -abs(part.ahead))
-    return Contrast(other, tuple(told))
-
-
-def _contributions(reasons: Reasons, place: int) -> tuple[Contribution, ...]:
-    """What each feature did to the result at `place`, the strongest first."""
-    row = reasons.shown[place]
-    shipped, learned = (points[row] for points in reasons.contributions)
-    values = reasons.features[row]
-    told = [
-        Contribution(feature.name, feature.description, float(values[i]), float(shipped[i]), float(learned[i]))
-        for i, feature in enumerate(FEATURES)
-        if abs(shipped[i]) >= LEAST or abs(learned[i]) >= LEAST
-    ]
-    if (kind := reasons.kind) is not None:
-        told += [
-            Contribution(feature.name, feature.description, float(value), float(points), 0.0)
-            for feature, value, points in zip(kind.features, kind.values[row], kind.points[row], strict=True)
-            if abs(points) >= LEAST
-        ]
-    return tuple(sorted(told, key=lambda c: -abs(c.prior + c.learned)))
-
-
-def _summary(reasons: Reasons, hit: Hit) -> str:
-    place = hit.rank - 1
-    if hit.by_meaning:
-        return f"It holds none of the words; it stands at {hit.rank} because it says something close in meaning."
-    if hit.rank == hit.bm25_rank:
-        return f"It stands at {hit.rank}, where its words alone would put it."
-    why, causes = reasons.words(place, hit.type), reasons.causes(place)
-    why = why or (PARTS[causes[0]] if causes else _in_sum(reasons, hit))
-    return f"Its words alone would put it at {hit.bm25_rank}; it stands at {hit.rank}: {why}."
-
-
-def _in_sum(reasons: Reasons, hit: Hit) -> str:
-    """What moved a result where no part alone did."""
-    way = 1 if hit.rank < hit.bm25_rank else -1
-    parts = zip(PARTS.values(), (way * reasons.beyond(hit.rank - 1)).tolist(), strict=True)
-    text, points = max(parts, key=lambda part: part[1])
-    if points >= LEAST:
-        return f"several things together, most of all {text}"
-    return "others rose past it" if way < 0 else "others fell below it"
-
-
-def _in_another_order(page: ResultPage) -> str:
-    orders = {"bm25": "by their words alone", "modified": "newest first", "name": "by name"}
-    return f"These results stand {orders.get(page.request.order, 'newest first, for no words were asked for')}."

@@ -27,6 +27,7 @@ from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
+from app.search.explanation import explanation
 from app.search.facets import facets_of, narrowing
 from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, nearest_documents, passages_without_words
@@ -54,7 +55,7 @@ from app.search.page import (
 )
 from app.search.page_kind import page_kind
 from app.search.reading import Reader, Reading, RecentTexts, language_codes
-from app.search.reasons import Reasons, explanation
+from app.search.reasons import Reasons
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits

@@ -17,7 +17,8 @@ from app.following.indexing import update_index
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
 from app.learning.votes import Vote, Votes
-from app.search.reasons import LEAST, PARTS, Reasons, contrast, times
+from app.search.explanation import contrast
+from app.search.reasons import LEAST, PARTS, Reasons, times
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings

@@ -27,7 +27,7 @@ from app.belongings import InUseError, alone, unfinished
 from app.learning.pick_keys import KEY_BYTES, bring_key, load_key, read_key
 from app.paths import Paths
 from app.store import StateError, Store
-from app.tui.remembered import FILE as SCREEN
+from app.tui.screen_parts import REMEMBERED
 from console.durable import UNFINISHED, create_durably, sync, write_beside
 from console.wording import iso_minute
 from foltr.errors import FoltrError
@@ -60,7 +60,7 @@ def _files(paths: Paths) -> dict[str, Path]:
     """The name of each file in a backup, and its place; the state comes after what it does not need."""
     return {
         "roots.json": paths.roots,
-        SCREEN: paths.data_dir / SCREEN,
+        REMEMBERED: paths.data_dir / REMEMBERED,
         "config.toml": paths.config_file,
         "searches.toml": paths.saved,
         "devices.key": paths.device_keys,

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -120,11 +120,8 @@ def _index(patient: Patient) -> Findings:
     if not paths.catalogue.exists() or not paths.index.exists():
         yield "note", "there is none yet"
         return
-    catalogue = Catalogue.open(paths.catalogue)
-    try:
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
         counts, generation = catalogue.counts(), catalogue.generation
-    finally:
-        catalogue.close()
     snapshot = Index.open(paths.index).snapshot()
     yield "ok", f"{counts.n_documents:,} documents in {counts.n_files:,} files, commit {snapshot.generation}"
     holder = lock_holder(paths.index)

@@ -52,7 +52,7 @@ class RootSuggestion:
 
     choice: str
     """the path of a folder, or the name of a source (indexer.extract.sources.known)"""
-    counted: str
+    counted: str = ""
     """how much it is: "4,210 files", "740 messages in 4 folders", "10,000+ files" where counting was ended early"""
     name: str = ""
     """what it is, where the path does not say so: "Obsidian notes", "mail that Thunderbird keeps here" """

@@ -16,7 +16,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,7 +161,7 @@ def _message(path: str, number: int) -> bytes:
 def _copied(data: bytes, path: Path) -> str:
     """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    _remove_old(mail_copies(path.parent.parent), keep=path)
+    remove_old_mails(path.parent.parent, keep=path)
     handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
     with open(handle, "wb") as file:
         file.write(data)
@@ -186,16 +186,11 @@ def mail_copies(data_dir: Path) -> list[Path]:
     return sorted((path for path in (data_dir / FOLDER).glob("*") if re.fullmatch(COPY_NAMES, path.name)), key=_age)
 
 
-def _remove_old(found: Sequence[Path], keep: Path | None = None) -> None:
-    """Delete copies, the youngest of which stand first, that are old or too many."""
-    for i, copy in enumerate(found):
+def remove_old_mails(data_dir: Path, *, keep: Path | None = None) -> None:
+    """Delete copies that are a day old, or too many."""
+    for i, copy in enumerate(mail_copies(data_dir)):
         if copy != keep and (i >= MAX_COPIES - bool(keep) or _age(copy) > MAX_AGE):
             copy.unlink(missing_ok=True)
-
-
-def remove_old_mails(data_dir: Path) -> None:
-    """Delete copies that are a day old, or too many."""
-    _remove_old(mail_copies(data_dir))
 
 
 def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:

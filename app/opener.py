@@ -25,16 +25,15 @@ from console.printable import display_path
 
 EDITOR_LINE: Mapping[str, str] = {
     **dict.fromkeys(
-        ("vi", "vim", "nvim", "view", "vis", "gvim", "nvi", "elvis", "nano", "pico", "emacs", "emacsclient", "mg"),
+        ("vi", "vim", "nvim", "view", "vis", "gvim", "nvi", "elvis", "nano", "pico", "emacs", "emacsclient", "mg",
+         "micro", "kak", "joe", "jed", "ne", "gedit", "pluma", "gnome-text-editor", "sensible-editor"),
         "+{line} {path}",
     ),
-    **dict.fromkeys(("micro", "kak", "joe", "jed", "ne", "gedit", "pluma", "gnome-text-editor"), "+{line} {path}"),
     **dict.fromkeys(("hx", "helix", "subl", "zed", "zeditor"), "{path}:{line}"),
     **dict.fromkeys(("code", "code-insiders", "codium", "cursor"), "--goto {path}:{line}"),
     **dict.fromkeys(("kate", "kwrite", "mousepad", "idea", "pycharm"), "--line {line} {path}"),
-    "sensible-editor": "+{line} {path}",
     "notepad++": "-n{line} {path}",
-}
+}  # fmt: skip
 """The arguments by the editor's name."""
 
 SCREEN_EDITORS = frozenset({
@@ -44,24 +43,17 @@ SCREEN_EDITORS = frozenset({
 """Editors with a window of their own; any other is taken to need this terminal."""
 
 PAGER_LINE: Mapping[str, str] = {
-    "less": "+{line} {path}",
-    "more": "+{line} {path}",
-    "most": "+{line} {path}",
-    "bat": "--paging=always --highlight-line {line} {path}",
-    "batcat": "--paging=always --highlight-line {line} {path}",
+    **dict.fromkeys(("less", "more", "most"), "+{line} {path}"),
+    **dict.fromkeys(("bat", "batcat"), "--paging=always --highlight-line {line} {path}"),
 }
 
 PDF_PAGE: Mapping[str, str] = {
     "zathura": "-P {page} {path}",
-    "evince": "-i {page} {path}",
-    "papers": "-i {page} {path}",
-    "atril": "-i {page} {path}",
-    "xreader": "-i {page} {path}",
+    **dict.fromkeys(("evince", "papers", "atril", "xreader"), "-i {page} {path}"),
     "okular": "-p {page} {path}",
     "qpdfview": "{path}#{page}",
     "sioyek": "--page {page} {path}",
-    "mupdf": "{path} {page}",
-    "xpdf": "{path} {page}",
+    **dict.fromkeys(("mupdf", "xpdf"), "{path} {page}"),
 }
 """The arguments by the viewer's name, which is also in the name of its desktop entry."""
 

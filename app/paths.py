@@ -19,7 +19,7 @@ from typing import Literal
 
 import msgspec
 
-from app.standard_folders import standard_folder
+from app.standard_folders import data_folder, standard_folder
 from console.durable import replace_durably
 
 MARKER = "made-by-foltr-search"
@@ -72,10 +72,10 @@ class Paths(msgspec.Struct, frozen=True):
     def from_environment(cls, env: Mapping[str, str] | None = None) -> Paths:
         """FOLTR_CONFIG_DIR and FOLTR_DATA_DIR, else the platform's folders."""
         env = os.environ if env is None else env
-        config, data = env.get("FOLTR_CONFIG_DIR", ""), env.get("FOLTR_DATA_DIR", "")
+        config = env.get("FOLTR_CONFIG_DIR", "")
         return cls(
             config_dir=Path(config).expanduser().absolute() if config else Path(standard_folder("config", env)),
-            data_dir=Path(data).expanduser().absolute() if data else Path(standard_folder("data", env)),
+            data_dir=Path(data_folder(env)),
         )
 
     @property

@@ -14,35 +14,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from app.paths import Paths, SettingsError, forget_root, remember_root, remembered_roots, remembered_sources
+from app.paths import Paths as Paths
+from app.paths import SettingsError as SettingsError
+from app.paths import forget_root as forget_root
+from app.paths import remember_root as remember_root
+from app.paths import remembered_roots as remembered_roots
+from app.paths import remembered_sources
 from console.scheme import Assignment, Effective, Scheme, Section
 from indexer.documents import TYPES
-
-__all__ = [
-    "SCHEME",
-    "DevicesSettings",
-    "FederationSettings",
-    "HistorySettings",
-    "IndexSettings",
-    "LearningSettings",
-    "MeaningSettings",
-    "OcrSettings",
-    "OpenSettings",
-    "Paths",
-    "ResidentSettings",
-    "ScreenSettings",
-    "SearchSettings",
-    "Settings",
-    "SettingsError",
-    "anything_to_index",
-    "examine",
-    "forget_root",
-    "index_roots",
-    "index_sources",
-    "remember_root",
-    "remembered_roots",
-    "resolve",
-]
 
 Folders = Annotated[list[str], Meta(description="Folders to index; `foltr-search index FOLDER` adds to them.")]
 Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]

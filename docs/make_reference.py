@@ -43,9 +43,15 @@ def configuration(text: str) -> str:
 
 def privacy(text: str) -> str:
     """docs/privacy.md with the present records between its markers."""
-    from app.federation.terms import markdown
+    from app.federation.terms import HEADERS, records
 
-    return _between(text, RECORDS, "\n".join(markdown()))
+    lines: list[str] = []
+    for sent in records():
+        lines += [f"**{sent.name}**: {sent.meaning}", "", "| field | type | meaning |", "|---|---|---|"]
+        lines += [*(f"| `{field.name}` | {field.type} | {field.meaning} |" for field in sent.fields), ""]
+    lines += ["Headers that sign each request:", "", "| header | meaning |", "|---|---|"]
+    lines += [f"| `{name}` | {meaning} |" for name, meaning in HEADERS.items()]
+    return _between(text, RECORDS, "\n".join(lines))
 
 
 def keys(text: str) -> str:

@@ -7,15 +7,13 @@ import json
 import os
 import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
-
-if TYPE_CHECKING:
-    from app.assistants.configurations import Configuration
 
 EXAMPLES = """
 foltr-search assistant                                 which there are, and what each may see
@@ -26,25 +24,14 @@ foltr-search assistant remove cursor
 """
 
 
-class _Name(click.ParamType[str]):
-    name = "name"
-
+class _Name(click.Choice[str]):
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from app.assistants.configurations import ASSISTANTS
-
         if value not in ASSISTANTS:
             self.fail(f"wanted one of {', '.join(ASSISTANTS)}, got {value!r}; any other is configured by its manual")
         return value
 
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[click.shell_completion.CompletionItem]:
-        from app.assistants.configurations import ASSISTANTS
 
-        return [click.shell_completion.CompletionItem(name) for name in ASSISTANTS if name.startswith(incomplete)]
-
-
-_name = click.argument("name", type=_Name())
+_name = click.argument("name", type=_Name(list(ASSISTANTS)), metavar="NAME")
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
@@ -52,17 +39,12 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def command(ctx: click.Context) -> int:
     """Let assistants of yours search folders that you name, see what they asked, and take it back."""
-    return 0 if ctx.invoked_subcommand else _list()
+    return 0 if ctx.invoked_subcommand else ctx.invoke(list_)
 
 
 @command.command("list", examples="foltr-search assistant list")
 def list_() -> int:
     """The assistants that may ask this program, one a line: name, folders, requests, and whether it learns."""
-    return _list()
-
-
-def _list() -> int:
-    from app.assistants.configurations import ASSISTANTS, ConfigurationError
     from console.wording import count
 
     n_listed = 0
@@ -92,8 +74,6 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 
     Its configuration gets one entry, in place of a former one; the change is shown before it is written.
     """
-    from app.assistants.configurations import ASSISTANTS
-
     options = ["--as", name, *(["--learn"] if learn else [])]
     started = [*_own_command(), "mcp", *options, "--", *folders]
     return _exchange(ASSISTANTS[name], ASSISTANTS[name].with_entry(Path.home(), started), yes=yes)
@@ -104,8 +84,6 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 @_yes
 def remove(name: str, yes: bool) -> int:
     """Take this program out of the configuration of the assistant NAME. What it asked and taught stays: see `reset`."""
-    from app.assistants.configurations import ASSISTANTS
-
     return _exchange(ASSISTANTS[name], ASSISTANTS[name].without_entry(Path.home()), yes=yes)
 
 
@@ -132,9 +110,8 @@ def log(name: str, limit: int, as_json: bool) -> int:
     with opened(assistant=name) as search:
         requests = Requests(search.store, load_key(paths.key, search.store))
         newest = list(requests.newest(limit))
-        catalogue = Catalogue.open(paths.catalogue)
-        known = requests.names(list(catalogue.documents(catalogue.doc_ids()).values()))
-        catalogue.close()
+        with closing(Catalogue.open(paths.catalogue)) as catalogue:
+            known = requests.names(list(catalogue.documents(catalogue.doc_ids()).values()))
     for request in newest:
         given = [f"{known[one].path}#{known[one].part}".rstrip("#") for one in request.given if one in known]
         n_gone = len(request.given) - len(given)

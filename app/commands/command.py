@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from app.settings import Paths, Settings
+    from app.store import Store
 
 
 NAME = "foltr-search"
@@ -175,15 +176,20 @@ UNREACHABLE = 3
 """the server did not answer, or is busy: trying again later may help"""
 
 
-def ask_server(work: Callable[[], int]) -> int:
-    """The work's exit code; UNREACHABLE with one line on stderr when there was no answer."""
+@contextmanager
+def state_of_member() -> Iterator[tuple[Store, Settings]]:
+    """The device's state, for what concerns its group; where the server does not answer, one line and UNREACHABLE."""
     from app.federation.failures import Unreachable
+    from app.store import Store
 
+    context = load()
+    context.paths.create_data_dir()
     try:
-        return work()
+        with Store(context.paths.state) as store:
+            yield store, context.settings
     except Unreachable as error:
         say(f"no answer from {error}; nothing is lost, try again later")
-        return UNREACHABLE
+        raise click.exceptions.Exit(UNREACHABLE) from error
 
 
 @contextmanager

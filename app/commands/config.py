@@ -26,7 +26,7 @@ def command(ctx: click.Context) -> int:
     A flag (--set KEY=VALUE) wins over an environment variable (FOLTR_SECTION__KEY), that over config.toml,
     and that over the default.
     """
-    return 0 if ctx.invoked_subcommand else _show("")
+    return 0 if ctx.invoked_subcommand else ctx.invoke(show)
 
 
 @command.command("path", examples="foltr-search config path")
@@ -42,7 +42,10 @@ def path() -> int:
 @click.argument("prefix", default="")
 def show(prefix: str) -> int:
     """Print the settings in force with their source; PREFIX narrows to one table or key."""
-    return _show(prefix)
+    from app.settings import SCHEME, resolve
+
+    effective = resolve(load().paths, os.environ, flags=flags(click.get_current_context()))
+    return print_settings(SCHEME, effective, prefix)
 
 
 @command.command("check", examples="foltr-search config check && echo fine")
@@ -85,10 +88,3 @@ def edit(ctx: click.Context) -> int:
     run(plan(str(paths.config_file), "editor", settings=settings))
     result: int = ctx.invoke(check)
     return result
-
-
-def _show(prefix: str) -> int:
-    from app.settings import SCHEME, resolve
-
-    effective = resolve(load().paths, os.environ, flags=flags(click.get_current_context()))
-    return print_settings(SCHEME, effective, prefix)

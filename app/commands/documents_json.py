@@ -12,6 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import asdict
+
 from app.search.results import Explanation, Hit, Snippet
 from indexer.properties import shown
 
@@ -76,16 +78,7 @@ def explanation_fields(explanation: Explanation) -> dict[str, Any]:
             {"part": part.name, "description": part.description, "points": part.points, "ahead": part.ahead}
             for part in (contrast.parts if contrast else ())
         ],
-        "contributions": [
-            {
-                "feature": c.feature,
-                "description": c.description,
-                "value": c.value,
-                "prior": c.prior,
-                "learned": c.learned,
-            }
-            for c in explanation.contributions
-        ],
+        "contributions": [asdict(one) for one in explanation.contributions],
     }
 
 

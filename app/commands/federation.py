@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from app.commands.command import NOTHING_FOUND, Group, load, say
+from app.commands.command import NOTHING_FOUND, Group, say, state_of_member
 from console.wording import count, iso_minute, lineage_label, round_label
 
 EXAMPLES = """
@@ -22,7 +22,7 @@ foltr-search federation move LINK             the group's server has another add
 @click.pass_context
 def command(ctx: click.Context) -> int:
     """Show how this device stands with its group."""
-    return 0 if ctx.invoked_subcommand else _show(as_json=False)
+    return 0 if ctx.invoked_subcommand else ctx.invoke(status)
 
 
 @command.command("status", examples="foltr-search federation status --json | jq .privacy")
@@ -32,7 +32,21 @@ def status(as_json: bool) -> int:
 
     The server is not asked. Exit code 1 for a device without a group.
     """
-    return _show(as_json=as_json)
+    import json
+    import time
+
+    from app.federation.overview import overview
+
+    with state_of_member() as (store, settings):
+        found = overview(store, settings.federation, now=int(time.time()))
+    if as_json:
+        click.echo(json.dumps(found))
+    elif found["group"] is None:
+        say("this device belongs to no group; `foltr-search join LINK` joins one")
+    else:
+        for name, value in _rows(found):
+            click.echo(f"{name + ':':13}{value}")
+    return NOTHING_FOUND if found["group"] is None else 0
 
 
 @command.command("background", examples="foltr-search federation background on")
@@ -40,13 +54,10 @@ def status(as_json: bool) -> int:
 def background(wanted: str) -> int:
     """Agree (or no longer) to the screen syncing by itself, as often as the setting federation.sync says."""
     from app.federation import consent, membership
-    from app.store import Store
 
-    context = load()
-    context.paths.create_data_dir()
-    with Store(context.paths.state) as store:
+    with state_of_member() as (store, settings):
         consent.allow_background(store, membership.member(store), allowed=wanted == "on")
-    if wanted == "on" and context.settings.federation.sync == "off":
+    if wanted == "on" and settings.federation.sync == "off":
         say("agreed; it begins once federation.sync is set to daily or hourly")
     return 0
 
@@ -58,42 +69,15 @@ def move(link: str) -> int:
 
     Only a link that the group's server signed is followed, and only once it answers there. Receipts follow, too.
     """
-    from app.commands.command import ask_server
     from app.federation import moving
-    from app.store import Store
+    from app.federation.server import Reach
     from foltr.federated.links import read_move
 
-    context, signed = load(), read_move(link)
-    context.paths.create_data_dir()
-
-    def follow() -> int:
-        with Store(context.paths.state) as store:
-            for sentence in moving.by_link(store, signed, context.settings.federation):
-                say(sentence)
-        return 0
-
-    return ask_server(follow)
-
-
-def _show(*, as_json: bool) -> int:
-    import json
-    import time
-
-    from app.federation.overview import overview
-    from app.store import Store
-
-    context = load()
-    context.paths.create_data_dir()
-    with Store(context.paths.state) as store:
-        found = overview(store, context.settings.federation, now=int(time.time()))
-    if as_json:
-        click.echo(json.dumps(found))
-    elif found["group"] is None:
-        say("this device belongs to no group; `foltr-search join LINK` joins one")
-    else:
-        for name, value in _rows(found):
-            click.echo(f"{name + ':':13}{value}")
-    return NOTHING_FOUND if found["group"] is None else 0
+    signed = read_move(link)
+    with state_of_member() as (store, settings):
+        for sentence in moving.by_link(store, signed, Reach(settings.federation)):
+            say(sentence)
+    return 0
 
 
 def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:

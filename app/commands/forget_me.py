@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, load, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, say, state_of_member
 from console.wording import iso_minute
 
 if TYPE_CHECKING:
@@ -32,30 +32,22 @@ def command(yes: bool, as_json: bool) -> int:
     and the group's ranker are erased. Without a membership this shows the receipts, asks how far the work is, and looks
     into the server's journal whether it keeps to them; exit code 2 when it does not.
     """
-    from app.commands.command import ask_server
     from app.federation import membership
     from app.federation.admission import Admission
-    from app.store import Store
 
-    context = load()
-    context.paths.create_data_dir()
-
-    def forget() -> int:
-        with Store(context.paths.state) as store:
-            joining = Admission(store, context.settings)
-            known = membership.load(store)
-            if known is not None and known.group_id:
-                if not yes:
-                    click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
-                if joining.leave(forget=True) is None:
-                    say("the server had let this device go before, and its receipt was lost; the key is erased")
-            kept, findings = joining.progress(), joining.findings()
-        _print(kept, findings, as_json=as_json)
-        if any(finding.holds is False for finding in findings):
-            return FAILED
-        return 0 if kept else NOTHING_FOUND
-
-    return ask_server(forget)
+    with state_of_member() as (store, settings):
+        joining = Admission(store, settings)
+        known = membership.load(store)
+        if known is not None and known.group_id:
+            if not yes:
+                click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
+            if joining.leave(forget=True) is None:
+                say("the server had let this device go before, and its receipt was lost; the key is erased")
+        kept, findings = joining.progress(), joining.findings()
+    _print(kept, findings, as_json=as_json)
+    if any(finding.holds is False for finding in findings):
+        return FAILED
+    return 0 if kept else NOTHING_FOUND
 
 
 def _print(kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], *, as_json: bool) -> None:
@@ -66,9 +58,9 @@ def _print(kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], *, a
     from app.federation.membership import receipt_in_words
 
     if as_json:
-        found = {finding.request: finding for finding in findings}
+        found = {finding.request: finding.holds for finding in findings}
         receipts = [
-            {"group": one.group, **msgspec.to_builtins(one.receipt), "kept_to": _holds(found.get(one.receipt.request))}
+            {"group": one.group, **msgspec.to_builtins(one.receipt), "kept_to": found.get(one.receipt.request)}
             for one in kept
         ]
         click.echo(json.dumps({"v": 1, "receipts": receipts}))
@@ -82,7 +74,3 @@ def _print(kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], *, a
         click.echo(f"{one.group}, {when}: {receipt_in_words(receipt)}{request}")
     for finding in findings:
         (say if finding.holds is not True else click.echo)(finding.sentence)
-
-
-def _holds(finding: JournalFinding | None) -> bool | None:
-    return finding.holds if finding is not None else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
-from app.commands.completing import remembered_folders
+from app.commands.completion import remembered_folders
 
 if TYPE_CHECKING:
     import threading

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import Command, load, say
+from app.commands.command import Command, say, state_of_member
 from console.wording import iso_minute
 
 EXAMPLES = """
@@ -19,19 +19,12 @@ def command() -> int:
     The link holds a secret that the server never sees: give it to that person alone. Whoever joins by it is a full
     member at once, and is counted on to add noise. Exit code 3 when the server cannot be reached.
     """
-    from app.commands.command import ask_server
     from app.federation.group_roster import invite
-    from app.store import Store
+    from app.federation.server import Reach
     from foltr.federated.links import to_link
 
-    context = load()
-    context.paths.create_data_dir()
-
-    def offer() -> int:
-        with Store(context.paths.state) as store:
-            made = invite(store, context.settings)
-        click.echo(to_link(made.invite))
-        say(f"for one person, until {iso_minute(made.expires)}; you vouch for whoever uses it")
-        return 0
-
-    return ask_server(offer)
+    with state_of_member() as (store, settings):
+        made = invite(store, Reach(settings.federation))
+    click.echo(to_link(made.invite))
+    say(f"for one person, until {iso_minute(made.expires)}; you vouch for whoever uses it")
+    return 0

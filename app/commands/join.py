@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from app.commands.command import Command, load, say
+from app.commands.command import Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search join foltr://join/eyJh...        shows the terms, then asks
@@ -25,28 +25,21 @@ def command(link: str, yes: bool) -> int:
     """
     import time
 
-    from app.commands.command import ask_server
     from app.commands.federation import sums_in_words
     from app.federation.admission import Admission
     from app.federation.overview import overview
-    from app.store import Store
     from foltr.federated.links import from_link
 
-    context, invite = load(), from_link(link)
-    context.paths.create_data_dir()
-
-    def join() -> int:
-        with Store(context.paths.state) as store:
-            member = Admission(store, context.settings).join(invite, agrees=asking(yes=yes))
-            sealed = overview(store, context.settings.federation, now=int(time.time()))["sealed"]
-        if sealed is not None:
-            say(sums_in_words(sealed))
-            if not sealed["vouched"]:
-                say(f"a member must vouch for this device: `foltr-search vouch`; compare {sealed['fingerprint']}")
-        say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
-        return 0
-
-    return ask_server(join)
+    invite = from_link(link)
+    with state_of_member() as (store, settings):
+        member = Admission(store, settings).join(invite, agrees=asking(yes=yes))
+        sealed = overview(store, settings.federation, now=int(time.time()))["sealed"]
+    if sealed is not None:
+        say(sums_in_words(sealed))
+        if not sealed["vouched"]:
+            say(f"a member must vouch for this device: `foltr-search vouch`; compare {sealed['fingerprint']}")
+    say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
+    return 0
 
 
 def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import Command, load, say
+from app.commands.command import Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search leave
@@ -19,25 +19,16 @@ def command(local: bool) -> int:
 
     What this device has sent stays part of the group's ranker; `forget-me` takes it out. The privacy ledger stays.
     """
-    from app.commands.command import ask_server
+    from app.federation import membership
     from app.federation.admission import Admission
-    from app.store import Store
 
-    context = load()
-    context.paths.create_data_dir()
-
-    def leave() -> int:
-        with Store(context.paths.state) as store:
-            joining = Admission(store, context.settings)
-            if local and not store.rows("SELECT 1 FROM membership"):
-                say("this device belongs to no group")
-                return 0
-            if local:
-                joining.forget_locally()
-                say("the key and the group's ranker are erased; the server was not told")
-                return 0
-            kept = joining.leave(forget=False)
-        say("left the group" if kept else "the server had let this device go before; the key is erased")
-        return 0
-
-    return ask_server(leave)
+    with state_of_member() as (store, settings):
+        if not local:
+            kept = Admission(store, settings).leave(forget=False)
+            say("left the group" if kept else "the server had let this device go before; the key is erased")
+        elif store.rows("SELECT 1 FROM membership"):
+            membership.erase(store)  # without telling the server, as when it is gone for good
+            say("the key and the group's ranker are erased; the server was not told")
+        else:
+            say("this device belongs to no group")
+    return 0

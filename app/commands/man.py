@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import Command
-from console.manual import manual_page
+from console.command_line import manual_page
 
 EXAMPLES = """
 foltr-search man | man -l -

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import Group, load, say
-from app.commands.completing import kept_days
+from app.commands.completion import kept_days
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
@@ -47,14 +47,43 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
 @click.pass_context
 def command(ctx: click.Context) -> int:
     """Show, keep and take back what was learned from opened results."""
-    return 0 if ctx.invoked_subcommand else _show(as_json=False)
+    return 0 if ctx.invoked_subcommand else ctx.invoke(show)
 
 
 @command.command("show", examples="foltr-search model show --json | jq .n_picks")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def show(as_json: bool) -> int:
     """Show how much was learned and which features gained."""
-    return _show(as_json=as_json)
+    with opened() as search:
+        model, days = search.learner.model, search.learner.days()
+        gains, n_remembered = _gains(search.learner), search.picks.count()
+        record = {
+            "v": 1,
+            "ranker": model.ranker.name,
+            "n_params": model.ranker.n_params,
+            "manifest_hash": model.manifest_hash,
+            "n_pages": model.n_pages,
+            "n_picks": model.n_picks,
+            "n_documents_remembered": n_remembered,
+            "updated": model.updated,
+            "days": [day.isoformat() for day in days],
+            "learned": dict(gains),
+        }
+    if as_json:
+        click.echo(json.dumps(record))
+        return 0
+    click.echo(f"ranker:     {model.ranker.name}, {model.ranker.n_params:,} parameters")
+    click.echo(f"features:   {len(model.feature_names)}, manifest {model.manifest_hash}")
+    learned = f"{count(model.n_picks, 'pick')} on {count(model.n_pages, 'result page')}"
+    click.echo(f"learned:    {learned}" + (f", last {iso_minute(model.updated)}" if model.updated else ""))
+    click.echo(f"remembered: {count(n_remembered, 'opened document')}, as keyed hashes")
+    kept = f"{count(len(days), 'day')} from {days[0]} to {days[-1]}" if days else "none yet"
+    click.echo(f"versions:   {kept}")
+    if model.n_pages and not gains:
+        click.echo("habits yet: none; there is one when about five queries agree on it")
+    for name, gain in gains[:SHOWN_FEATURES]:
+        click.echo(f"{gain:+12.4g}  {name}")
+    return 0
 
 
 @command.command("export", examples="foltr-search model export model.json")
@@ -126,45 +155,10 @@ def opened(*, to_change: bool = False, assistant: str = "") -> Iterator[Search]:
     from app.store import StateError
 
     context = load()
-    search = Search(context.settings, msgspec.structs.replace(context.paths, assistant=assistant))
-    try:
+    with closing(Search(context.settings, msgspec.structs.replace(context.paths, assistant=assistant))) as search:
         if to_change and search.unkept:
             raise StateError(search.unkept)
         yield search
-    finally:
-        search.close()
-
-
-def _show(*, as_json: bool) -> int:
-    with opened() as search:
-        model, days = search.learner.model, search.learner.days()
-        gains, n_remembered = _gains(search.learner), search.picks.count()
-        record = {
-            "v": 1,
-            "ranker": model.ranker.name,
-            "n_params": model.ranker.n_params,
-            "manifest_hash": model.manifest_hash,
-            "n_pages": model.n_pages,
-            "n_picks": model.n_picks,
-            "n_documents_remembered": n_remembered,
-            "updated": model.updated,
-            "days": [day.isoformat() for day in days],
-            "learned": dict(gains),
-        }
-    if as_json:
-        click.echo(json.dumps(record))
-        return 0
-    click.echo(f"ranker:     {model.ranker.name}, {model.ranker.n_params:,} parameters")
-    click.echo(f"features:   {len(model.feature_names)}, manifest {model.manifest_hash}")
-    learned = f"{count(model.n_picks, 'pick')} on {count(model.n_pages, 'result page')}"
-    click.echo(f"learned:    {learned}" + (f", last {_moment(model.updated)}" if model.updated else ""))
-    click.echo(f"remembered: {count(n_remembered, 'opened document')}, as keyed hashes")
-    click.echo(f"versions:   {_versions(days)}")
-    if model.n_pages and not gains:
-        click.echo("habits yet: none; there is one when about five queries agree on it")
-    for name, gain in gains[:SHOWN_FEATURES]:
-        click.echo(f"{gain:+12.4g}  {name}")
-    return 0
 
 
 def _gains(learner: Learner) -> list[tuple[str, float]]:
@@ -179,11 +173,3 @@ def _gains(learner: Learner) -> list[tuple[str, float]]:
     alone = model.learned(np.vstack([np.eye(n), np.zeros((1, n))]))
     gains = zip(model.feature_names, (alone[:n] - alone[n]).tolist(), strict=True)
     return sorted(gains, key=lambda gain: -abs(gain[1]))
-
-
-def _versions(days: tuple[date, ...]) -> str:
-    return f"{count(len(days), 'day')} from {days[0]} to {days[-1]}" if days else "none yet"
-
-
-def _moment(seconds: float) -> str:
-    return iso_minute(seconds)

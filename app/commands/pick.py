@@ -24,17 +24,18 @@ def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     Exit codes: 0 chosen; 1 Enter where nothing was found; 130 left with Esc or Ctrl-C; 2 an error.
     """
     from app.commands.command import print_line, printed_path
-    from app.tui import run_picker
+    from app.tui import run
+    from app.tui.screen_parts import Picking
     from app.tui.terminal.controlling_terminal import NoTerminal, on_the_terminal
 
-    context = load()
+    context, picking = load(), Picking(multi, " ".join(query))
     try:
         with on_the_terminal():
-            code, paths = run_picker(context.settings, context.paths, query=" ".join(query), multi=multi)
+            code = run(context.settings, context.paths, picking=picking)
     except NoTerminal as error:
         say(str(error))
         return FAILED
-    for path in paths:
+    for path in picking.paths if code == 0 else ():
         if null:
             click.echo(path + "\0", nl=False, color=True)
         else:

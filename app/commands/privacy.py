@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import Command, load
+from app.commands.command import Command, state_of_member
 
 EXAMPLES = """
 foltr-search privacy
@@ -27,16 +27,13 @@ def command(as_json: bool) -> int:
     from app.federation.consent import NOBODY, of_group
     from app.federation.overview import privacy
     from app.federation.terms import HEADERS, records
-    from app.store import Store
 
-    context = load()
-    context.paths.create_data_dir()
-    with Store(context.paths.state) as store:
+    with state_of_member() as (store, settings):
         member, spent = membership.load(store), ledger.entries(store)
         terms = membership.load_standing(store).agreed_terms if member is not None else None
         here = group_roster.company(group_roster.known(store, member.group_id), member) if member else NOBODY
-    summary = privacy(spent, context.settings.federation, now=int(time.time()))
-    told = of_group(terms, delta=context.settings.federation.delta, company=here)
+    summary = privacy(spent, settings.federation, now=int(time.time()))
+    told = of_group(terms, delta=settings.federation.delta, company=here)
     if as_json:
         sent = [asdict(record) for record in records()]
         entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]

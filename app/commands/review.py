@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,12 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
         return run(context.settings, context.paths, review=number or text)
     if listed:
         return _list(context, as_json=as_json)
-    with _opened(context, number or text, begun=any(deeds.values())) as review:
+    from app.review.review import Review
+    from app.search.search import Search
+
+    with closing(Search(context.settings, context.paths)) as search:
+        begun = any(deeds.values())
+        review = Review(search, number) if number else Review.of_query(search, text, begun=begun)
         if deeds["forget"]:
             review.book.forget(review.about.number)
             say(f"review {review.about.number} is forgotten")
@@ -99,18 +104,6 @@ def _list(context: Context, *, as_json: bool) -> int:
             counts = f"{one.n_found:,} found, {one.n_judged:,} read"
             print_line(f"{one.number}\t{iso_minute(one.started)}\t{counts}\t{safe_line(one.query)}")
     return FOUND if reviews else NOTHING_FOUND
-
-
-@contextmanager
-def _opened(context: Context, which: int | str, *, begun: bool) -> Iterator[Review]:
-    from app.review.review import Review
-    from app.search.search import Search
-
-    search = Search(context.settings, context.paths)
-    try:
-        yield Review(search, which) if isinstance(which, int) else Review.of_query(search, which, begun=begun)
-    finally:
-        search.close()
 
 
 def _do(context: Context, review: Review, *, report: Path | None, save: str | None, teach: bool, forget: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
-from app.commands.completing import saved_names
+from app.commands.completion import saved_names
 
 EXAMPLES = """
 foltr-search saved                                list them

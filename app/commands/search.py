@@ -24,7 +24,8 @@ from app.commands.command import (
     setting_option,
     wants_colour,
 )
-from app.commands.completing import query_words
+from app.commands.completion import query_words
+from app.search.results import ORDERS
 
 if TYPE_CHECKING:
     from app.search.results import Hit, ResultPage
@@ -41,8 +42,6 @@ foltr-search search invoice --order modified -n 3
 foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result stands where it stands
 """
-
-ORDERS = ("learned", "bm25", "modified", "name")
 
 
 class SearchCommand(Command):
@@ -135,7 +134,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         say_about(page)
         search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
-            _count(page, len(hits))
+            say(f"{len(hits)} of {matches_of(page)} in {page.n_documents:,} documents, {page.seconds * 1000:.0f} ms")
         if search.unkept:
             say(search.unkept)
     _start_on_demand(context)
@@ -254,10 +253,6 @@ def say_about(page: ResultPage) -> None:
         say(f"{found} all the words")
     if page.by_words:
         say(f"by words alone: {page.by_words}")
-
-
-def _count(page: ResultPage, n_shown: int) -> None:
-    say(f"{n_shown} of {matches_of(page)} in {page.n_documents:,} documents, {page.seconds * 1000:.0f} ms")
 
 
 def matches_of(page: ResultPage) -> str:

@@ -57,12 +57,9 @@ def _failures(paths: Paths) -> list[Failure]:
 
     if not paths.catalogue.exists():
         return []
-    catalogue = Catalogue.open(paths.catalogue)
-    try:
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
         unseen = [one for one in catalogue.skipped() if one.kind == "unreadable"]
         return [*catalogue.failures(), *catalogue.partial_failures(), *unseen]
-    finally:
-        catalogue.close()
 
 
 def _left_out(paths: Paths) -> list[LeftOut]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import FAILED, Command, load, say
+from app.commands.command import FAILED, Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search sync
@@ -24,21 +24,11 @@ def command(yes: bool, now: bool) -> int:
     ledger before it leaves. The ranker is adopted where your own pages show that it serves you no worse. Exit code 2
     when the privacy budget forbids sending, 3 when the server cannot be reached.
     """
-    from app.commands.command import ask_server
     from app.commands.join import asking
     from app.federation.sync import Sync
-    from app.store import Store
 
-    context = load()
-    context.paths.create_data_dir()
-
-    def sync() -> int:
-        with Store(context.paths.state) as store:
-            report = Sync(store, context.settings, asking(yes=yes), at_once=now).run()
-        for line in report.said:
-            say(line)
-        if report.refused:
-            say(report.refused)
-        return FAILED if report.refused else 0
-
-    return ask_server(sync)
+    with state_of_member() as (store, settings):
+        report = Sync(store, settings, asking(yes=yes), at_once=now).run()
+    for line in filter(None, (*report.said, report.refused)):
+        say(line)
+    return FAILED if report.refused else 0

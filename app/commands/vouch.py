@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import NOTHING_FOUND, Command, load, say
+from app.commands.command import NOTHING_FOUND, Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search vouch                            who waits, with fingerprints to compare
@@ -23,29 +23,23 @@ def command(member: str, gone: bool, yes: bool) -> int:
     Compare the fingerprint with what that person's `foltr-search federation` shows, over another way than the server:
     whoever is vouched for takes part in sealed rounds, and may be asked to add them up.
     """
-    from app.commands.command import ask_server
     from app.federation import group_roster
-    from app.store import Store
+    from app.federation.server import Reach
 
-    context = load()
-    context.paths.create_data_dir()
-
-    def vouch() -> int:
-        with Store(context.paths.state) as store:
-            if not member:
-                found = group_roster.waiting(store, context.settings)
-                for one in found:
-                    click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
-                if not found:
-                    say("nobody waits for being vouched for")
-                return 0 if found else NOTHING_FOUND
-            about = group_roster.find(store, context.settings, member)
-            if not yes:
-                question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
-                shown = group_roster.print_of(about.device_key, about.box_key)
-                click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
-            group_roster.vouch(store, context.settings, about.device, gone=gone)
-        say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}")
-        return 0
-
-    return ask_server(vouch)
+    with state_of_member() as (store, settings):
+        reach = Reach(settings.federation)
+        if not member:
+            found = group_roster.waiting(store, reach)
+            for one in found:
+                click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
+            if not found:
+                say("nobody waits for being vouched for")
+            return 0 if found else NOTHING_FOUND
+        about = group_roster.find(store, reach, member)
+        if not yes:
+            question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
+            shown = group_roster.print_of(about.device_key, about.box_key)
+            click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
+        group_roster.vouch(store, reach, about.device, gone=gone)
+    say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}")
+    return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,10 +35,8 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     from app.commands.command import stop_on_interrupt
     from app.following.background import stop_with_parent
     from app.following.following import follow_changes
-    from app.following.index_requests import IndexRequests
     from app.following.indexing import update_index
     from app.following.progress_lines import ProgressWriter
-    from app.resident.local_socket import AVAILABLE
     from app.settings import anything_to_index
 
     context = load()
@@ -46,7 +44,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
         say("no folders to watch yet; name some: foltr-search index ~/Documents")
         return FAILED
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:
-        if events and _is_pipe(sys.stdin):
+        if events and stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):  # who holds the other end, as the screen
             stop_with_parent(stop, sys.stdin.buffer)
         report = _print_event if events else line.show
         if retry_failures:
@@ -60,7 +58,6 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
             on_progress=report,
             stop=stop,
             pause_on_battery=pause_on_battery,
-            requests=IndexRequests(context.paths.data_dir) if AVAILABLE else None,
         )
     return INTERRUPTED
 
@@ -70,8 +67,3 @@ def _print_event(progress: Progress) -> None:
 
     sys.stdout.write(msgspec.json.encode(progress).decode("utf-8") + "\n")
     sys.stdout.flush()
-
-
-def _is_pipe(stream: TextIO) -> bool:
-    """Whether another program holds the other end, as the screen does; its end is then the end of this one."""
-    return stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 import msgspec
@@ -18,7 +17,8 @@ from app.federation.adoption import consider
 from app.federation.consent import Ask
 from app.federation.failures import GONE, ConsentError, Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing, applicant
-from app.federation.server import Connect, Correspondence, connect, corresponding, former_member
+from app.federation.server import Connect, Correspondence, Reach, former_member
+from app.federation.transport import Transport
 from app.settings import Settings
 from app.store import Store
 from foltr.federated.wire import Invite, encode
@@ -40,8 +40,12 @@ class Admission:
 
     store: Store
     settings: Settings
-    by: Connect = connect
+    by: Connect = Transport
     clock: Callable[[], float] = time.time
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.settings.federation, self.by, self.clock)
 
     def join(self, invite: Invite, *, agrees: Ask) -> Membership:
         """Become a member, learn the group's terms, and stay if the user agrees to them; then fetch its ranker.
@@ -50,7 +54,7 @@ class Admission:
         Raises ConsentError after leaving again when the user does not agree.
         """
         member = self._enrolled(invite)
-        with self._talk(member) as server:
+        with self.reach.talk(member) as server:
             self._meet(server, invite)
             announced = server.announcement(Standing())
             try:
@@ -75,11 +79,9 @@ class Admission:
 
         None where the server had let this device go already, as when its first answer was lost.
         """
-        member, _ = moving.followed(
-            self.store, membership.member(self.store), self.settings.federation, by=self.by, clock=self.clock
-        )
+        member, _ = moving.followed(self.store, membership.member(self.store), self.reach)
         kept = None
-        with self._talk(member) as server:
+        with self.reach.talk(member) as server:
             try:
                 signed, _ = server.farewell(forget=forget, number=self._number(server))
             except Declined as refusal:
@@ -107,15 +109,11 @@ class Admission:
             me = group_roster.known(self.store, server.member.group_id).of_device(server.member.device)
         return me.number if me is not None else None
 
-    def forget_locally(self) -> None:
-        """Erase the key without telling the server, as when it is gone for good."""
-        membership.erase(self.store)
-
     def progress(self) -> Sequence[KeptReceipt]:
         """The receipts, those that were not done asked for anew."""
         for kept in membership.all_receipts(self.store):
             if kept.receipt.state != "done":
-                with self._talk(former_member(kept)) as server:
+                with self.reach.talk(former_member(kept)) as server:
                     signed, _ = server.receipt(kept.receipt.request)
                 membership.save_receipt(self.store, msgspec.structs.replace(kept, signed=encode(signed)))
         return membership.all_receipts(self.store)
@@ -127,7 +125,7 @@ class Admission:
     def _finding(self, kept: KeptReceipt) -> JournalFinding:
         request = kept.receipt.request
         try:
-            with self._talk(former_member(kept)) as server:
+            with self.reach.talk(former_member(kept)) as server:
                 moved = server.moved()
                 journal = receipts.read(lambda after: server.journal(request, after=after))
             seen, sentence = receipts.check(kept, journal)
@@ -137,7 +135,7 @@ class Admission:
             return JournalFinding(request, f"the journal was not looked at: {error}", holds=None)
         membership.save_receipt(self.store, seen)
         try:
-            moving.followed_by_receipt(self.store, seen, self.settings.federation, moved, by=self.by)
+            moving.followed_by_receipt(self.store, seen, self.reach, moved)
         except Distrusted as error:
             return JournalFinding(request, str(error), holds=False)
         return JournalFinding(request, sentence, holds=True)
@@ -157,10 +155,7 @@ class Admission:
             known = fresh
         asking = msgspec.structs.replace(known, certificate=invite.certificate)
         membership.save(self.store, asking)
-        with self._talk(asking) as server:
+        with self.reach.talk(asking) as server:
             member = asking.enrolled(server.enrol(invite), now=int(self.clock()))
         membership.save(self.store, member)
         return member
-
-    def _talk(self, member: Membership) -> AbstractContextManager[Correspondence]:
-        return corresponding(member, self.settings.federation, by=self.by, clock=self.clock)

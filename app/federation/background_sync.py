@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from app.federation import consent, group_roster, ledger, membership
 from app.federation.failures import ConsentError, Unreachable
-from app.federation.server import Connect, connect
+from app.federation.server import Connect
 from app.federation.sync import Sync
+from app.federation.transport import Transport
 from app.settings import Paths, Settings
 from app.store import Store
 
@@ -35,7 +36,7 @@ class BackgroundSync:
     """Syncs when it is due; called from one worker thread, again and again."""
 
     def __init__(
-        self, settings: Settings, paths: Paths, *, by: Connect = connect, clock: Callable[[], float] = time.time
+        self, settings: Settings, paths: Paths, *, by: Connect = Transport, clock: Callable[[], float] = time.time
     ) -> None:
         self._settings, self._paths, self._by, self._clock = settings, paths, by, clock
         self._not_before = 0.0

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from app.federation import membership
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import Membership
-from app.federation.server import Connect, Correspondence, connect, corresponding
-from app.settings import Settings
+from app.federation.server import Correspondence, Reach
 from app.store import Store
 from foltr.errors import RecordError
 from foltr.federated.envelope import Identity, box_public
@@ -34,6 +34,8 @@ from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import LEAST_MEMBERS
 from foltr.federated.sealed.roster import Roster, RosterMember
 from foltr.federated.wire import Invite, InviteVoucher, RosterEntry, RosterPage, Signed, decode, encode
+
+T = TypeVar("T")
 
 
 def entries(store: Store) -> tuple[RosterEntry, ...]:
@@ -62,7 +64,7 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
     found = known(store, server.member.group_id)
     states = [found]
     while True:
-        signed, page = _page(store, server, found.number)
+        signed, page = asked(store, server, partial(server.roster, found.number))
         if page.number < found.number:
             signed, page = _returned(store, server, page)
         if page.number < found.number or (page.number > found.number and not page.entries):
@@ -94,32 +96,27 @@ def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[
     return server.hand_back(decode(stored, Signed), returned)
 
 
-def readmit(store: Store, server: Correspondence, refusal: Declined) -> None:
-    """Have a server that does not know this device any more, as after a restore, take it back by the roster's entries.
+def asked(store: Store, server: Correspondence, ask: Callable[[], T]) -> T:
+    """What the server answers; one that does not know this device any more, as after a restore, takes it back first.
 
-    Raises the refusal where that is not what it was about.
+    It does so by the roster's entries.
     """
-    if refusal.reason != "unknown-device":
-        raise refusal
     try:
-        answer = hand_back(store, server)
-    except Declined as again:
-        if again.reason != "wrong-roster":
-            raise
-        raise FederationError(
-            "the server does not know this device, and has gone on with other members than it had: "
-            "`foltr-search leave --local`, then join by a new invite"
-        ) from again
-    if answer is None:
-        raise refusal
-
-
-def _page(store: Store, server: Correspondence, number: int) -> tuple[Signed, RosterPage]:
-    try:
-        return server.roster(number)
+        return ask()
     except Declined as refusal:
-        readmit(store, server, refusal)
-    return server.roster(number)
+        if refusal.reason != "unknown-device":
+            raise
+        try:
+            if hand_back(store, server) is None:
+                raise
+        except Declined as again:
+            if again.reason != "wrong-roster":
+                raise
+            raise FederationError(
+                "the server does not know this device, and has gone on with other members than it had: "
+                "`foltr-search leave --local`, then join by a new invite"
+            ) from again
+    return ask()
 
 
 def _returned(store: Store, server: Correspondence, page: RosterPage) -> tuple[Signed, RosterPage]:
@@ -228,12 +225,10 @@ class Invitation:
     """seconds since 1970"""
 
 
-def invite(
-    store: Store, settings: Settings, *, by: Connect = connect, clock: Callable[[], float] = time.time
-) -> Invitation:
+def invite(store: Store, reach: Reach) -> Invitation:
     """An invite by which this device vouches for whoever redeems it, once."""
     member, token = membership.member(store), secrets.token_urlsafe(TOKEN_BYTES)
-    with corresponding(member, settings.federation, by=by, clock=clock) as server:
+    with reach.talk(member) as server:
         roster = follow(store, server)
         me = roster.of_device(member.device)
         if me is None or not me.vouched:
@@ -252,29 +247,22 @@ def invite(
     return Invitation(made, expires)
 
 
-def waiting(
-    store: Store, settings: Settings, *, by: Connect = connect, clock: Callable[[], float] = time.time
-) -> tuple[RosterMember, ...]:
+def waiting(store: Store, reach: Reach) -> tuple[RosterMember, ...]:
     """Members for whom nobody has vouched yet, in the order in which they joined."""
-    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+    with reach.talk(membership.member(store)) as server:
         roster = follow(store, server)
     return tuple(one for _, one in sorted(roster.members.items()) if not one.vouched)
 
 
-def find(
-    store: Store, settings: Settings, device: str, *, by: Connect = connect, clock: Callable[[], float] = time.time
-) -> RosterMember:
+def find(store: Store, reach: Reach, device: str) -> RosterMember:
     """The member whose pseudonym begins so."""
-    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+    with reach.talk(membership.member(store)) as server:
         return chosen(follow(store, server), device)
 
 
-def vouch(
-    store: Store, settings: Settings, device: str, *, gone: bool = False, by: Connect = connect,
-    clock: Callable[[], float] = time.time,
-) -> RosterMember:  # fmt: skip
+def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False) -> RosterMember:
     """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member."""
-    with corresponding(membership.member(store), settings.federation, by=by, clock=clock) as server:
+    with reach.talk(membership.member(store)) as server:
         found = chosen(follow(store, server), device)
         if found.vouched and not gone:
             raise FederationError(f"{found.device} is vouched for already")

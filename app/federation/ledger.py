@@ -54,25 +54,17 @@ class LedgerEntry:
     """ "sum" in a sealed group alone: nobody sees more than the sum of at least `n_clients` honest shares"""
 
 
+ENTRY = tuple(field.name for field in dataclasses.fields(LedgerEntry))
+"""the columns of the table"""
+
+
 def entries(store: Store) -> tuple[LedgerEntry, ...]:
     """All of them, oldest first."""
-    rows = store.rows(
-        "SELECT time, group_id, lineage, round, n_params, mechanism, exact_count, against "
-        "FROM privacy_ledger ORDER BY id"
-    )
+    rows = store.rows(f"SELECT {', '.join(ENTRY)} FROM privacy_ledger ORDER BY id")
     try:
         return tuple(
-            LedgerEntry(
-                time,
-                group_id,
-                lineage,
-                number,
-                n,
-                msgspec.json.decode(mechanism, type=Mechanism),
-                bool(exact),
-                "sum" if against == "sum" else "server",
-            )
-            for time, group_id, lineage, number, n, mechanism, exact, against in rows
+            LedgerEntry(time, group, lineage, number, n, msgspec.json.decode(how, type=Mechanism), bool(exact), against)
+            for time, group, lineage, number, n, how, exact, against in rows
         )
     except msgspec.MsgspecError as error:
         raise FederationError(
@@ -102,21 +94,8 @@ def has(spent: tuple[LedgerEntry, ...], entry: LedgerEntry) -> bool:
 
 def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
-    mechanism = msgspec.json.encode(entry.mechanism).decode()
-    db.execute(
-        "INSERT INTO privacy_ledger (time, group_id, lineage, round, n_params, mechanism, exact_count, against) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (
-            entry.time,
-            entry.group_id,
-            entry.lineage,
-            entry.round,
-            entry.n_params,
-            mechanism,
-            int(entry.exact_count),
-            entry.against,
-        ),
-    )
+    row = dataclasses.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
+    db.execute(f"INSERT INTO privacy_ledger ({', '.join(ENTRY)}) VALUES (:{', :'.join(ENTRY)})", row)
 
 
 def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours) -> float:

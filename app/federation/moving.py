@@ -7,30 +7,19 @@ yet, the old address is asked as before. A record that is not newer than the one
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import msgspec
 
 from app.federation import membership
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership
-from app.federation.server import Connect, connect, corresponding, former_member
-from app.settings import FederationSettings
+from app.federation.server import Reach, former_member, opened
 from app.store import Store
-from foltr.errors import RecordError
-from foltr.federated.envelope import SignatureError, open_document
 from foltr.federated.wire import ServerMove, Signed, decode, encode
 
 
 def read(signed: Signed, server_key: bytes, group_id: str) -> ServerMove:
     """The record inside; Distrusted unless the group's own server signed it."""
-    try:
-        found = open_document(server_key, signed, "moved", ServerMove)
-    except SignatureError as error:
-        raise Distrusted(f"the record of a move is not signed by the group's server: {error}") from error
-    except RecordError as error:
-        raise Distrusted(f"the record of a move makes no sense: {error}") from error
+    found = opened(server_key, signed, "moved", ServerMove, "the record of a move")
     if found.group_id != group_id:
         raise Distrusted("the record of a move is of another group")
     return found
@@ -50,14 +39,7 @@ def note(store: Store, signed: Signed | None) -> None:
     membership.save(store, msgspec.structs.replace(member, **changes))
 
 
-def followed(
-    store: Store,
-    member: Membership,
-    settings: FederationSettings,
-    *,
-    by: Connect = connect,
-    clock: Callable[[], float] = time.time,
-) -> tuple[Membership, str]:
+def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership, str]:
     """The membership at the new address, if a record waits and the server answers there; else as it is, and why."""
     if not member.moved:
         return member, ""
@@ -66,7 +48,7 @@ def followed(
         member, address=found.address, certificate=found.certificate, serial=found.serial, moved=b""
     )
     try:
-        with corresponding(there, msgspec.structs.replace(settings, retries=0), by=by, clock=clock) as server:
+        with reach.once.talk(there) as server:
             server.announcement(membership.load_standing(store))
     except FederationError as error:
         return member, f"the server says that it moves to {found.address}, which was tried: {error}"
@@ -74,9 +56,7 @@ def followed(
     return there, ""
 
 
-def followed_by_receipt(
-    store: Store, kept: KeptReceipt, settings: FederationSettings, signed: Signed | None, *, by: Connect = connect
-) -> KeptReceipt:
+def followed_by_receipt(store: Store, kept: KeptReceipt, reach: Reach, signed: Signed | None) -> KeptReceipt:
     """A receipt whose server moved, asked for at the new address; as it was where nobody answers there yet."""
     if signed is None:
         return kept
@@ -85,7 +65,7 @@ def followed_by_receipt(
         return kept
     there = msgspec.structs.replace(kept, address=found.address, certificate=found.certificate, serial=found.serial)
     try:
-        with corresponding(former_member(there), msgspec.structs.replace(settings, retries=0), by=by) as server:
+        with reach.once.talk(former_member(there)) as server:
             server.receipt(kept.receipt.request)
     except FederationError:
         return kept
@@ -93,14 +73,7 @@ def followed_by_receipt(
     return there
 
 
-def by_link(
-    store: Store,
-    signed: Signed,
-    settings: FederationSettings,
-    *,
-    by: Connect = connect,
-    clock: Callable[[], float] = time.time,
-) -> tuple[str, ...]:
+def by_link(store: Store, signed: Signed, reach: Reach) -> tuple[str, ...]:
     """Follow the record of a link with the membership and the receipts that it is for; a sentence for each.
 
     FederationError when it is for none of them, or not newer than what they have followed.
@@ -109,10 +82,10 @@ def by_link(
     reasons: list[str] = []
     member = membership.load(store)
     if member is not None and member.group_id:
-        said += _member_by_link(store, member, signed, settings, reasons, by=by, clock=clock)
+        said += _member_by_link(store, member, signed, reach, reasons)
     for kept in membership.all_receipts(store):
         try:
-            there = followed_by_receipt(store, kept, settings, signed, by=by)
+            there = followed_by_receipt(store, kept, reach, signed)
         except Distrusted as error:
             reasons.append(str(error))
             continue
@@ -123,16 +96,7 @@ def by_link(
     return tuple(said)
 
 
-def _member_by_link(
-    store: Store,
-    member: Membership,
-    signed: Signed,
-    settings: FederationSettings,
-    reasons: list[str],
-    *,
-    by: Connect,
-    clock: Callable[[], float],
-) -> list[str]:
+def _member_by_link(store: Store, member: Membership, signed: Signed, reach: Reach, reasons: list[str]) -> list[str]:
     try:
         found = read(signed, member.server_key, member.group_id)
     except Distrusted as error:
@@ -142,7 +106,7 @@ def _member_by_link(
         reasons.append("the link is not newer than the move that this device followed last")
         return []
     note(store, signed)
-    there, why = followed(store, membership.member(store), settings, by=by, clock=clock)
+    there, why = followed(store, membership.member(store), reach)
     if there.address == found.address and not there.moved:
         return [f"{member.group} is at {there.address} from now on"]
     return [f"{why}; each sync tries there, and {member.address} until then"]

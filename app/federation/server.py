@@ -8,31 +8,22 @@ program; Distrusted says what does not.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing
-from app.federation.transport import Patience, Transport
+from app.federation.transport import Transport
 from app.learning.models import LARGEST_WEIGHT
 from app.settings import FederationSettings
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, box_public, fingerprint, open_document
-from foltr.federated.sealed.roster import (
-    INVITE,
-    LEAVE,
-    VOUCH,
-    RosterMember,
-    enrolment,
-    invite_identity,
-    invite_text,
-    leave_text,
-    vouch_text,
-)
+from foltr.federated.sealed import roster as chain
 from foltr.federated.wire import (
     SUMS_VERSION,
     Accepted,
@@ -74,13 +65,10 @@ CLOCK_SECONDS = 300
 def read_enrolled(answer: bytes, applicant: Membership, invite: Invite) -> Enrolled:
     """The server took this very device in, and is the server of the invite."""
     signed = _decode(answer, Signed)
-    try:
-        key = decode(signed.body, Enrolled).server_key
-    except RecordError as error:
-        raise Distrusted(f"the server's answer makes no sense: {error}") from error
+    key = _decode(signed.body, Enrolled).server_key
     if fingerprint(key) != applicant.fingerprint:
         raise Distrusted("the server has another identity key than the invite names; do not join by this link")
-    found = _open(key, signed, "enrolled", Enrolled)
+    found = opened(key, signed, "enrolled", Enrolled)
     if found.device != applicant.device or found.group_id != invite.group_id:
         raise Distrusted("the server's answer is for another device or group")
     return found
@@ -88,7 +76,7 @@ def read_enrolled(answer: bytes, applicant: Membership, invite: Invite) -> Enrol
 
 def read_announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> Announcement:
     """The present round: of this group, of now, not older than what was seen, with terms this program can follow."""
-    announced = _open(member.server_key, _decode(answer, Signed), "announcement", Announcement)
+    announced = opened(member.server_key, _decode(answer, Signed), "announcement", Announcement)
     if announced.terms.group_id != member.group_id:
         raise Distrusted("the server announced a round of another group")
     if abs(announced.server_time - now) > CLOCK_SECONDS:
@@ -125,7 +113,7 @@ def check_terms(terms: Terms) -> None:
 
 def model(answer: bytes, member: Membership, announced: Announcement, *, wanted: str | None = None) -> ModelRecord:
     """A common ranker of this group's present lineage; with `wanted`, the one of that hash."""
-    found = _open(member.server_key, _decode(answer, Signed), "model", ModelRecord)
+    found = opened(member.server_key, _decode(answer, Signed), "model", ModelRecord)
     terms = announced.terms
     if wanted is not None and digest(found) != wanted:
         raise Distrusted("the server sent another model than it announced")
@@ -151,7 +139,7 @@ def theta_of(record: ModelRecord) -> FloatVector:
     return theta
 
 
-def read_accepted(answer: bytes, sent: Sealed | SharedUpdate | CommitteeAnswer | Complaint) -> Accepted:
+def read_accepted(answer: bytes, sent: Answer) -> Accepted:
     """The server has this update."""
     found = _decode(answer, Accepted)
     if found.round != sent.round:
@@ -162,7 +150,7 @@ def read_accepted(answer: bytes, sent: Sealed | SharedUpdate | CommitteeAnswer |
 def read_receipt(answer: bytes, server_key: bytes, group_id: str) -> tuple[Signed, Receipt]:
     """What the server says it erased, with its signature as proof."""
     signed = _decode(answer, Signed)
-    found = _open(server_key, signed, "receipt", Receipt)
+    found = opened(server_key, signed, "receipt", Receipt)
     if found.group_id != group_id:
         raise Distrusted("the receipt is of another group")
     return signed, found
@@ -175,27 +163,24 @@ def _decode(answer: bytes, kind: type[R]) -> R:
         raise Distrusted(f"the server's answer makes no sense: {error}") from error
 
 
-def _open(
-    key: bytes,
-    signed: Signed,
-    kind: Literal["enrolled", "announcement", "model", "receipt", "journal", "roster"],
-    record: type[R],
-) -> R:
+def opened(key: bytes, signed: Signed, kind: str, record: type[R], what: str = "the server's answer") -> R:
+    """The record inside; Distrusted unless the group's server signed it."""
     try:
         return open_document(key, signed, kind, record)
     except SignatureError as error:
-        raise Distrusted(f"the answer is not signed by the group's server: {error}") from error
+        raise Distrusted(f"{what} is not signed by the group's server: {error}") from error
     except RecordError as error:
-        raise Distrusted(f"the server's answer makes no sense: {error}") from error
+        raise Distrusted(f"{what} makes no sense: {error}") from error
 
+
+Answer = Sealed | SharedUpdate | CommitteeAnswer | Complaint
+"""an update, the same in shares; of the committee what was added up, or a proof about a message"""
+PLACES: Mapping[type[Answer], str] = {
+    Sealed: "/v1/updates", SharedUpdate: "/v1/shares", CommitteeAnswer: "/v1/answers", Complaint: "/v1/complaints",
+}  # fmt: skip
 
 Connect = Callable[[Membership, FederationSettings], Transport]
 """makes the door to a member's server; tests put in one that does not sleep"""
-
-
-def connect(member: Membership, settings: FederationSettings) -> Transport:
-    """The real one."""
-    return Transport(member, Patience(settings.timeout_seconds, settings.retries, settings.proxy, settings.ca))
 
 
 class Correspondence:
@@ -206,7 +191,7 @@ class Correspondence:
 
     def enrol(self, invite: Invite) -> Enrolled:
         """Ask to be taken in; asking again with the same keys gives the same answer."""
-        asked = enrolment(invite.group_id, invite.token, self.member.identity, box_public(self.member.box_key))
+        asked = chain.enrolment(invite.group_id, invite.token, self.member.identity, box_public(self.member.box_key))
         return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member, invite)
 
     def announcement(self, standing: Standing) -> Announcement:
@@ -222,7 +207,7 @@ class Correspondence:
     def past_model(self, wanted: str) -> tuple[Signed, ModelRecord]:
         """The ranker of this hash, of whatever round, with its signature as proof."""
         signed = _decode(self._transport.get(f"/v1/models/{wanted}"), Signed)
-        found = _open(self.member.server_key, signed, "model", ModelRecord)
+        found = opened(self.member.server_key, signed, "model", ModelRecord)
         if (digest(found), found.group_id) != (wanted, self.member.group_id):
             raise Distrusted("the server sent another model than was asked for")
         return signed, found
@@ -230,10 +215,6 @@ class Correspondence:
     def newest_model(self, announced: Announcement) -> ModelRecord:
         """The common ranker of this moment, which may be newer than the announcement."""
         return model(self._transport.get("/v1/models/newest"), self.member, announced)
-
-    def send(self, body: bytes) -> Accepted:
-        """An update as it is kept in the outbox."""
-        return read_accepted(self._transport.post("/v1/updates", body), decode(body, Sealed))
 
     def roster(self, after: int) -> tuple[Signed, RosterPage]:
         """Entries of the roster from this number on, unverified but for the server's signature."""
@@ -247,15 +228,19 @@ class Correspondence:
 
     def offer_invite(self, token: str) -> Invited:
         """Have the server take whoever holds this secret, for whom this device vouches."""
-        key, group_id = invite_identity(token).public, self.member.group_id
-        signature = self.member.identity.sign(INVITE, invite_text(group_id, key))
+        key, group_id = chain.invite_identity(token).public, self.member.group_id
+        signature = self.member.identity.sign(chain.INVITE, chain.invite_text(group_id, key))
         asked = InviteOffer(group_id=group_id, invite_key=key, signature=signature)
         return _decode(self._transport.post("/v1/invites", encode(asked)), Invited)
 
-    def vouch(self, about: RosterMember, *, leaves: bool) -> RosterPage:
+    def vouch(self, about: chain.RosterMember, *, leaves: bool) -> RosterPage:
         """Vouch for a member, or take one off the roster who is no longer there; the entries from its own on."""
         group_id = self.member.group_id
-        purpose, text = (LEAVE, leave_text(group_id, about.number)) if leaves else (VOUCH, vouch_text(group_id, about))
+        purpose, text = (
+            (chain.LEAVE, chain.leave_text(group_id, about.number))
+            if leaves
+            else (chain.VOUCH, chain.vouch_text(group_id, about))
+        )
         signature = self.member.identity.sign(purpose, text)
         asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, signature=signature)
         return self._page(self._transport.post("/v1/vouchers", encode(asked)))[1]
@@ -267,25 +252,17 @@ class Correspondence:
             raise Distrusted(f"the server drew coins for round {found.round}, not {committed.round}")
         return found.seed
 
-    def send_shared(self, body: bytes) -> Accepted:
-        """An answer in shares, as it is kept in the outbox."""
-        return read_accepted(self._transport.post("/v1/shares", body), decode(body, SharedUpdate))
+    def send(self, body: bytes, kind: type[Answer]) -> Accepted:
+        """An answer to the round as it is kept in the outbox, or what this member of the committee has to say."""
+        return read_accepted(self._transport.post(PLACES[kind], body), decode(body, kind))
 
     def list_task(self) -> SumTask:
         """What the committee is to add up."""
         return _decode(self._transport.get("/v1/list"), SumTask)
 
-    def send_answer(self, body: bytes) -> Accepted:
-        """What this member of the committee has added up."""
-        return read_accepted(self._transport.post("/v1/answers", body), decode(body, CommitteeAnswer))
-
-    def send_complaint(self, body: bytes) -> Accepted:
-        """What this member of the committee proves about a message."""
-        return read_accepted(self._transport.post("/v1/complaints", body), decode(body, Complaint))
-
     def _page(self, answer: bytes) -> tuple[Signed, RosterPage]:
         signed = _decode(answer, Signed)
-        found = _open(self.member.server_key, signed, "roster", RosterPage)
+        found = opened(self.member.server_key, signed, "roster", RosterPage)
         if found.group_id != self.member.group_id:
             raise Distrusted("the server sent the roster of another group")
         return signed, found
@@ -293,7 +270,9 @@ class Correspondence:
     def farewell(self, *, forget: bool, number: int | None = None) -> tuple[Signed, Receipt]:
         """Leave the group; `number` is that of this device's entry in the roster, which its signature ends."""
         group_id = self.member.group_id
-        signature = b"" if number is None else self.member.identity.sign(LEAVE, leave_text(group_id, number))
+        signature = (
+            b"" if number is None else self.member.identity.sign(chain.LEAVE, chain.leave_text(group_id, number))
+        )
         asked = Farewell(group_id=group_id, forget=forget, roster_signature=signature)
         answer = self._transport.post("/v1/farewell", encode(asked))
         return read_receipt(answer, self.member.server_key, self.member.group_id)
@@ -306,7 +285,7 @@ class Correspondence:
     def journal(self, request: str, *, after: int) -> JournalPage:
         """The server's journal after a position; the name of a receipt in it is the only key to it."""
         answer = self._transport.get(f"/v1/log?after={after}&receipt={request}", signed=False)
-        found = _open(self.member.server_key, _decode(answer, Signed), "journal", JournalPage)
+        found = opened(self.member.server_key, _decode(answer, Signed), "journal", JournalPage)
         if (found.group_id, found.after) != (self.member.group_id, after):
             raise Distrusted("the journal is of another group, or not what was asked for")
         return found
@@ -319,16 +298,27 @@ class Correspondence:
             return None
 
 
-@contextmanager
-def corresponding(
-    member: Membership, settings: FederationSettings, *, by: Connect = connect, clock: Callable[[], float] = time.time
-) -> Iterator[Correspondence]:
-    """Talk to a member's server, then hang up."""
-    transport = by(member, settings)
-    try:
-        yield Correspondence(member, transport, clock=clock)
-    finally:
-        transport.close()
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How this device reaches a group's server."""
+
+    settings: FederationSettings
+    by: Connect = Transport
+    clock: Callable[[], float] = time.time
+
+    @contextmanager
+    def talk(self, member: Membership) -> Iterator[Correspondence]:
+        """Talk to a member's server, then hang up."""
+        transport = self.by(member, self.settings)
+        try:
+            yield Correspondence(member, transport, clock=self.clock)
+        finally:
+            transport.close()
+
+    @property
+    def once(self) -> Reach:
+        """Without asking again where nobody answers."""
+        return replace(self, settings=structs.replace(self.settings, retries=0))
 
 
 def former_member(kept: KeptReceipt) -> Membership:

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from app.federation import consent, group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.adoption import consider
@@ -25,13 +25,14 @@ from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
 from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
-from app.federation.server import Connect, Correspondence, connect, corresponding, theta_of
+from app.federation.server import Connect, Correspondence, Reach, theta_of
 from app.federation.taking_part import ReplayPages, RoundPlace, newest_pages, rounds_left
+from app.federation.transport import Transport
 from app.settings import Settings
 from app.store import Store
 from console.wording import count, iso_day, iso_minute
 from foltr.federated.sealed.sums import Occasion
-from foltr.federated.wire import Accepted, Announcement, ModelRecord, encode
+from foltr.federated.wire import Accepted, Announcement, ModelRecord, Sealed, SharedUpdate, encode
 
 ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported", "wrong-phase")
 """refusals after which an update is of no use any more, and the next round is another matter"""
@@ -71,17 +72,19 @@ class Sync:
     store: Store
     settings: Settings
     agrees: Ask
-    by: Connect = connect
+    by: Connect = Transport
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     at_once: bool = True
     """whether to answer now, or with a sync in the later part of the round's time (app.federation.taking_part)"""
 
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.settings.federation, self.by, self.clock)
+
     def run(self) -> SyncReport:
         """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
-        federation = self.settings.federation
-        known = membership.member(self.store)
-        member, not_followed = moving.followed(self.store, known, federation, by=self.by, clock=self.clock)
+        member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         try:
             report = self._with(member)
         except FederationError as error:
@@ -98,7 +101,7 @@ class Sync:
 
     def _with(self, member: Membership) -> SyncReport:
         began = self.clock()
-        with self._talk(member) as server:
+        with self.reach.talk(member) as server:
             announced, renamed = self._enter(server)
             announced, place, summed = self._help_to_sum(server, announced)
             decision = self._decide(server, announced, place)
@@ -109,7 +112,7 @@ class Sync:
             self.sleep(taking_part.pause(taking_part.chance(announced, member), self.clock() - began))
         sent, sentence = announced.received or (upload is not None and upload.state == "sent"), decision.sentence
         if upload is not None and upload.body is not None:
-            with self._talk(member) as server:
+            with self.reach.talk(member) as server:
                 sent, sentence = self._send(server, announced, upload, place.occasion)
                 said.append(self._add_up(server, announced, place.occasion))
                 newest = server.newest_model(announced)
@@ -194,11 +197,7 @@ class Sync:
     def _announced(self, server: Correspondence) -> Announcement:
         """The present round; what an abandoned lineage had learned is dropped before anything else."""
         before = membership.load_standing(self.store)
-        try:
-            announced = server.announcement(before)
-        except Declined as refusal:
-            group_roster.readmit(self.store, server, refusal)
-            announced = server.announcement(before)
+        announced = group_roster.asked(self.store, server, partial(server.announcement, before))
         with self.store.transaction():
             # Another sync may have seen more in the meantime.
             present = membership.load_standing(self.store)
@@ -283,7 +282,7 @@ class Sync:
                 upload = ledger.finish_upload(self.store, upload, encode(made))
             if upload.state != "waiting" or upload.body is None:
                 return upload.state == "sent", f"round {upload.round} is not answered by this device as it is now"
-            accepted = (server.send if announced.terms.mode == "open" else server.send_shared)(upload.body)
+            accepted = server.send(upload.body, Sealed if announced.terms.mode == "open" else SharedUpdate)
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:
                 raise
@@ -293,9 +292,6 @@ class Sync:
         pages = "1 page" if upload.n_interactions == 1 else f"{upload.n_interactions:,} pages"
         learned = f"learned from {pages}" if upload.n_interactions else "with noise alone: no new pages"
         return True, f"answered round {upload.round}, {learned} ({_how_far(announced, accepted)})"
-
-    def _talk(self, member: Membership) -> AbstractContextManager[Correspondence]:
-        return corresponding(member, self.settings.federation, by=self.by, clock=self.clock)
 
 
 def _how_far(announced: Announcement, accepted: Accepted) -> str:

@@ -39,13 +39,13 @@ import msgspec
 from app.federation import group_roster, membership
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
-from app.federation.server import Correspondence
+from app.federation.server import Correspondence, opened
 from app.federation.terms import method_of
 from app.learning.traits import Marks
 from app.store import StateError, Store, decode_record
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
-from foltr.federated.envelope import SignatureError, open_document, seal
+from foltr.federated.envelope import seal
 from foltr.federated.fpdgd import FPDGDLocal
 from foltr.federated.method import Model
 from foltr.federated.payload import encode_message
@@ -63,6 +63,8 @@ from foltr.federated.sealed.sums import (
 )
 from foltr.federated.wire import (
     Announcement,
+    CommitteeAnswer,
+    Complaint,
     ModelRecord,
     Sealed,
     SharedUpdate,
@@ -335,7 +337,7 @@ def broken_word(store: Store) -> str:
 def add_up(store: Store, server: Correspondence, announced: Announcement, occasion: Occasion) -> str:
     """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
     member, task = server.member, server.list_task()
-    listed = _listed(member, task.signed_list)
+    listed = opened(member.server_key, task.signed_list, "list", ShareList, "the server's list")
     if digest(listed) != announced.list_hash:
         raise Distrusted("the server sent another list than it announced")
     _note(store, announced, task.signed_list)
@@ -345,13 +347,13 @@ def add_up(store: Store, server: Correspondence, announced: Announcement, occasi
         for box in task.boxes:
             if box.device in found.bad:
                 about = complaint(occasion, box, listed, member.identity, member.device, member.box_key)
-                server.send_complaint(encode(about))
+                server.send(encode(about), Complaint)
         if found.bad:
             return _without_the_bad(store, server, announced, occasion, {*out, *found.bad})
         said = answer(occasion, listed, member.identity, member.device, found, out)
     except SealedSumError as error:
         raise Distrusted(f"round {announced.round} is not added up here: {error}") from error
-    server.send_answer(encode(said))
+    server.send(encode(said), CommitteeAnswer)
     without = f", without {', '.join(out)}, whose message does not hold together" if out else ""
     return f"added up round {announced.round} of {len(listed.messages) - len(out):,} members, unread{without}"
 
@@ -370,15 +372,6 @@ def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:
     """What the server signed about the list of a round: that which is answered first, then one that contradicts it."""
     rows = store.rows("SELECT signed FROM round_lists WHERE lineage = ? AND round = ? ORDER BY place", (lineage, round))
     return tuple(decode(signed, Signed) for (signed,) in rows)
-
-
-def _listed(member: Membership, signed: Signed) -> ShareList:
-    try:
-        return open_document(member.server_key, signed, "list", ShareList)
-    except SignatureError as error:
-        raise Distrusted(f"the list is not signed by the group's server: {error}") from error
-    except RecordError as error:
-        raise Distrusted(f"the server's list makes no sense: {error}") from error
 
 
 def _note(store: Store, announced: Announcement, signed: Signed) -> None:

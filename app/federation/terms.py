@@ -203,22 +203,6 @@ def records() -> tuple[SentRecord, ...]:
     return tuple(_sent(kind) for kind in DEVICE_RECORDS)
 
 
-def markdown() -> Iterator[str]:
-    """The list as docs/privacy.md holds it, line by line."""
-    for sent in records():
-        yield f"**{sent.name}**: {sent.meaning}"
-        yield ""
-        yield "| field | type | meaning |"
-        yield "|---|---|---|"
-        yield from (f"| `{field.name}` | {field.type} | {field.meaning} |" for field in sent.fields)
-        yield ""
-    yield "Headers that sign each request:"
-    yield ""
-    yield "| header | meaning |"
-    yield "|---|---|"
-    yield from (f"| `{name}` | {meaning} |" for name, meaning in HEADERS.items())
-
-
 def _sent(kind: type[Record]) -> SentRecord:
     fields = tuple(field for base in (kind, Record) for field in _fields(base))
     return SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), fields)

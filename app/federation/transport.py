@@ -21,7 +21,7 @@ import secrets
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
@@ -29,6 +29,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import requests
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPSConnection
@@ -39,6 +42,7 @@ from urllib3.util import Url, parse_url
 from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.terms import HEADERS
+from app.settings import FederationSettings
 from console.printable import safe_line
 from foltr.errors import RecordError
 from foltr.federated.envelope import REQUEST, request_text
@@ -82,25 +86,12 @@ LONGEST_PAUSE = 30.0
 """seconds"""
 
 
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How long and how often to try, by which way, and whom to believe."""
-
-    seconds: float = 20.0
-    """for one request with its answer"""
-    retries: int = 3
-    proxy: str = ""
-    """ "" none, "environment" those of the variables, else an address"""
-    ca: str = ""
-    """a PEM file of the authorities that may vouch for a server whose key is not pinned, "" for the usual ones"""
-
-
 @dataclass(slots=True, eq=False)
 class Transport:
     """Requests of one member to its server; one session, used by one thread at a time."""
 
     membership: Membership
-    patience: Patience = Patience()
+    settings: FederationSettings
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     chance: Callable[[], float] = random.random
@@ -108,7 +99,7 @@ class Transport:
 
     def __post_init__(self) -> None:
         _check_address(self.membership.address)
-        self._session = _session(self.membership.certificate, self.patience, self.membership.address)
+        self._session = _session(self.membership.certificate, self.settings, self.membership.address)
 
     def close(self) -> None:
         self._session.close()
@@ -122,11 +113,11 @@ class Transport:
         return self._try("POST", path, body, signed=True)
 
     def _try(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
-        for attempt in range(self.patience.retries + 1):
+        for attempt in range(self.settings.retries + 1):
             try:
                 return self._once(method, path, body, signed=signed)
             except _Later as later:
-                if attempt == self.patience.retries:
+                if attempt == self.settings.retries:
                     raise Unreachable(f"{self._host()}: {later}") from later
                 pause = min(2.0**attempt, LONGEST_PAUSE) * (0.5 + 0.5 * self.chance())
                 self.sleep(min(max(pause, later.seconds), LONGEST_PAUSE))
@@ -135,7 +126,7 @@ class Transport:
     def _once(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
         """One request with fresh time and nonce; its answer, or what it stands for."""
         headers = self._signature(method, path, body) if signed else {}
-        seconds = self.patience.seconds
+        seconds = self.settings.timeout_seconds
         try:
             answer = within(seconds, lambda gone: self._exchange(method, path, body, headers, gone))
         except TimeoutError:
@@ -153,7 +144,7 @@ class Transport:
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], gone: threading.Event
     ) -> _Answer:
         """Runs in a thread of its own; `gone` says that nobody waits any more."""
-        url, seconds = self.membership.address + path, self.patience.seconds
+        url, seconds = self.membership.address + path, self.settings.timeout_seconds
         content = {"Content-Type": "application/json"} if body else {}
         try:
             response = self._session.request(
@@ -233,21 +224,21 @@ def _pinned_pool(fingerprint: str) -> type[HTTPSConnectionPool]:
     return Pool
 
 
-def _session(certificate: str, patience: Patience, address: str) -> requests.Session:
+def _session(certificate: str, settings: FederationSettings, address: str) -> requests.Session:
     session = requests.Session()
     session.trust_env = False  # neither proxies nor passwords (.netrc) nor authorities of the environment
     session.headers.clear()
     session.headers.update({"Accept-Encoding": "identity", "User-Agent": "foltr-search"})
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
-    if patience.proxy == "environment":
+    if settings.proxy == "environment":
         session.proxies.update(get_environ_proxies(address))
-    elif patience.proxy:
-        session.proxies.update({"http": patience.proxy, "https": patience.proxy})
+    elif settings.proxy:
+        session.proxies.update({"http": settings.proxy, "https": settings.proxy})
     if certificate:
         session.mount("https://", _Pinned(certificate))
         session.verify = False  # its key is checked instead, before anything is sent
-    elif patience.ca:
-        session.verify = _authorities(patience.ca)
+    elif settings.ca:
+        session.verify = _authorities(settings.ca)
     return session
 
 
@@ -332,37 +323,10 @@ def _reason(error: BaseException) -> str:
     return f"the connection failed ({type(error).__name__})"
 
 
-VERSION = 0xA0
-"""the tag of the optional first field"""
-BEFORE_THE_KEY = 5
-"""serial number, algorithm, issuer, validity, subject"""
-
-
 def public_key(certificate: bytes) -> bytes:
-    """The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER of a certificate in DER; b"" where there is none.
-
-    The bytes need not be a certificate: whatever comes back is only compared with the hash of the right key.
-    """
+    """The SubjectPublicKeyInfo (RFC 5280, section 4.1) in DER of a certificate in DER; b"" where there is none."""
     try:
-        (whole,) = [inner for _, _, inner in _elements(certificate)]
-        fields = list(_elements(next(_elements(whole))[2]))
-    except (IndexError, ValueError, StopIteration):
+        key = x509.load_der_x509_certificate(certificate).public_key()
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm):
         return b""
-    if fields and fields[0][0] == VERSION:
-        del fields[0]
-    return fields[BEFORE_THE_KEY][1] if len(fields) > BEFORE_THE_KEY else b""
-
-
-def _elements(data: bytes) -> Iterator[tuple[int, bytes, bytes]]:
-    """The DER elements in a row: tag, all bytes of it, its contents. ValueError or IndexError for other bytes."""
-    position = 0
-    while position < len(data):
-        length, begin = data[position + 1], position + 2
-        if length >= 0x80:
-            n_bytes = length & 0x7F
-            length, begin = int.from_bytes(data[begin : begin + n_bytes], "big"), begin + n_bytes
-        end = begin + length
-        if end > len(data):
-            raise ValueError("an element is longer than what holds it")
-        yield data[position], data[position:end], data[begin:end]
-        position = end
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -44,12 +44,8 @@ def follow_changes(
     on_progress: OnProgress = lambda progress: None,
     stop: threading.Event | None = None,
     pause_on_battery: bool = False,
-    requests: IndexRequests | None = None,
 ) -> None:
-    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does.
-
-    Through `requests` other processes ask for whole scans.
-    """
+    """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
     stop, rebuild = stop or threading.Event(), False
     give_way()
     paths.create_data_dir()
@@ -60,15 +56,13 @@ def follow_changes(
             if stop.wait(WAIT_SECONDS):
                 return
         place.write(f"{HOLDER} (process {os.getpid()})")
-        if requests is not None:
-            ending.enter_context(requests)
+        requests = ending.enter_context(IndexRequests(paths.data_dir))
         while not stop.is_set():
             try:
                 catalogue, note = open_index(paths, rebuild=rebuild)
             except LockedError as error:
                 on_progress(Progress(phase="idle", note=f"{error}; waiting for it"))
-                if requests is not None:
-                    requests.decline()
+                requests.decline()
                 stop.wait(WAIT_SECONDS)
                 continue
             with closing(catalogue), reader_pool(settings, paths) as pool:
@@ -101,7 +95,7 @@ class FollowersWork(Work):
     paths: Paths
     on_progress: OnProgress
     stop: threading.Event
-    requests: IndexRequests | None
+    requests: IndexRequests
     catalogue: Catalogue
     pool: WorkerPool[PreparedFile]
     pause_on_battery: bool
@@ -141,8 +135,7 @@ class FollowersWork(Work):
         """Recognition stops for an update; whoever asked for a scan sees it, too."""
         if progress.phase in UPDATING and self._recognising:
             self._recognising.suspend()
-        if self.requests is not None:
-            self.requests.show(progress)
+        self.requests.show(progress)
         self.on_progress(progress)
 
     def why_to_pause(self) -> str:
@@ -185,16 +178,14 @@ class FollowersWork(Work):
         return status.st_mtime_ns, status.st_ino
 
     def is_asked(self) -> bool:
-        return self.requests is not None and self.requests.asked.is_set()
+        return self.requests.asked.is_set()
 
     def decline(self) -> None:
-        if self.requests is not None:
-            self.requests.decline()
+        self.requests.decline()
 
     def answer(self, scan: Scan) -> None:
         """Do what is asked; raises IndexDamaged."""
-        if self.requests is not None:
-            self.requests.answer(self, scan)
+        self.requests.answer(self, scan)
 
     def is_theirs(self, variables: Mapping[str, str]) -> bool:
         """Whether a process with these variables would index what the user chose, under the same settings."""

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from app.following.recognising import Recognising
-from app.following.vector_making import Making
+from app.following.vector_making import Making, opened_picks
 from app.settings import Paths, Settings, index_roots, index_sources
 from indexer.errors import IndexDamaged
 from indexer.extract.media import recognised
@@ -104,13 +104,10 @@ def update_index(
 
     def scan(rebuild: bool) -> UpdateSummary:
         catalogue, note = open_index(paths, rebuild=rebuild)
-        try:
-            with reader_pool(settings, paths) as pool:
-                updater = make_updater(settings, paths, catalogue, pool, roots=roots, holder=holder)
-                updater.on_progress, updater.stop = on_progress, stop
-                return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
-        finally:
-            catalogue.close()
+        with closing(catalogue), reader_pool(settings, paths) as pool:
+            updater = make_updater(settings, paths, catalogue, pool, roots=roots, holder=holder)
+            updater.on_progress, updater.stop = on_progress, stop
+            return updater.scan(retry_failures=retry_failures, optimize=optimize, note=note)
 
     try:
         return scan(rebuild)
@@ -123,13 +120,10 @@ def make_vectors(
     most_long: int | None = LONG_IN_ONE_RUN,
 ) -> str:  # fmt: skip
     """Read what has no vectors yet for its meaning, until `stop`; one line on what is there, "" without an encoder."""
-    catalogue = Catalogue.open(paths.catalogue)
-    making = Making(settings, paths, catalogue, on_progress, may_work=may_make_vectors(settings), most_long=most_long)
-    try:
-        return making.until(stop.is_set)
-    finally:
-        making.close()
-        catalogue.close()
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        may_work = may_make_vectors(settings)
+        with closing(Making(settings, paths, catalogue, on_progress, may_work=may_work, most_long=most_long)) as making:
+            return making.until(stop.is_set)
 
 
 def may_make_vectors(settings: Settings) -> Callable[[], str]:
@@ -140,7 +134,7 @@ def recognise(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop
     """Recognise the text of pictures until `stop`; how many files have one now and are read by the next update."""
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
-        Recognising(settings.ocr, paths, catalogue, on_progress) as recognising,
+        closing(Recognising(settings.ocr, paths, catalogue, on_progress)) as recognising,
     ):
         while not stop.is_set() and recognising.step():
             pass
@@ -150,13 +144,9 @@ def recognise(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop
 def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
     """Whether `path` can be found, or which rule, limit or error keeps it out."""
     roots = _with_sources(settings, paths, index_roots(settings, paths))
-    catalogue = Catalogue.open(paths.catalogue)
-    try:
-        return why_path(
-            _place(os.fspath(path), roots), roots=roots, rules=crawl_rules(settings, paths), catalogue=catalogue
-        )
-    finally:
-        catalogue.close()
+    with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        rules = crawl_rules(settings, paths)
+        return why_path(_place(os.fspath(path), roots), roots=roots, rules=rules, catalogue=catalogue)
 
 
 def _place(path: str, roots: Sequence[str]) -> str:
@@ -178,15 +168,6 @@ def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tup
     return (*roots, *places(index_sources(settings, paths), Path.home()))
 
 
-def _limits(settings: Settings, paths: Paths) -> Limits:
-    return Limits(
-        max_text_bytes=int(settings.index.max_text_mb * MEGABYTE),
-        sources=frozenset(index_sources(settings, paths)),
-        secrets=tuple(settings.index.secrets),
-        recognised=str(paths.data_dir / recognised.FILE),
-    )
-
-
 def reader_pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:
     chosen = settings.index
     return WorkerPool(
@@ -194,7 +175,12 @@ def reader_pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:
         n_workers=chosen.workers or min(available_cores(), MAX_WORKERS),
         seconds=chosen.seconds_per_file,
         memory_mb=chosen.memory_mb,
-        limits=_limits(settings, paths),
+        limits=Limits(
+            max_text_bytes=int(chosen.max_text_mb * MEGABYTE),
+            sources=frozenset(index_sources(settings, paths)),
+            secrets=tuple(chosen.secrets),
+            recognised=str(paths.data_dir / recognised.FILE),
+        ),
     )
 
 
@@ -245,15 +231,10 @@ def _followed_by_picks(settings: Settings, paths: Paths, catalogue: Catalogue) -
     """What was learned about a file goes where the file goes."""
 
     def follow(moves: Moves) -> None:
-        if not paths.state.exists() or not settings.learning.remember_picks:
-            return
-        from app.devices.pick_memory import open_picks
-        from app.store import Store
-
-        with Store(paths.state) as store:
-            picks, _ = open_picks(store, paths, catalogue)
-            for old, new in fold_moves(moves):
-                picks.rename(old, new)
+        with opened_picks(settings, paths, catalogue) as picks:
+            if picks is not None:
+                for old, new in fold_moves(moves):
+                    picks.rename(old, new)
 
     return follow
 

@@ -48,7 +48,7 @@ _Outcome = tuple[FileEntry, Recognised | ExtractionError]
 
 
 class Recognising:
-    """Recognises text step by step; nothing where there is no engine. A context manager, for one thread."""
+    """Recognises text step by step; nothing where there is no engine. For one thread."""
 
     def __init__(
         self, chosen: OcrSettings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
@@ -75,12 +75,6 @@ class Recognising:
         self._new: list[str] = []
         self._new_since = 0.0
         self.n_done = self.n_total = self.n_texts = 0
-
-    def __enter__(self) -> Recognising:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
 
     def step(self) -> bool:
         """A moment of the work; True while more is left that can be done now."""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
 from indexer.storage.catalogue import Catalogue
 from indexer.update import disk_errors
+
+if TYPE_CHECKING:
+    from app.learning.picks import Picks
 
 
 class Making:
@@ -126,18 +130,24 @@ def _opened_first(settings: Settings, paths: Paths, catalogue: Catalogue) -> Cal
     """What was opened often comes first."""
 
     def wanted(doc_ids: Ints) -> Floats:
-        none = np.zeros(len(doc_ids))
-        if not paths.state.exists() or not settings.learning.remember_picks:
-            return none
-        from app.devices.pick_memory import open_picks
-        from app.store import Store
-
-        with Store(paths.state) as store:
-            picks, _ = open_picks(store, paths, catalogue)
-            if not picks.count():
-                return none
+        with opened_picks(settings, paths, catalogue) as picks:
+            if picks is None or not picks.count():
+                return np.zeros(len(doc_ids))
             rows = catalogue.documents(doc_ids.tolist())
             asked = [(row.path, row.part, row.type) if (row := rows.get(i)) else ("", "", "") for i in doc_ids.tolist()]
             return np.asarray(picks.usage([], asked, now=time.time()).opened)
 
     return wanted
+
+
+@contextmanager
+def opened_picks(settings: Settings, paths: Paths, catalogue: Catalogue) -> Iterator[Picks | None]:
+    """What was opened, as it is remembered; None where nothing is."""
+    if not paths.state.exists() or not settings.learning.remember_picks:
+        yield None
+        return
+    from app.devices.pick_memory import open_picks
+    from app.store import Store
+
+    with Store(paths.state) as store:
+        yield open_picks(store, paths, catalogue)[0]

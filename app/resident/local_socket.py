@@ -139,7 +139,12 @@ class LocalListener:
     """A socket that takes calls; whoever makes one holds the lock of its folder."""
 
     def __init__(self, path: str, *, inherited: int = -1) -> None:
-        """Listen at `path` (0600), in place of what a killed process left; or on a socket that systemd opened."""
+        """Listen at `path` (0600), in place of what a killed process left; or on a socket that systemd opened.
+
+        LineError where this system has no such sockets.
+        """
+        if not AVAILABLE:
+            raise LineError("this system has no Unix sockets")
         self._path = path
         if inherited >= 0:
             self._socket = _socket.socket(fileno=inherited)

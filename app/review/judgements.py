@@ -15,7 +15,6 @@ from app.store import Store
 from foltr.errors import FoltrError
 
 Answer = Literal["yes", "no", "later"]
-ANSWERS: tuple[Answer, ...] = ("yes", "no", "later")
 
 
 class ReviewError(FoltrError):

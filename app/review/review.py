@@ -15,8 +15,7 @@ from msgspec import Struct
 from app.review.estimate import LEAST_FOUND, Estimate, estimate
 from app.review.judgements import Answer, Judgement, JudgementBook, ReviewError
 from app.review.population import AllDocuments, content_number, identity, population
-from app.review.relevance import N_PRESUMED, fit
-from app.review.word_table import WordTable, read_table
+from app.review.relevance import N_PRESUMED, WordTable, fit, read_table
 from app.search.page import make_hit
 from app.search.results import Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.search import Search

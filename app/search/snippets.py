@@ -13,6 +13,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
+from heapq import merge
 from itertools import chain, islice
 
 import numpy as np
@@ -77,23 +78,16 @@ def _spans(pattern: re.Pattern[str] | None, text: str) -> Iterator[Span]:
 
 def _merged(one: Iterator[Span], other: Iterator[Span]) -> Iterator[Span]:
     """Both, ascending, with matches that overlap made one."""
-    end_of_all = (1 << 62, 1 << 62)
-    a, b = next(one, end_of_all), next(other, end_of_all)
     start, end = -1, -1
-    while True:
-        following = min(a, b)
-        if following[0] >= end or following == end_of_all:
-            if end > start:
-                yield start, end
-            if following == end_of_all:
-                return
-            start, end = following
-        else:
+    for following in merge(one, other):
+        if following[0] < end:
             end = max(end, following[1])
-        if a <= b:
-            a = next(one, end_of_all)
-        else:
-            b = next(other, end_of_all)
+            continue
+        if end > start:
+            yield start, end
+        start, end = following
+    if end > start:
+        yield start, end
 
 
 def _index_form(text: str) -> str:

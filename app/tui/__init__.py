@@ -15,30 +15,8 @@ if TYPE_CHECKING:
     from app.settings import Paths, Settings
     from app.tui.screen_parts import Picking
 
-__all__ = ["run", "run_picker"]
 
-
-def run(settings: Settings, paths: Paths, *, folder: str | None = None, review: str | int = "") -> int:
-    """Show the screen until the user leaves it, and give the exit code: 0, 1 after a crash, 128 + n after
-    signal n.
-
-    `folder` narrows the search to one folder and has it indexed; `review`, a query or the number of a review, is read
-    to the end. The terminal is restored however the screen ends.
-    """
-    gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
-    return _start(settings, paths, folder=folder, review=review)
-
-
-def run_picker(settings: Settings, paths: Paths, *, query: str, multi: bool) -> tuple[int, tuple[str, ...]]:
-    """Let the user choose: the exit code (0 chosen, 1 nothing was there, 130 left), and the paths chosen."""
-    from app.tui.screen_parts import Picking
-
-    picking = Picking(multi, query)
-    code = _start(settings, paths, picking=picking)
-    return code, picking.paths if code == 0 else ()
-
-
-def _start(
+def run(
     settings: Settings,
     paths: Paths,
     *,
@@ -46,7 +24,14 @@ def _start(
     picking: Picking | None = None,
     review: str | int = "",
 ) -> int:
-    """Ask the terminal what it is, where that decides something, and load the screen while it answers."""
+    """Show the screen until the user leaves it, and give the exit code: 0, 1 after a crash, 128 + n after
+    signal n; of one that is `picking` 0 chosen, 1 nothing was there, 130 left.
+
+    `folder` narrows the search to one folder and has it indexed; `review`, a query or the number of a review, is read
+    to the end. The terminal is restored however the screen ends; it is asked what it is, where that decides something,
+    while the screen is loaded.
+    """
+    gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
     from app.tui.terminal.terminal_traits import TerminalTraits, asked_terminal, places_pictures
 
     is_asked = "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ

@@ -16,11 +16,10 @@ from textual.widgets import Button, Input, Static
 
 from app import filing
 from app.filing import Filed, FilingError, folder_of, taken
-from app.tui.bars.status_line import StatusLine
+from app.tui.bars.text_lines import StatusLine
 from app.tui.key_by_key import Panel
-from app.tui.marks import Marked
 from app.tui.messages import FilesFiled
-from app.tui.results_list import ResultsList
+from app.tui.results_list import Marked, ResultsList
 from app.tui.session import Session
 from console.printable import safe_line
 from console.wording import count, short_path
@@ -62,13 +61,11 @@ class FilingAway:
         """Name the files and ask; when the user agrees, do it, or call `then` with the folder."""
         marked = self.marked
         if marked:
-            act = then or partial(self._begin, what, list(dict.fromkeys(hit.path for _, hit in marked)))
+            paths = list(dict.fromkeys(hit.path for _, hit in marked))
+            act = then or (lambda folder: self._session.run(partial(self._do, what, paths, folder)))
             self._screen.app.push_screen(
                 FilingScreen(what, marked), lambda folder: act(folder) if folder is not None else None
             )
-
-    def _begin(self, what: str, paths: Sequence[str], folder: str) -> None:
-        self._session.run(partial(self._do, what, paths, folder))
 
     def _do(self, what: str, paths: Sequence[str], folder: str) -> None:
         """Runs in a worker."""

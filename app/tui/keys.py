@@ -12,6 +12,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from textual.binding import BindingType
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,13 @@ def typed_action(action: str) -> str:
 def actions_of(scope: str) -> tuple[Action, ...]:
     """The actions of one scope, in the order of the table."""
     return tuple(action for action in ACTIONS if action.scope == scope)
+
+
+def bindings_of(scope: str) -> list[BindingType]:
+    """The keys of a part of the screen, which its `action_go` is given the actions of."""
+    from textual.binding import Binding
+
+    return [Binding(one.keys, f"go('{one.id}')", one.description, show=False, id=one.id) for one in actions_of(scope)]
 
 
 def keys_of(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:

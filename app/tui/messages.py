@@ -6,20 +6,29 @@ Workers post these and change nothing; the handlers of the screen alone change w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 from textual.message import Message
 
 if TYPE_CHECKING:
     from app.filing import Filed
+    from app.folders import RootSuggestion
     from app.handing_over import Prepared
     from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
     from app.tui.preview.preview_rows import Row, Rows
-    from app.tui.screen_parts import FolderChoice, ProgressLine
+    from app.tui.screen_parts import ProgressLine
 
 
-@dataclass(eq=False, repr=False)
-class EngineReady(Message):
+@dataclass_transform(eq_default=False)
+class Notice(Message):
+    """A message whose content is its fields."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(eq=False, repr=False)(cls)
+
+
+class EngineReady(Notice):
     """The index is open and questions can be answered."""
 
     status: IndexStatus
@@ -27,16 +36,14 @@ class EngineReady(Message):
     """why nothing is learned, as one line; "" when all is well"""
 
 
-@dataclass(eq=False, repr=False)
-class Failed(Message):
+class Failed(Notice):
     """A worker could not do what it was asked; `what` names the job and `error` is one line."""
 
     what: str
     error: str
 
 
-@dataclass(eq=False, repr=False)
-class SnippetsMade(Message):
+class SnippetsMade(Notice):
     """Snippets of some rows of one page, by row index, and why these rows stand where they stand."""
 
     page: ResultPage
@@ -44,8 +51,7 @@ class SnippetsMade(Message):
     reasons: dict[int, str]
 
 
-@dataclass(eq=False, repr=False)
-class Answered(Message):
+class Answered(Notice):
     """The answer to the request with this sequence number."""
 
     sequence: int
@@ -54,8 +60,7 @@ class Answered(Message):
     """what could be made of the first rows in the same breath, so that most pages are painted once"""
 
 
-@dataclass(eq=False, repr=False)
-class PreviewMade(Message):
+class PreviewMade(Notice):
     """The text of one hit, and its rows at a width in cells."""
 
     hit: Hit
@@ -65,15 +70,13 @@ class PreviewMade(Message):
     """what the terminal must be given before the rows are painted: pictures"""
 
 
-@dataclass(eq=False, repr=False)
-class PagesInView(Message):
+class PagesInView(Notice):
     """Other pages of a document came into view, counted from 0; those that are not drawn yet are wanted."""
 
     missing: tuple[int, ...]
 
 
-@dataclass(eq=False, repr=False)
-class PageDrawn(Message):
+class PageDrawn(Notice):
     """A page of a document, counted from 0, as the picture that was wanted for these rows."""
 
     hit: Hit
@@ -83,51 +86,44 @@ class PageDrawn(Message):
     sent: str
 
 
-@dataclass(eq=False, repr=False)
-class Explained(Message):
+class Explained(Notice):
     """Why one hit stands where it stands."""
 
     explanation: Explanation
 
 
-@dataclass(eq=False, repr=False)
-class Learned(Message):
+class Learned(Notice):
     """What was learned from the page that was left, as one sentence."""
 
     sentence: str
 
 
-@dataclass(eq=False, repr=False)
-class IndexChanged(Message):
+class IndexChanged(Notice):
     """The index holds a commit that the shown page does not."""
 
     status: IndexStatus
 
 
-@dataclass(eq=False, repr=False)
-class Progressed(Message):
+class Progressed(Notice):
     """How far the background indexing is, ready to be shown."""
 
     line: ProgressLine
 
 
-@dataclass(eq=False, repr=False)
-class ConsentWanted(Message):
+class ConsentWanted(Notice):
     """The group could be synced with by itself, if the user agrees: a question, then what it means."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(eq=False, repr=False)
-class Synced(Message):
+class Synced(Notice):
     """What became of a sync with the group."""
 
     text: str
     important: bool
 
 
-@dataclass(eq=False, repr=False)
-class RowsShown(Message):
+class RowsShown(Notice):
     """These rows of the list have come into view without a snippet."""
 
     page: ResultPage
@@ -136,32 +132,27 @@ class RowsShown(Message):
     """cells that a snippet may take"""
 
 
-@dataclass(eq=False, repr=False)
-class HitSelected(Message):
+class HitSelected(Notice):
     """The cursor of the list moved; the list knows what is selected by the time that this arrives."""
 
 
-@dataclass(eq=False, repr=False)
-class HitChosen(Message):
+class HitChosen(Notice):
     """The user wants this hit opened."""
 
     hit: Hit
 
 
-@dataclass(eq=False, repr=False)
-class PreviewResized(Message):
+class PreviewResized(Notice):
     """The preview pane has another width, in cells: its text must be wrapped again."""
 
     width: int
 
 
-@dataclass(eq=False, repr=False)
-class PreviewScrolled(Message):
+class PreviewScrolled(Notice):
     """Another part of the text is in view."""
 
 
-@dataclass(eq=False, repr=False)
-class FacetChosen(Message):
+class FacetChosen(Notice):
     """Narrow to a facet's value; "" takes the narrowing away."""
 
     facet: str
@@ -169,25 +160,22 @@ class FacetChosen(Message):
     value: str
 
 
-@dataclass(eq=False, repr=False)
-class FoldersSuggested(Message):
+class FoldersSuggested(Notice):
     """Folders that exist and are worth indexing, with their file counts."""
 
-    folders: tuple[FolderChoice, ...]
+    folders: tuple[RootSuggestion, ...]
     advice: str = ""
     """what the device lacks and could have, in one line"""
 
 
-@dataclass(eq=False, repr=False)
-class HandedOver(Message):
+class HandedOver(Notice):
     """A program was started for a hit and runs beside the screen."""
 
     hit: Hit
     program: str
 
 
-@dataclass(eq=False, repr=False)
-class TerminalWanted(Message):
+class TerminalWanted(Notice):
     """A program for a hit needs this terminal, so the screen must step aside."""
 
     hit: Hit | None
@@ -195,23 +183,20 @@ class TerminalWanted(Message):
     ready: Prepared
 
 
-@dataclass(eq=False, repr=False)
-class NotOpened(Message):
+class NotOpened(Notice):
     """A hit could not be opened; one line says why."""
 
     hit: Hit
     error: str
 
 
-@dataclass(eq=False, repr=False)
-class RecentRead(Message):
+class RecentRead(Notice):
     """What was opened and changed lately."""
 
     page: ResultPage
 
 
-@dataclass(eq=False, repr=False)
-class Copied(Message):
+class Copied(Notice):
     """A text was given to a clipboard."""
 
     text: str
@@ -219,8 +204,7 @@ class Copied(Message):
     """the program that took it; "" where the terminal was asked to, which gives no answer"""
 
 
-@dataclass(eq=False, repr=False)
-class FilesFiled(Message):
+class FilesFiled(Notice):
     """Files were copied, moved or put into the trash, or refused."""
 
     what: str
@@ -228,8 +212,11 @@ class FilesFiled(Message):
     folder: str
 
 
-@dataclass(eq=False, repr=False)
-class HistoryRead(Message):
+class HistoryRead(Notice):
     """The past queries, newest first."""
 
     queries: tuple[str, ...]
+
+
+Handled = Copied | HandedOver | TerminalWanted | NotOpened
+"""what became of a result that was to be opened or copied"""

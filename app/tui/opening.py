@@ -15,11 +15,10 @@ from app.opener import How, OpenError, plan
 from app.search.results import Hit, ResultPage, title_of
 from app.settings import Settings
 from app.tui.bars.query_input import Recall
-from app.tui.bars.status_line import StatusLine
-from app.tui.marks import Marked
-from app.tui.messages import Copied, Failed, HandedOver, NotOpened, TerminalWanted
+from app.tui.bars.text_lines import StatusLine
+from app.tui.messages import Copied, Failed, HandedOver, Handled, NotOpened, TerminalWanted
 from app.tui.preview.preview_pane import PreviewPane
-from app.tui.results_list import ResultsList
+from app.tui.results_list import Marked, ResultsList
 from app.tui.screen_parts import CHOSEN, NOTHING, Picking, Setup
 from app.tui.session import Session
 from console.printable import display_path, safe_line
@@ -85,21 +84,13 @@ class Opening:
 
     def _begin(self, hit: Hit, how: How, page: ResultPage, place: Place) -> None:
         self._pages[hit.path, hit.part] = page
-        self._session.run(partial(self._hand_over, hit, how, page=page, place=place))
-
-    def _hand_over(self, hit: Hit, how: How, *, page: ResultPage, place: Place) -> None:
-        """Runs in a worker."""
-        done = hand_over(
-            hit,
-            how,
-            place=place,
-            settings=self._setup.settings,
-            data_dir=self._setup.data_dir,
+        give = partial(
+            hand_over, hit, how, place=place, settings=self._setup.settings, data_dir=self._setup.data_dir,
             text_of=partial(self._session.text_of, page),
-        )
-        self._session.tell(done)
+        )  # fmt: skip
+        self._session.run(lambda: self._session.tell(give()))
 
-    def take(self, message: Copied | HandedOver | TerminalWanted | NotOpened) -> None:
+    def take(self, message: Handled) -> None:
         """Say what became of what was begun; a program that needs the terminal is begun now."""
         match message:
             case Copied():
@@ -132,11 +123,7 @@ class Opening:
         self._results.refresh()
 
     def show_folder(self, path: str) -> None:
-        """Open the folder of a file that is no result."""
-        self._session.run(partial(self._show_folder, path))
-
-    def _show_folder(self, path: str) -> None:
-        """Runs in a worker."""
+        """Open the folder of a file that is no result; runs in a worker."""
         try:
             ready = Prepared(plan(path, "folder", settings=self._setup.settings))
             if ready.command.needs_terminal:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import ClassVar
 
 from rich.style import Style
@@ -18,15 +18,45 @@ from textual.reactive import reactive
 from textual.strip import Strip
 
 from app.search.results import Hit, ResultPage, Snippet
-from app.tui.keys import BY_ID, actions_of, typed_action
+from app.tui.keys import BY_ID, bindings_of, typed_action
 from app.tui.line_view import LineView
-from app.tui.marks import Marks
 from app.tui.messages import HitChosen, HitSelected, RowsShown, SnippetsMade
 from app.tui.result_rows import HEIGHT, KINDS, RowStyles, row_lines
+
+Marked = tuple[ResultPage, Hit]
+"""a hit, and the page on which it was marked: what is opened is learned from that one"""
+
+
+class Marks:
+    """A set of results that knows its order."""
+
+    def __init__(self) -> None:
+        self._marked: dict[tuple[str, str], Marked] = {}
+
+    def __len__(self) -> int:
+        return len(self._marked)
+
+    def __iter__(self) -> Iterator[Marked]:
+        return iter(tuple(self._marked.values()))
+
+    def holds(self, hit: Hit) -> bool:
+        return (hit.path, hit.part) in self._marked
+
+    def turn(self, page: ResultPage, hit: Hit) -> None:
+        """Mark a result, or take its mark away."""
+        if self._marked.pop((hit.path, hit.part), None) is None:
+            self._marked[hit.path, hit.part] = (page, hit)
+
+    def clear(self, *, but: Collection[str] = ()) -> None:
+        """Take the marks away, but for those of these paths."""
+        self._marked = {key: marked for key, marked in self._marked.items() if key[0] in but}
+
 
 BLANK = 1
 """lines that end a result; the last one in view may do without"""
 KEPT_SNIPPETS = 500
+PARTS = ("bar", "snippet", "match", "dim", "mark", "warning")
+"""of a row, which have a style each"""
 
 SnippetKey = tuple[int, tuple[str, ...], str]
 
@@ -36,22 +66,10 @@ class ResultsList(LineView, can_focus=True):
 
     HELP = "The results. Enter opens the selected one; letters act on it; Esc goes back to the search box."
     COMPONENT_CLASSES: ClassVar[set[str]] = {
-        "results--title",
-        "results--snippet",
-        "results--match",
-        "results--dim",
-        "results--mark",
-        "results--warning",
-        "results--bar",
-        "results--chosen",
-        *(f"results--{kind}" for kind in KINDS),
-        "results--selected",
+        f"results--{name}" for name in ("title", "chosen", "selected", *PARTS, *KINDS)
     }
     BINDINGS: ClassVar[list[BindingType]] = [
-        *(
-            Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
-            for action in actions_of("list")
-        ),
+        *bindings_of("list"),
         *(
             Binding(BY_ID[name].keys, typed_action(name), BY_ID[name].title, id=name, tooltip=BY_ID[name].description)
             for name in ("open", "edit", "copy")
@@ -144,7 +162,7 @@ class ResultsList(LineView, can_focus=True):
             self._asked_width = self.snippet_width
             self._asked.clear()
         first = max(0, int(self.scroll_offset.y) // self.row_height)
-        last = min(len(self.page.hits), self.rows_seen)
+        last = min(len(self.page.hits), -(-(int(self.scroll_offset.y) + self.size.height) // self.row_height))
         rows = tuple(r for r in range(first, last) if r not in self._asked)
         if rows:
             self._asked.update(rows)
@@ -223,29 +241,12 @@ class ResultsList(LineView, can_focus=True):
         self._lines.clear()
         self.repaint()
 
-    def action_list_down(self) -> None:
-        self.move(1)
-
-    def action_list_up(self) -> None:
-        self.move(-1)
-
-    def action_list_top(self) -> None:
-        self.move(-len(self.page.hits) if self.page else 0)
-
-    def action_list_bottom(self) -> None:
-        self.move(len(self.page.hits) if self.page else 0)
-
-    def action_list_half_down(self) -> None:
-        self.move(max(1, self.rows_in_view // 2))
-
-    def action_list_half_up(self) -> None:
-        self.move(-max(1, self.rows_in_view // 2))
-
-    def action_list_page_down(self) -> None:
-        self.move(max(1, self.rows_in_view - 1))
-
-    def action_list_page_up(self) -> None:
-        self.move(-max(1, self.rows_in_view - 1))
+    def action_go(self, action: str) -> None:
+        n_hits = len(self.page.hits) if self.page else 0
+        half, page = max(1, self.rows_in_view // 2), max(1, self.rows_in_view - 1)
+        rows = {"down": 1, "half-down": half, "page-down": page, "bottom": n_hits}
+        rows |= {"up": -1, "half-up": -half, "page-up": -page, "top": -n_hits}
+        self.move(rows[action.removeprefix("list-")])
 
     @property
     def snippet_width(self) -> int:
@@ -256,11 +257,6 @@ class ResultsList(LineView, can_focus=True):
     def rows_in_view(self) -> int:
         """How many whole results fit."""
         return (self.size.height + BLANK) // self.row_height
-
-    @property
-    def rows_seen(self) -> int:
-        """The row after the last one of which something is in view."""
-        return -(-(int(self.scroll_offset.y) + self.size.height) // self.row_height)
 
     def _snippet_key(self, page: ResultPage, row: int) -> SnippetKey:
         return (page.hits[row].doc_id, page.words, page.hits[row].part)
@@ -291,10 +287,6 @@ class ResultsList(LineView, can_focus=True):
             )
         return self._lines[key]
 
-    def _chosen_style(self) -> Style:
-        """What tells the title of the chosen row where colours are few."""
-        return self.get_component_rich_style("results--chosen").without_color
-
     def _styles(self, *, chosen: bool, focused: bool) -> RowStyles:
         if (chosen, focused) not in self._row_styles:
             self._row_styles[chosen, focused] = self._made_styles(chosen=chosen)
@@ -307,14 +299,10 @@ class ResultsList(LineView, can_focus=True):
             own = self.get_component_rich_style(f"results--{name}")
             return base + own + Style.from_color(None, base.bgcolor)
 
+        few = self.get_component_rich_style("results--chosen").without_color  # what tells it where colours are few
         return RowStyles(
             base=base,
-            bar=part("bar"),
-            title=part("title") + (self._chosen_style() if chosen else Style.null()),
-            snippet=part("snippet"),
-            match=part("match"),
-            dim=part("dim"),
-            mark=part("mark"),
-            warning=part("warning"),
+            title=part("title") + (few if chosen else Style.null()),
+            **{name: part(name) for name in PARTS},
             kinds={kind: part(kind) for kind in KINDS},
         )

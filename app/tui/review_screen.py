@@ -6,7 +6,6 @@ The review itself is worked on in the session's worker; while it makes the next 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,13 +13,12 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Static
 
 from app.handing_over import Place
 from app.opener import OpenError
-from app.tui.messages import NotOpened, PreviewResized, TerminalWanted
+from app.tui.messages import Notice, NotOpened, PreviewResized, TerminalWanted
 from app.tui.opening import hand_over
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.screen_parts import Setup
@@ -31,7 +29,7 @@ from foltr.errors import FoltrError
 if TYPE_CHECKING:
     from app.review.judgements import Answer
     from app.review.review import Proposal, Review
-    from app.search.results import Hit, Preview
+    from app.search.results import Preview
     from app.search.search import Search
     from app.tui.preview.preview_rows import Rows
 
@@ -41,8 +39,7 @@ KEYS = (
 )  # fmt: skip
 
 
-@dataclass(eq=False, repr=False)
-class NextDocument(Message):
+class NextDocument(Notice):
     """What is to be judged next; no document at the end, and then `line` says why."""
 
     line: str
@@ -65,8 +62,8 @@ class ReviewScreen(Screen[None]):
         Binding("shift+tab", "step(-1)", "Previous match"),
         Binding("down,j", "scroll('down')", "Down"),
         Binding("up,k", "scroll('up')", "Up"),
-        Binding("space,pagedown", "scroll('page_down')", "Page down"),
-        Binding("b,pageup", "scroll('page_up')", "Page up"),
+        Binding("space,pagedown", "scroll('page-down')", "Page down"),
+        Binding("b,pageup", "scroll('page-up')", "Page up"),
         Binding("home,g", "scroll('top')", "Start"),
         Binding("end,G", "scroll('bottom')", "End"),
     ]
@@ -150,25 +147,18 @@ class ReviewScreen(Screen[None]):
     def action_step(self, step: int) -> None:
         self.pane.step_match(step)
 
-    async def action_scroll(self, where: str) -> None:
-        await self.app.run_action(f"preview_{where}", self.pane.body)
+    def action_scroll(self, where: str) -> None:
+        self.pane.body.action_go(f"preview-{where}")
 
     def action_open(self) -> None:
         """Hand the document over, as the search screen does; nothing is learned from it."""
-        if self.shown is not None and self._review is not None:
-            review, hit, settings = self._review, self.shown.hit, self._setup.settings
-            shown = self.shown
-
-            def text_of(_: Hit) -> str:
-                return review.preview(shown).text
-
-            def open_it(_: Search) -> None:
-                self.post_message(
-                    hand_over(hit, settings.open.enter, place=Place(), settings=settings,
-                              data_dir=self._setup.data_dir, text_of=text_of)
-                )  # fmt: skip
-
-            self._session.work(open_it)
+        shown, review, settings = self.shown, self._review, self._setup.settings
+        if shown is not None and review is not None:
+            give = partial(
+                hand_over, shown.hit, settings.open.enter, place=Place(), settings=settings,
+                data_dir=self._setup.data_dir, text_of=lambda _: review.preview(shown).text,
+            )  # fmt: skip
+            self._session.work(lambda _: self.post_message(give()))
 
     @on(TerminalWanted)
     def _step_aside(self, message: TerminalWanted) -> None:

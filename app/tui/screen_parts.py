@@ -1,6 +1,7 @@
-"""What the screen is given at its start: indexing in the background, past queries, settings, what it is to choose.
+"""What the screen is given at its start: indexing in the background, past queries, settings, what the last one left.
 
-No part knows Textual.
+No part knows Textual. A choice made on the screen goes before the setting over which it was made, and no longer once
+that setting is another.
 """
 
 from __future__ import annotations
@@ -12,33 +13,73 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
 
 from app.paths import forget_source
 from app.settings import Paths, Settings, anything_to_index, forget_root, index_roots, index_sources
-from app.tui.remembered import Remembered
 from app.tui.terminal.terminal_traits import TerminalTraits
+from console.durable import replace_durably
 from console.printable import safe_line
 from console.wording import count
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
+    from app.folders import RootSuggestion
     from app.following.background import BackgroundIndexer
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from indexer.progress import Progress
 
+REMEMBERED = "screen.json"
 
-@dataclass(frozen=True, slots=True)
-class FolderChoice:
-    """A folder, or the data of another program, that may be indexed."""
 
-    path: str
-    """or the name of a source"""
-    counted: str = ""
-    """as in "4,210 files"; "" where nobody has counted"""
-    name: str = ""
-    """what it is, as in "Obsidian notes"; "" where the path says so"""
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """What the screen keeps from one start to the next, in one small file; the defaults are those of a first start."""
+
+    v: Literal[1] = 1
+    theme: str = ""
+    """as chosen in the palette; "" for the setting"""
+    theme_over: str = ""
+    """the setting that was in force then"""
+    preview: bool | None = None
+    """beside the results; None for the setting"""
+    preview_over: bool = True
+    preview_below: bool = False
+    """below them, on a narrow screen"""
+    share: int = 2
+    """place in the list of widths"""
+    dense: bool = False
+    """each result in one line"""
+    filters: dict[str, str] = {}
+
+    def theme_for(self, setting: str) -> str:
+        """The theme to begin with."""
+        return self.theme if self.theme and self.theme_over == setting else setting
+
+    def preview_for(self, setting: bool) -> bool:
+        """Whether the preview is beside the results at the start."""
+        return setting if self.preview is None or self.preview_over != setting else self.preview
+
+
+def read_remembered(data_dir: Path) -> Remembered:
+    """What is kept; the defaults where nothing is, or nothing that can be used."""
+    try:
+        return msgspec.json.decode((data_dir / REMEMBERED).read_bytes(), type=Remembered)
+    except (OSError, msgspec.MsgspecError):
+        return Remembered()
+
+
+def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
+    """Keep it, for its owner alone; nothing that was never changed makes a file, and no full disk an error."""
+    try:
+        if remembered == Remembered():
+            (data_dir / REMEMBERED).unlink(missing_ok=True)
+        elif remembered != read_remembered(data_dir):
+            replace_durably(data_dir / REMEMBERED, msgspec.json.encode(remembered))
+    except OSError:
+        return  # a data folder that cannot be written: the next start is as the last one
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +103,21 @@ class Background:
     def has_index(self) -> bool:
         return anything_to_index(self._settings, self._paths)
 
-    def suggest(self) -> Sequence[FolderChoice]:
+    def suggest(self) -> Sequence[RootSuggestion]:
         from app.folders import suggest_roots
 
-        return [FolderChoice(one.choice, one.counted, one.name) for one in suggest_roots()]
+        return suggest_roots()
 
-    def folders(self) -> Sequence[FolderChoice]:
+    def folders(self) -> Sequence[tuple[str, str]]:
         """The folders and sources that are searched, each with what is in it."""
         from indexer.storage.catalogue import Catalogue
 
         names = [*index_roots(self._settings, self._paths), *index_sources(self._settings, self._paths)]
         if not self._paths.catalogue.exists():
-            return [FolderChoice(name, "not read yet") for name in names]
+            return [(name, "not read yet") for name in names]
         with closing(Catalogue.open(self._paths.catalogue)) as catalogue:
-            return [
-                FolderChoice(name, contents_line(catalogue.types_below(name)) if os.path.isabs(name) else "")
-                for name in names
-            ]
+            about = [contents_line(catalogue.types_below(name)) if os.path.isabs(name) else "" for name in names]
+        return list(zip(names, about, strict=True))
 
     def forget(self, name: str) -> bool:
         """Search a folder or source no longer; False for one that the settings name, which stays."""
@@ -132,7 +171,7 @@ def progress_line(progress: Progress) -> ProgressLine:
     busy = progress.phase in ("scanning", "indexing", "merging")
     parts = [_phase(progress)]
     if progress.phase == "indexing":
-        parts += [_rate(progress), _left(progress.eta_seconds)]
+        parts += [f"{progress.rate_mb_s:.1f} MB/s" if progress.rate_mb_s else "", _left(progress.eta_seconds)]
     if progress.phase == "meaning":
         parts.append(_left(progress.eta_seconds))
     if busy and progress.n_failed:
@@ -157,10 +196,6 @@ def _phase(progress: Progress) -> str:
     if progress.phase == "recognising":
         return f"recognising text in pictures {count(progress.n_done)} of {count(progress.n_total)}"
     return {"merging": "tidying the index", "polling": "looking for changes from time to time"}.get(progress.phase, "")
-
-
-def _rate(progress: Progress) -> str:
-    return f"{progress.rate_mb_s:.1f} MB/s" if progress.rate_mb_s else ""
 
 
 def _left(seconds: float | None) -> str:

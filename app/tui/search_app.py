@@ -23,13 +23,14 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
+from app.search.results import ORDERS
 from app.settings import Paths, Settings
+from app.tui.bars.text_lines import ORDER_NAMES
 from app.tui.key_by_key import KeyByKey
-from app.tui.keys import BY_ID, problems_of, usable
+from app.tui.keys import BY_ID, actions_of, problems_of, typed_action, usable
 from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody
-from app.tui.remembered import Remembered, keep_remembered, read_remembered
-from app.tui.screen_parts import LEFT, Background, Setup, StoredHistory
+from app.tui.screen_parts import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import outliving, watch_terminal
 from app.tui.themes import DAY, NIGHT, problem_of, theme_named
@@ -123,11 +124,9 @@ class FoltrApp(KeyByKey):
     def copy_to_clipboard(self, text: str) -> None:
         """Copy by the way that works here; a worker waits for it, and `Copied` says which one it was."""
         self._copied = text
-        self.run_worker(partial(self._copy, text), thread=True, exit_on_error=False)
-
-    def _copy(self, text: str) -> None:
-        """Runs in a worker."""
-        self.call_from_thread(self._has_copied, text, copy(text))
+        self.run_worker(
+            lambda: self.call_from_thread(self._has_copied, text, copy(text)), thread=True, exit_on_error=False
+        )
 
     def _has_copied(self, text: str, program: str) -> None:
         if not program:
@@ -159,8 +158,16 @@ class FoltrApp(KeyByKey):
         )
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Of Textual's own commands the one that is of use here."""
+        """Of Textual's own commands the one that is of use here; and the actions that the search screen offers."""
         yield SystemCommand("Theme", "Choose the colours.", self.action_change_theme)
+        if screen is self.search_screen:
+            for action in actions_of("search"):
+                if action.id not in self.search_screen.without:
+                    do = partial(screen.run_action, typed_action(action.id))
+                    yield SystemCommand(action.title, action.description, do)
+            for order in ORDERS:
+                sort = partial(self.search_screen.questions.order_by, order)
+                yield SystemCommand(f"Order: {ORDER_NAMES[order]}", "Sort the results so.", sort)
 
     async def action_quit(self) -> None:
         """Leave; a picker is left with nothing chosen."""

@@ -22,53 +22,25 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from app.search.results import ORDERS, Facets, Hit, IndexStatus, ResultPage
+from app.tui import messages
 from app.tui.bars.facet_bar import FACETS, FacetBar
-from app.tui.bars.hint_line import HintLine
-from app.tui.bars.key_line import KeyLine
 from app.tui.bars.query_input import QueryInput
-from app.tui.bars.status_line import ORDER_NAMES, StatusLine
+from app.tui.bars.text_lines import ORDER_NAMES, HintLine, KeyLine, StatusLine
 from app.tui.bars.welcome import Welcome
 from app.tui.filing_away import FilingAway
 from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
-from app.tui.messages import (
-    Answered,
-    ConsentWanted,
-    Copied,
-    EngineReady,
-    Explained,
-    FacetChosen,
-    Failed,
-    FilesFiled,
-    HandedOver,
-    HistoryRead,
-    HitChosen,
-    HitSelected,
-    IndexChanged,
-    Learned,
-    NotOpened,
-    PageDrawn,
-    PreviewMade,
-    Progressed,
-    RecentRead,
-    RowsShown,
-    SnippetsMade,
-    Synced,
-    TerminalWanted,
-)
 from app.tui.opening import Opening
-from app.tui.panels.action_lists import SearchCommands
 from app.tui.preview.side_pane import WIDE, SidePane
 from app.tui.questions import Questions, same_list
-from app.tui.remembered import Remembered
 from app.tui.results_list import ResultsList
-from app.tui.screen_parts import LEFT, ProgressLine, Setup
+from app.tui.screen_parts import LEFT, ProgressLine, Remembered, Setup
 from app.tui.session import Session
 from app.tui.terminal.terminal_traits import without_late_answers
 from console.wording import count, short_path
 
 if TYPE_CHECKING:
-    from app.tui.panels.folders_screen import FolderWish
+    from app.tui.panels.list_screens import Wish
 
 LOOK_SECONDS = 3.0
 """time between two looks at the index for commits of other processes"""
@@ -90,7 +62,6 @@ class ChoosesTheme(Protocol):
 class SearchScreen(Screen[None]):
     """The one screen most people ever see."""
 
-    COMMANDS: ClassVar = {SearchCommands}
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (WIDE, "-wide")]  # noqa: RUF012 -- declared so by Textual
     VERTICAL_BREAKPOINTS = [(0, "-short"), (FRAMED, "-tall")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -120,10 +91,9 @@ class SearchScreen(Screen[None]):
         self.opening = Opening(self, setup, self.session, self.box.recall, self.results, self.side.preview, self.line)
         self.filing = FilingAway(self, self.session, self.results, self.line)
         self.syncing = GroupSyncing(self, self.session, self.line, setup.group)
-        self._takers: dict[type[Message], Widget] = {
-            SnippetsMade: self.results, PreviewMade: self.side, PageDrawn: self.side, Explained: self.side,
-            Learned: self.line,
-        }  # fmt: skip
+        of_side = (messages.PreviewMade, messages.PageDrawn, messages.Explained)
+        self._takers: dict[type[Message], Widget] = dict.fromkeys(of_side, self.side)
+        self._takers |= {messages.SnippetsMade: self.results, messages.Learned: self.line}
         self._deeds = self._make_deeds()
         self.status: IndexStatus | None = None
         self.progress = ProgressLine("", -1, False)
@@ -168,8 +138,8 @@ class SearchScreen(Screen[None]):
             "suggestion": questions.take_suggestion,
             "next-match": partial(side.preview.step_match, 1),
             "previous-match": partial(side.preview.step_match, -1),
-            "text-down": partial(side.preview.scroll_half, 1),
-            "text-up": partial(side.preview.scroll_half, -1),
+            "text-down": partial(side.preview.body.action_go, "preview-half-down"),
+            "text-up": partial(side.preview.body.action_go, "preview-half-up"),
             "source": side.turn_source,
             "pages": side.turn_pages,
             "wider": partial(side.widen, 1),
@@ -238,7 +208,7 @@ class SearchScreen(Screen[None]):
         """After the first frame: open the index, ask for folders where there are none, read the past queries."""
         settle_memory()
         self.session.start()
-        self.session.run(self._read_history)
+        self.session.run(lambda: self.session.tell(messages.HistoryRead(tuple(self.setup.history.queries()))))
         if self.setup.terminal.typed:
             self.box.set_text(self.setup.terminal.typed)
         if any(self.questions.filters.values()) and not self.setup.folder:
@@ -282,12 +252,11 @@ class SearchScreen(Screen[None]):
 
     def start_indexing(self, folders: Sequence[str], *, retry_failures: bool = False) -> None:
         """Index in the background, in a worker, for starting takes a moment as well."""
-        begin = partial(self.setup.indexing.start, folders, self._report_progress, retry_failures=retry_failures)
-        self.session.run(begin)
 
-    def _report_progress(self, line: ProgressLine) -> None:
-        """Called in a worker."""
-        self.session.tell(Progressed(line))
+        def report(line: ProgressLine) -> None:
+            self.session.tell(messages.Progressed(line))
+
+        self.session.run(partial(self.setup.indexing.start, folders, report, retry_failures=retry_failures))
 
     def _ask_for_folders(self) -> None:
         from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
@@ -297,10 +266,6 @@ class SearchScreen(Screen[None]):
     def _folders_chosen(self, folders: tuple[str, ...] | None) -> None:
         if folders:
             self.start_indexing(folders)
-
-    def _read_history(self) -> None:
-        """Runs in a worker."""
-        self.session.tell(HistoryRead(tuple(self.setup.history.queries())))
 
     def on_resize(self) -> None:
         self.side.lay_out()
@@ -383,13 +348,15 @@ class SearchScreen(Screen[None]):
             self._show_page(recent, keep=self.results.selected if self.results.moved else None)
         self.show_found(True, recent=True)
 
-    def _show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
+    def _show_page(
+        self, page: ResultPage | None, *, keep: Hit | None = None, rows: messages.SnippetsMade | None = None
+    ) -> None:
         """Show a page, and what stands over its preview in the same frame."""
         self.results.show_page(page, keep=keep, rows=rows)
         self._selected()
 
-    @on(RecentRead)
-    def _recent_read(self, message: RecentRead) -> None:
+    @on(messages.RecentRead)
+    def _recent_read(self, message: messages.RecentRead) -> None:
         self._recent = message.page
         if not self.box.value.strip():
             self.show_start()
@@ -400,14 +367,14 @@ class SearchScreen(Screen[None]):
         self.set_class(found, "-found")
         self.set_class(recent, "-recent")
 
-    @on(HistoryRead)
-    def _history_read(self, message: HistoryRead) -> None:
+    @on(messages.HistoryRead)
+    def _history_read(self, message: messages.HistoryRead) -> None:
         self.box.recall.fill(message.queries)
 
     # what the workers answer
 
-    @on(EngineReady)
-    def _ready(self, message: EngineReady) -> None:
+    @on(messages.EngineReady)
+    def _ready(self, message: messages.EngineReady) -> None:
         settle_memory()
         self.status = message.status
         self.session.want_recent()
@@ -421,8 +388,8 @@ class SearchScreen(Screen[None]):
         else:
             self.show_start()
 
-    @on(Answered)
-    def _answered(self, message: Answered) -> None:
+    @on(messages.Answered)
+    def _answered(self, message: messages.Answered) -> None:
         page, old = message.page, self.session.page
         if not self.questions.is_wanted(message):
             return
@@ -443,18 +410,18 @@ class SearchScreen(Screen[None]):
         for deed in held:
             deed()
 
-    @on(RowsShown)
-    def _rows_shown(self, message: RowsShown) -> None:
+    @on(messages.RowsShown)
+    def _rows_shown(self, message: messages.RowsShown) -> None:
         self.session.want_snippets(message.page, message.rows, message.width)
 
-    @on(HitSelected)
+    @on(messages.HitSelected)
     def _selected(self) -> None:
         """Another page may have come while this was on its way."""
         self.found.border_title = title_of_page(self.results.page, self.results.cursor)
         self.side.expect(self.results.selected)
 
-    @on(Failed)
-    def _failed(self, message: Failed) -> None:
+    @on(messages.Failed)
+    def _failed(self, message: messages.Failed) -> None:
         if self.status is None and message.what == "search":
             self.welcome.show_trouble(message.error)
             self.line.say("the index cannot be searched")
@@ -463,8 +430,8 @@ class SearchScreen(Screen[None]):
 
     # the index
 
-    @on(Progressed)
-    def _progressed(self, message: Progressed) -> None:
+    @on(messages.Progressed)
+    def _progressed(self, message: messages.Progressed) -> None:
         self.line.show_doing(message.line.text, busy=message.line.busy)
         before, self.progress = self.progress, message.line
         if message.line.generation != before.generation:
@@ -472,8 +439,8 @@ class SearchScreen(Screen[None]):
         if self.welcome.display and not self.box.value.strip():
             self.show_welcome()
 
-    @on(IndexChanged)
-    def _index_changed(self, message: IndexChanged) -> None:
+    @on(messages.IndexChanged)
+    def _index_changed(self, message: messages.IndexChanged) -> None:
         self.status = message.status
         self.session.want_recent()
         if not self.box.value.strip():
@@ -485,8 +452,8 @@ class SearchScreen(Screen[None]):
 
     # moving about
 
-    @on(FacetChosen)
-    def _facet_chosen(self, message: FacetChosen) -> None:
+    @on(messages.FacetChosen)
+    def _facet_chosen(self, message: messages.FacetChosen) -> None:
         self.facets.narrow(message.facet, message.value)
         self.questions.again()
 
@@ -498,13 +465,13 @@ class SearchScreen(Screen[None]):
     async def _after_leader(self, action: str | None) -> None:
         """Do what was chosen: an action of the results, or one of the whole screen."""
         if action and BY_ID[action].scope == "list":
-            await self.app.run_action(action.replace("-", "_"), self.results)
+            self.results.action_go(action)
         elif action:
             await self.app.run_action(typed_action(action), self)
 
     # the selected result
 
-    @on(HitChosen)
+    @on(messages.HitChosen)
     def open(self) -> None:
         """Open the selected result; a picker takes it, or those that are marked, and ends."""
         if self.setup.picking is None:
@@ -512,22 +479,19 @@ class SearchScreen(Screen[None]):
         else:
             self.app.exit(self.opening.choose(self.setup.picking, self.filing.marked))
 
-    @on(FilesFiled)
-    def _files_filed(self, message: FilesFiled) -> None:
+    @on(messages.FilesFiled)
+    def _files_filed(self, message: messages.FilesFiled) -> None:
         self.filing.take(message)
         self.questions.of_newest()
 
-    @on(Copied)
-    @on(HandedOver)
-    @on(TerminalWanted)
-    @on(NotOpened)
-    def _opened(self, message: Copied | HandedOver | TerminalWanted | NotOpened) -> None:
+    @on(messages.Copied)
+    @on(messages.HandedOver)
+    @on(messages.TerminalWanted)
+    @on(messages.NotOpened)
+    def _opened(self, message: messages.Handled) -> None:
         self.opening.take(message)
 
     # the screen itself
-
-    def action_order_by(self, order: str) -> None:
-        self.questions.order_by(order)
 
     def _turn_facets(self) -> None:
         """Show the filters and go there; from there, hide them."""
@@ -562,27 +526,33 @@ class SearchScreen(Screen[None]):
         self.app.push_screen(StatsScreen(lambda: (*read(), *self.session.pending_outcomes())))
 
     def _show_folders(self) -> None:
-        from app.tui.panels.folders_screen import FoldersScreen
+        from app.tui.panels.list_screens import FoldersScreen
 
-        self.app.push_screen(FoldersScreen(self.setup.indexing.folders), self._after_folders)
-
-    def _after_folders(self, wish: FolderWish | None) -> None:
-        if wish is None:
-            return
-        if wish.what == "add":
-            self._ask_for_folders()
-        elif wish.what == "narrow":
-            self.post_message(FacetChosen("folder", wish.path))
-        elif self.setup.indexing.forget(wish.path):
-            self.line.say(f"no longer searched: {short_path(wish.path)}")
-            self.start_indexing(())
-        else:
-            self.line.say(f"{short_path(wish.path)} stands in the settings: index.roots")
+        self.app.push_screen(FoldersScreen(self.setup.indexing.folders), self._after_list)
 
     def _show_failures(self) -> None:
-        from app.tui.panels.failures_screen import FailuresScreen
+        from app.tui.panels.list_screens import FailuresScreen
 
-        self.app.push_screen(FailuresScreen(self.session.failures), self._after_failures)
+        self.app.push_screen(FailuresScreen(self.session.failures), self._after_list)
+
+    def _after_list(self, wish: Wish | None) -> None:
+        """Do what was wished for on a list of places or of failures."""
+        match wish:
+            case "add", _:
+                self._ask_for_folders()
+            case "narrow", folder:
+                self.post_message(messages.FacetChosen("folder", folder))
+            case "remove", folder:
+                name, is_out = short_path(folder), self.setup.indexing.forget(folder)
+                stays = f"{name} stands in the settings: index.roots"
+                self.line.say(f"no longer searched: {name}" if is_out else stays)
+                if is_out:
+                    self.start_indexing(())
+            case "retry", _:
+                self.line.say("reading again what could not be read")
+                self.start_indexing((), retry_failures=True)
+            case "folder", path:
+                self.session.run(partial(self.opening.show_folder, path))
 
     def _show_review(self, which: str | int) -> None:
         from app.tui.review_screen import ReviewScreen
@@ -592,13 +562,6 @@ class SearchScreen(Screen[None]):
             return
         leave = (lambda _: self.app.exit(0)) if self.setup.review else None
         self.app.push_screen(ReviewScreen(self.setup, self.session, which), leave)
-
-    def _after_failures(self, chosen: str | None) -> None:
-        if chosen == "*":
-            self.line.say("reading again what could not be read")
-            self.start_indexing((), retry_failures=True)
-        elif chosen:
-            self.opening.show_folder(chosen)
 
     def _show_help(self) -> None:
         """Help for the part that has the focus, with the keys as they are now and that work there."""
@@ -616,9 +579,9 @@ class SearchScreen(Screen[None]):
 
     # the group
 
-    @on(ConsentWanted)
-    @on(Synced)
-    def _heard_of_group(self, message: ConsentWanted | Synced) -> None:
+    @on(messages.ConsentWanted)
+    @on(messages.Synced)
+    def _heard_of_group(self, message: messages.ConsentWanted | messages.Synced) -> None:
         self.syncing.take(message)
 
 

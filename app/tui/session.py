@@ -19,22 +19,11 @@ from typing import TYPE_CHECKING
 from textual.message import Message
 
 from app.search.results import Hit, ResultPage, SearchRequest
-from app.tui.messages import (
-    Answered,
-    EngineReady,
-    Explained,
-    Failed,
-    IndexChanged,
-    Learned,
-    PageDrawn,
-    PreviewMade,
-    RecentRead,
-    SnippetsMade,
-)
+from app.tui import messages
 from app.tui.terminal.terminal_traits import TerminalTraits
 from console.printable import safe_line
 
-Job = Callable[[], None]
+Job = Callable[[], object]
 
 
 class Lane:
@@ -140,7 +129,7 @@ class Session:
         The first `n_rows` rows are wanted with snippets of `width` characters as far as that takes no time.
         """
         self.sequence += 1
-        self._lanes["search"].replace(partial(self._answer, self.sequence, request, n_rows, width))
+        self._lanes["search"].replace(self._asking(partial(self._answer, self.sequence, request, n_rows, width)))
         return self.sequence
 
     def forget_question(self) -> None:
@@ -160,16 +149,16 @@ class Session:
             if self._opened is not None and self._opened is not page:
                 self.leave()
             self._opened = page
-            self._lanes["record"].put(partial(self._open_hit, page, hit))
+            self.work(lambda engine: engine.opened(page, hit))
 
     def leave(self) -> None:
         """Learn from the page on which something was opened, if there is one."""
         page, self._opened = self._opened, None
         if page is not None:
-            self._lanes["record"].put(partial(self._leave, page))
+            self.work(partial(self._leave, page))
 
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
-        self._lanes["snippets"].put(partial(self._make_snippets, page, rows, width))
+        self._lanes["snippets"].put(self._asking(partial(self._make_snippets, page, rows, width)))
 
     def want_preview(
         self, hit: Hit, width: int, *, snippet_width: int, as_written: bool = False, turned: bool = False
@@ -179,7 +168,7 @@ class Session:
             self._overtaken.set()
             self._overtaken = threading.Event()
             form = partial(self._make_preview, as_written=as_written, turned=turned, stop=self._overtaken)
-            self._lanes["preview"].replace(partial(form, self.page, hit, width, snippet_width))
+            self._lanes["preview"].replace(self._asking(partial(form, self.page, hit, width, snippet_width)))
 
     def want_page(self, hit: Hit, page: int, pages: PagePictures) -> None:
         """The picture of a page, counted from 0, of a document whose other pages are shown."""
@@ -192,25 +181,29 @@ class Session:
 
     def terminal_was_lent(self) -> None:
         """Another program had the terminal, which holds no pictures any more."""
-        self._lanes["preview"].put(self._forget_pictures)
+        self._lanes["preview"].put(lambda: self._pictures.forget() if self._pictures is not None else None)
 
     def want_explanation(self, hit: Hit) -> None:
         if self.page is not None:
-            self._lanes["preview"].replace(partial(self._explain, self.page, hit))
+            self._lanes["preview"].replace(self._asking(partial(self._explain, self.page, hit)))
 
     def look_again(self) -> None:
         """See whether the index has a newer commit."""
-        self._lanes["record"].put(self._look_again)
+        self.work(self._look_again)
 
-    def run(self, job: Callable[[], None]) -> None:
+    def run(self, job: Job) -> None:
         """Run any other job after the clicks and lessons that wait."""
         self._lanes["record"].put(job)
 
-    def work(self, job: Callable[[Search], None]) -> None:
+    def work(self, job: Callable[[Search], object]) -> None:
         """Run a job on the engine, once it is open, after the clicks and lessons that wait."""
-        self._lanes["record"].put(lambda: job(self._engine) if self._engine is not None else None)
+        self._lanes["record"].put(self._asking(job))
 
-    def sync(self, job: Callable[[], None]) -> None:
+    def _asking(self, job: Callable[[Search], object]) -> Job:
+        """A job of a lane; nothing where the engine is not open."""
+        return lambda: job(self._engine) if self._engine is not None else None
+
+    def sync(self, job: Job) -> None:
         """Run a job that waits for the network; nothing else ever waits for it."""
         self._lanes["sync"].replace(job)
 
@@ -223,11 +216,7 @@ class Session:
 
     def want_recent(self) -> None:
         """What was opened and changed lately, for the empty screen."""
-        self._lanes["record"].put(self._read_recent)
-
-    def _read_recent(self) -> None:
-        if self._engine is not None:
-            self.tell(RecentRead(self._engine.recent()))
+        self.work(lambda engine: self.tell(messages.RecentRead(engine.recent())))
 
     def failures(self) -> list[tuple[str, str]]:
         """The files that could not be read, and why; waits for the catalogue, so it is called in a worker."""
@@ -255,52 +244,51 @@ class Session:
             self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
         if self._pictures is not None:
             self._pictures.close()
-        self._lanes["record"].put(self._close_engine)
+        self.work(lambda engine: engine.close())
         self._lanes["record"].close(finish=True, seconds=CLOSING_SECONDS)
 
     def _open(self) -> None:
         engine = self._open_engine()
         status = engine.status()
         self._engine = engine
-        self.tell(EngineReady(status, engine.unkept))
+        self.tell(messages.EngineReady(status, engine.unkept))
 
-    def _answer(self, sequence: int, request: SearchRequest, n_rows: int, width: int) -> None:
-        if self._engine is None or sequence != self.sequence:
+    def _answer(self, sequence: int, request: SearchRequest, n_rows: int, width: int, engine: Search) -> None:
+        if sequence != self.sequence:
             return
-        page, end = self._engine.search(request), time.monotonic() + SNIPPET_SECONDS
+        page, end = engine.search(request), time.monotonic() + SNIPPET_SECONDS
         made, reasons = {}, {}
         for row, hit in enumerate(page.hits[:n_rows]):
             if sequence != self.sequence or time.monotonic() > end:
                 break
-            made[row], reasons[row] = self._engine.snippet(page, hit, width), self._engine.why(page, hit)
+            made[row], reasons[row] = engine.snippet(page, hit, width), engine.why(page, hit)
         if sequence == self.sequence:
-            self.tell(Answered(sequence, page, SnippetsMade(page, made, reasons)))
+            self.tell(messages.Answered(sequence, page, messages.SnippetsMade(page, made, reasons)))
 
-    def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
-        if self._engine is not None and page is self.page:
-            made = {row: self._engine.snippet(page, page.hits[row], width) for row in rows}
-            reasons = {row: self._engine.why(page, page.hits[row]) for row in rows}
-            self.tell(SnippetsMade(page, made, reasons))
+    def _make_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int, engine: Search) -> None:
+        if page is self.page:
+            made = {row: engine.snippet(page, page.hits[row], width) for row in rows}
+            reasons = {row: engine.why(page, page.hits[row]) for row in rows}
+            self.tell(messages.SnippetsMade(page, made, reasons))
 
     def _make_preview(
-        self, page: ResultPage, hit: Hit, width: int, snippet_width: int,
+        self, page: ResultPage, hit: Hit, width: int, snippet_width: int, engine: Search,
         *, as_written: bool, turned: bool, stop: threading.Event,
     ) -> None:  # fmt: skip
-        if self._engine is not None:
-            from app.tui.preview.rendering import render  # loaded for the first text
+        from app.tui.preview.rendering import render  # loaded for the first text
 
-            pictures = self._shown_pictures()
-            preview = self._engine.preview(page, hit, snippet_width)
-            show = partial(pictures.show, hit.path, width, stop)
-            turned = turned and pictures.is_legible  # pages of blocks cannot be read
-            rows = render(hit, preview, width, as_written=as_written, turned=turned, show=show)
-            self.tell(PreviewMade(hit, preview, rows, pictures.take_unsent()))
+        pictures = self._shown_pictures()
+        preview = engine.preview(page, hit, snippet_width)
+        show = partial(pictures.show, hit.path, width, stop)
+        turned = turned and pictures.is_legible  # pages of blocks cannot be read
+        rows = render(hit, preview, width, as_written=as_written, turned=turned, show=show)
+        self.tell(messages.PreviewMade(hit, preview, rows, pictures.take_unsent()))
 
     def _draw_page(self, hit: Hit, page: int, pages: PagePictures, stop: threading.Event) -> None:
         if not stop.is_set():
             pictures = self._shown_pictures()
             picture = pictures.show(hit.path, pages.width, stop, page, height=pages.page_height - 1)
-            self.tell(PageDrawn(hit, page, pages.width, picture.rows, pictures.take_unsent()))
+            self.tell(messages.PageDrawn(hit, page, pages.width, picture.rows, pictures.take_unsent()))
 
     def _shown_pictures(self) -> Pictures:
         """Made for the first preview, for tmux may have to be asked."""
@@ -311,33 +299,19 @@ class Session:
             self._pictures = Pictures(way, cell=self._terminal.cell)
         return self._pictures
 
-    def _forget_pictures(self) -> None:
-        if self._pictures is not None:
-            self._pictures.forget()
+    def _explain(self, page: ResultPage, hit: Hit, engine: Search) -> None:
+        self.tell(messages.Explained(engine.explain(page, hit)))
 
-    def _explain(self, page: ResultPage, hit: Hit) -> None:
-        if self._engine is not None:
-            self.tell(Explained(self._engine.explain(page, hit)))
+    def _leave(self, page: ResultPage, engine: Search) -> None:
+        if sentence := engine.leave(page):
+            self.tell(messages.Learned(sentence))
 
-    def _open_hit(self, page: ResultPage, hit: Hit) -> None:
-        if self._engine is not None:
-            self._engine.opened(page, hit)
-
-    def _leave(self, page: ResultPage) -> None:
-        sentence = self._engine.leave(page) if self._engine is not None else None
-        if sentence:
-            self.tell(Learned(sentence))
-
-    def _look_again(self) -> None:
-        if self._engine is not None and self._engine.refresh():
-            self.tell(IndexChanged(self._engine.status()))
-
-    def _close_engine(self) -> None:
-        if self._engine is not None:
-            self._engine.close()
+    def _look_again(self, engine: Search) -> None:
+        if engine.refresh():
+            self.tell(messages.IndexChanged(engine.status()))
 
     def _failed(self, what: str, error: Exception) -> None:
-        self.tell(Failed(what, safe_line(f"{error}") or type(error).__name__))
+        self.tell(messages.Failed(what, safe_line(f"{error}") or type(error).__name__))
 
     def tell(self, message: Message) -> None:
         """Post to the screen from a worker; once the screen is closing nobody listens."""

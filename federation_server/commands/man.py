@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from console.manual import manual_page
+from console.command_line import manual_page
 
 _TAIL = r"""
 .SH EXIT STATUS

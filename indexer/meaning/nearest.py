@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from msgspec import Struct, structs
 
-<<<<<<< HEAD
-from indexer.codec.segments import Columns
 from indexer.meaning.vectors import no_records
-=======
->>>>>>> refs/heads/cutidx
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.query.nodes import And, Node, Query, Word, is_filter
 from indexer.retrieval.adjacency import as_written
@@ -46,14 +42,9 @@ class Closeness(Struct, frozen=True, eq=False):
     """[n_passages] the similarity of each"""
     vector: Vectors
     """[n_numbers of a vector] of the query"""
-<<<<<<< HEAD
-    windows: Windows
-    """of long documents"""
+    asked: Nearest
     across: Closeness | None = None
     """of the documents in another language than the query's, which are close by another encoder"""
-=======
-    asked: Nearest
->>>>>>> refs/heads/cutidx
 
     def best(self, eligible: Mask, limit: int, least: float) -> Ints:
         """The `limit` eligible documents that are closest, if they are at least so close."""
@@ -66,15 +57,10 @@ class Closeness(Struct, frozen=True, eq=False):
 
     def passage(self, number: int) -> tuple[int, int]:
         """Where the closest passage of a document with vectors stands in its text."""
-<<<<<<< HEAD
         if self.across is not None and self.is_across(np.array([number])).all():
             return self.across.passage(number)
-        first = int(self.first[number])
-        start, end = self.passages[first + int(np.argmax(self.of_passages[first : self.after[number]]))].tolist()
-=======
         first, after = int(self.asked.first[number]), int(self.asked.after[number])
         start, end = self.asked.spans[first + int(np.argmax(self.of_passages[first:after]))].tolist()
->>>>>>> refs/heads/cutidx
         return start, end
 
 

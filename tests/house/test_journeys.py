@@ -34,11 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(
     f"{ROOT / house}/" for house in ("app", "console", "federation_server", "foltr", "indexer", "simulation")
 )
-<<<<<<< HEAD
-QUERY, FILE, SYNC, SERVER, STUDY = 35, 36, 45, 32, 43
-=======
-QUERY, FILE, SYNC, SERVER, STUDY = 34, 35, 45, 33, 43
->>>>>>> refs/heads/cutidx
+QUERY, FILE, SYNC, SERVER, STUDY = 34, 35, 45, 32, 43
 """files on each journey, at most"""
 
 

@@ -8,12 +8,12 @@ from typing import ClassVar
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.strip import Strip
 from textual.widget import Widget
 
 from app.search.results import FacetCount, Facets
-from app.tui.keys import actions_of
+from app.tui.keys import bindings_of
 from app.tui.messages import FacetChosen
 from console.printable import safe_line
 from console.wording import count, fit
@@ -38,10 +38,7 @@ class FacetBar(Widget, can_focus=True):
     HELP = "The filters. Arrows choose one, Enter narrows to it, Enter on it again takes it away."
     DEFAULT_CSS = "FacetBar { height: 3; }"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"facet--label", "facet--active", "facet--cursor"}
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
-        for action in actions_of("filter")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("filter")
 
     def __init__(self, active: dict[str, str], *, id: str | None = None) -> None:
         """`active` is kept up to date."""
@@ -83,28 +80,16 @@ class FacetBar(Widget, can_focus=True):
         """The chip under the cursor of one row; the chips change with every page."""
         return max(0, min(len(self.chips(FACETS[row])) - 1, self._columns[row]))
 
-    def action_filter_left(self) -> None:
-        self._step(-1)
-
-    def action_filter_right(self) -> None:
-        self._step(1)
-
-    def action_filter_up(self) -> None:
-        self._go_to_row(self._row - 1)
-
-    def action_filter_down(self) -> None:
-        self._go_to_row(self._row + 1)
-
-    def _step(self, step: int) -> None:
-        self._columns[self._row] = self.column(self._row) + step
+    def action_go(self, action: str) -> None:
+        if action == "filter-choose":
+            self._choose()
+            return
+        self._columns[self._row] = self.column(self._row) + {"filter-left": -1, "filter-right": 1}.get(action, 0)
         self._columns[self._row] = self.column(self._row)
+        self._row = max(0, min(len(FACETS) - 1, self._row + {"filter-up": -1, "filter-down": 1}.get(action, 0)))
         self.refresh()
 
-    def _go_to_row(self, row: int) -> None:
-        self._row = max(0, min(len(FACETS) - 1, row))
-        self.refresh()
-
-    def action_filter_choose(self) -> None:
+    def _choose(self) -> None:
         facet = FACETS[self._row]
         value = self.chips(facet)[self.column(self._row)].value
         self.post_message(FacetChosen(facet, "" if value == self.active[facet] else value))
@@ -115,7 +100,7 @@ class FacetBar(Widget, can_focus=True):
         for column, (left, right, _) in enumerate(self._placed(event.y)):
             if left <= event.x < right:
                 self._row, self._columns[event.y] = event.y, column
-                self.action_filter_choose()
+                self._choose()
                 return
 
     def render_line(self, y: int) -> Strip:

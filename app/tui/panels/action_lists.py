@@ -1,9 +1,8 @@
-"""The actions of the screen in lists: the help for where the focus is, what may follow the leader key, the palette."""
+"""The actions of the screen in lists: the help for where the focus is, and what may follow the leader key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -12,15 +11,11 @@ from rich.text import Text
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.command import DiscoveryHit, Hits, Provider
-from textual.command import Hit as CommandHit
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.search.results import ORDERS
-from app.tui.bars.status_line import ORDER_NAMES
 from app.tui.key_by_key import Panel
-from app.tui.keys import ACTIONS, BY_ID, Action, actions_of, after_leader, keys_of, letter_of, typed_action
+from app.tui.keys import ACTIONS, BY_ID, Action, after_leader, keys_of, letter_of
 
 QUERIES = (
     ("wind turbine", "both words; some when few documents hold both"),
@@ -116,11 +111,9 @@ class LeaderPanel(Panel[str]):
 
     def _draw(self) -> None:
         actions = list(dict.fromkeys(self._actions.values()))
-        shown = [(self._display(letter_of(action, self._keymap)), action) for action in actions]
+        keys = (Binding(letter_of(action, self._keymap), "") for action in actions)
+        shown = [(self.app.get_key_display(key), action) for key, action in zip(keys, actions, strict=True)]
         self.query_one("#leader-keys", Static).update(in_columns(shown, max(1, (self.size.width - 4) // COLUMN)))
-
-    def _display(self, key: str) -> str:
-        return self.app.get_key_display(Binding(key, ""))
 
     def on_key(self, event: events.Key) -> None:
         """Any key ends this: one of an action does it, another one is forgotten."""
@@ -145,30 +138,3 @@ def in_columns(actions: list[tuple[str, Action]], n_columns: int) -> Text:
         text.append("\n")
     text.append("Any of these keys does it now; Esc closes this.", style="dim")
     return text
-
-
-class SearchCommands(Provider):
-    """The actions that the screen offers."""
-
-    async def discover(self) -> Hits:
-        for name, help_text, action in self._commands():
-            yield DiscoveryHit(name, partial(self._run, action), help=help_text)
-
-    async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
-        for name, help_text, action in self._commands():
-            score = matcher.match(name)
-            if score > 0:
-                yield CommandHit(score, matcher.highlight(name), partial(self._run, action), help=help_text)
-
-    def _commands(self) -> Iterator[tuple[str, str, str]]:
-        """(name, help, action) of each command."""
-        without: frozenset[str] = getattr(self.screen, "without", frozenset())
-        for action in actions_of("search"):
-            if action.id not in without:
-                yield action.title, action.description, typed_action(action.id)
-        for order in ORDERS:
-            yield f"Order: {ORDER_NAMES[order]}", "Sort the results so.", f"screen.order_by('{order}')"
-
-    async def _run(self, action: str) -> None:
-        await self.screen.run_action(action)

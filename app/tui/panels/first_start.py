@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,9 +17,11 @@ from textual.widgets.option_list import Option
 
 from app.tui.key_by_key import Panel
 from app.tui.messages import FoldersSuggested
-from app.tui.screen_parts import FolderChoice
 from console.printable import safe_line
 from console.wording import fit_path, short_path
+
+if TYPE_CHECKING:
+    from app.folders import RootSuggestion
 
 PATH_WIDTH = 52
 """cells that a path may take"""
@@ -33,19 +35,19 @@ class FolderList(OptionList):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True)
-        self._folders: list[FolderChoice] = []
+        self._folders: list[RootSuggestion] = []
         self._chosen: set[str] = set()
 
     @property
     def chosen(self) -> tuple[str, ...]:
         """The paths that are ticked, in the order of the list."""
-        return tuple(folder.path for folder in self._folders if folder.path in self._chosen)
+        return tuple(folder.choice for folder in self._folders if folder.choice in self._chosen)
 
-    def add(self, folder: FolderChoice, *, chosen: bool) -> None:
+    def add(self, folder: RootSuggestion, *, chosen: bool) -> None:
         """Add a folder, or tick the one that is there already."""
         if chosen:
-            self._chosen.add(folder.path)
-        if any(folder.path == other.path for other in self._folders):
+            self._chosen.add(folder.choice)
+        if any(folder.choice == other.choice for other in self._folders):
             self._draw()
             return
         self._folders.append(folder)
@@ -55,12 +57,12 @@ class FolderList(OptionList):
     @on(OptionList.OptionSelected)
     def _toggle(self, event: OptionList.OptionSelected) -> None:
         event.stop()
-        self._chosen ^= {self._folders[event.option_index].path}
+        self._chosen ^= {self._folders[event.option_index].choice}
         self._draw()
 
     def action_all(self) -> None:
         """Tick all of them, or none where all are ticked."""
-        every = {folder.path for folder in self._folders}
+        every = {folder.choice for folder in self._folders}
         self._chosen = set() if self._chosen == every else every
         self._draw()
 
@@ -68,10 +70,10 @@ class FolderList(OptionList):
         for index, folder in enumerate(self._folders):
             self.replace_option_prompt_at_index(index, self._label(folder))
 
-    def _label(self, folder: FolderChoice) -> Content:
-        mark = "[x]" if folder.path in self._chosen else "[ ]"
+    def _label(self, folder: RootSuggestion) -> Content:
+        mark = "[x]" if folder.choice in self._chosen else "[ ]"
         width = max(len(other.counted) for other in self._folders)
-        path = fit_path(short_path(folder.path), PATH_WIDTH)
+        path = fit_path(short_path(folder.choice), PATH_WIDTH)
         name = (f"  {folder.name}", "dim") if folder.name else ""
         return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}", name)
 
@@ -87,7 +89,7 @@ class FirstStart(Panel[tuple[str, ...]]):
         Binding("right", "app.focus_next", "The button after"),
     ]
 
-    def __init__(self, suggest: Callable[[], Sequence[FolderChoice]]) -> None:
+    def __init__(self, suggest: Callable[[], Sequence[RootSuggestion]]) -> None:
         """`suggest` may take its time (it counts files); it runs in a worker."""
         super().__init__()
         self._suggest = suggest
@@ -172,6 +174,8 @@ class FirstStart(Panel[tuple[str, ...]]):
 
     def _take(self, text: str) -> str:
         """Add a folder the user typed; "" or one line that says why not."""
+        from app.folders import RootSuggestion
+
         path = Path(text.strip()).expanduser()
         if not text.strip():
             return "Wanted the path of a folder."
@@ -181,7 +185,7 @@ class FirstStart(Panel[tuple[str, ...]]):
             next(path.iterdir(), None)
         except OSError as error:
             return f"{error.strerror}: {safe_line(str(path))}"
-        self._folders.add(FolderChoice(str(path.resolve())), chosen=True)
+        self._folders.add(RootSuggestion(str(path.resolve())), chosen=True)
         return ""
 
     def _note(self, text: str) -> None:

@@ -42,10 +42,8 @@ class StatsScreen(Panel[None]):
         self.run_worker(self._load, thread=True, exit_on_error=False)
 
     def _load(self) -> None:
-        self.app.call_from_thread(self._show, stats_text(self._read(), WIDTH))
-
-    def _show(self, text: Text) -> None:
-        self.query_one("#stats-text", Static).update(text)
+        text = stats_text(self._read(), WIDTH)
+        self.app.call_from_thread(self.query_one("#stats-text", Static).update, text)
 
 
 BLOCKS = " ▁▂▃▄▅▆▇█"

@@ -23,11 +23,11 @@ from app.tui.preview.picture_rows import (
     block_rows,
     deletion,
     placeholder_rows,
+    sixel_rows,
     through_tmux,
     transmission,
 )
 from app.tui.preview.preview_rows import Piece, Row
-from app.tui.preview.sixel_rows import sixel_rows
 from app.tui.terminal.terminal_traits import TerminalTraits, places_pictures
 from console.extras import how_to_add
 from console.printable import safe_line
@@ -121,7 +121,8 @@ class Pictures:
             return Picture(())
         if isinstance(drawing, ExtractionError):
             advice = f"{NO_PILLOW}: {how_to_add('pictures')}"  # the process that draws cannot look what is installed
-            return Picture(_line(advice if str(drawing) == NO_PILLOW else f"not shown: {drawing}"))
+            why = advice if str(drawing) == NO_PILLOW else f"not shown: {drawing}"
+            return Picture(((Piece(safe_line(why), "quiet"),),))
         columns, rows = -(-drawing.width // across), -(-drawing.height // down)
         number = self._send(drawing, columns, rows) if self.by_number else 0
         picture = Picture(self._rows(drawing, number, columns, rows), drawing.n_pages)
@@ -198,7 +199,3 @@ def _changed(path: str) -> int:
         return os.stat(path).st_mtime_ns
     except OSError:
         return 0
-
-
-def _line(text: str) -> tuple[Row]:
-    return ((Piece(safe_line(text), "quiet"),),)

@@ -10,7 +10,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.geometry import Region
 from textual.selection import Selection
@@ -18,11 +18,10 @@ from textual.strip import Strip
 from textual.widgets import Static
 
 from app.search.results import Hit, Preview, title_of
-from app.tui.keys import actions_of
+from app.tui.keys import bindings_of
 from app.tui.line_view import LineView
 from app.tui.messages import PageDrawn, PagesInView, PreviewResized, PreviewScrolled
-from app.tui.preview.preview_layout import TAB
-from app.tui.preview.preview_rows import SIXELS, STYLES, PagePictures, Row, Rows
+from app.tui.preview.preview_rows import SIXELS, STYLES, TAB, PagePictures, Row, Rows
 from app.tui.result_rows import mailbox_of
 from console.printable import safe_line, safe_text
 from console.wording import columns, count, fit, fit_path, short_path, size
@@ -38,10 +37,7 @@ class PreviewBody(LineView, can_focus=True):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"preview--match", "preview--current"} | {
         f"preview--{name}" for name in STYLES
     }
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(action.keys, action.id.replace("-", "_"), action.description, show=False, id=action.id)
-        for action in actions_of("preview")
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings_of("preview")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -194,40 +190,17 @@ class PreviewBody(LineView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:
         self.repaint()
 
-    def action_preview_down(self) -> None:
-        self.scroll_relative(y=1, animate=False)
-
-    def action_preview_up(self) -> None:
-        self.scroll_relative(y=-1, animate=False)
-
-    def action_preview_left(self) -> None:
-        self._scroll_sideways(-SIDEWAYS)
-
-    def action_preview_right(self) -> None:
-        self._scroll_sideways(SIDEWAYS)
-
-    def _scroll_sideways(self, cells: int) -> None:
-        wide = self._rows.wide if self._rows is not None else 0
-        self._left = max(0, min(self._left + cells, wide - self.text_width))
-        self.repaint()
-
-    def action_preview_top(self) -> None:
-        self.scroll_to(y=0, animate=False)
-
-    def action_preview_bottom(self) -> None:
-        self.scroll_to(y=self.virtual_size.height, animate=False)
-
-    def action_preview_half_down(self) -> None:
-        self.scroll_relative(y=max(1, self.size.height // 2), animate=False)
-
-    def action_preview_half_up(self) -> None:
-        self.scroll_relative(y=-max(1, self.size.height // 2), animate=False)
-
-    def action_preview_page_down(self) -> None:
-        self.scroll_relative(y=max(1, self.size.height - 1), animate=False)
-
-    def action_preview_page_up(self) -> None:
-        self.scroll_relative(y=-max(1, self.size.height - 1), animate=False)
+    def action_go(self, action: str) -> None:
+        sideways = {"preview-left": -SIDEWAYS, "preview-right": SIDEWAYS}
+        if action in sideways:
+            wide = self._rows.wide if self._rows is not None else 0
+            self._left = max(0, min(self._left + sideways[action], wide - self.text_width))
+            self.repaint()
+            return
+        half, page, whole = max(1, self.size.height // 2), max(1, self.size.height - 1), self.virtual_size.height
+        lines = {"down": 1, "half-down": half, "page-down": page, "bottom": whole}
+        lines |= {"up": -1, "half-up": -half, "page-up": -page, "top": -whole}
+        self.scroll_relative(y=lines[action.removeprefix("preview-")], animate=False)
 
     def _show_current(self, *, afresh: bool = False) -> None:
         """Bring the current match into view, a third from the top; `afresh`: of a text that begins at its first row."""
@@ -249,7 +222,8 @@ class PreviewBody(LineView, can_focus=True):
             left, right = max(start, self._starts[index]), min(end, self.preview.spans[index][1])
             if left < right and left >= position:
                 yield Segment(shown(text[position - start : left - start]), style)
-                yield Segment(shown(text[left - start : right - start]), self._match_style(index))
+                kind = "preview--current" if index == self.current else "preview--match"
+                yield Segment(shown(text[left - start : right - start]), self.get_component_rich_style(kind))
                 position = right
             index += 1
         yield Segment(shown(text[position - start :]), style)
@@ -286,9 +260,6 @@ class PreviewBody(LineView, can_focus=True):
             found.append(Segment(text[right:], own))
             position += len(text)
         return [segment for segment in found if segment.text]
-
-    def _match_style(self, index: int) -> Style:
-        return self.get_component_rich_style("preview--current" if index == self.current else "preview--match")
 
 
 def is_picture(style: str) -> bool:
@@ -344,10 +315,6 @@ class PreviewPane(Vertical):
     def step_match(self, step: int) -> None:
         self.body.step_match(step)
         self.describe()
-
-    def scroll_half(self, direction: int) -> None:
-        """Half a page down, or with -1 up."""
-        self.body.scroll_relative(y=direction * max(1, self.body.size.height // 2), animate=False)
 
     def describe(self) -> None:
         """Write the heading anew."""

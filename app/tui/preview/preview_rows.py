@@ -1,19 +1,23 @@
-"""What the rows of a rendered preview are made of: pieces that know where in the text they come from.
+"""What the rows of a preview are made of: pieces that know where in the text they come from, so that a match stays
+marked however its text is shown.
 
-So a match stays marked however its text is shown, and is found again in the rows (`row_of`).
+A text as written is two lists of offsets (`Layout`): nothing is copied, so one of 4 MB costs little more than its own
+size, and only the rows in view are ever styled.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 from rich.cells import get_character_cell_size
 
-from app.tui.preview.preview_layout import TAB, Layout, wrapped
+TAB = 4
+"""cells that a tab may take at most"""
 
 
 class Piece(NamedTuple):
@@ -38,7 +42,140 @@ MOST_AWAY = 4
 """pages that a drawn page may be away from the one drawn last"""
 
 
-class Rendered(Struct, frozen=True):
+class Unpinned(Struct, frozen=True, kw_only=True):
+    """Rows of which none stays in view and none is wider than the pane."""
+
+    head: Row = ()
+    """a row that stays at the top, as the names of a table's columns"""
+    wide: int = 0
+    """cells of the widest row where rows are not wrapped, else 0"""
+
+
+class Layout(Unpinned, frozen=True):
+    """The rows of one text as written at one width: row i shows text[starts[i]:ends[i]]."""
+
+    width: int
+    """cells"""
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
+    pages: dict[int, int]
+    """row -> page number, for the rows that only say where a page begins"""
+    spans: Sequence[tuple[int, int, str]] = ()
+    """(start, end, style) of parts in colour, ascending, without overlap"""
+
+    def row_of(self, offset: int) -> int:
+        """The row that shows the character at `offset`."""
+        return max(0, bisect_right(self.starts, offset) - 1)
+
+    def offset_of(self, row: int) -> int:
+        """Where in the text a row begins."""
+        return self.starts[row]
+
+    def pieces(self, row: int, text: str) -> Row:
+        """The row cut where colours change."""
+        if row in self.pages:
+            return (page_rule(self.pages[row], self.width),)
+        position, end = self.starts[row], self.ends[row]
+        found: list[Piece] = []
+        for left, right, style in self.spans[max(0, bisect_right(self.spans, position, key=itemgetter(0)) - 1) :]:
+            if left >= end:
+                break
+            left, right = max(left, position), min(right, end)
+            if left < right:
+                found += Piece(text[position:left], "", position), Piece(text[left:right], style, left)
+                position = right
+        return (*found, Piece(text[position:end], "", position))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+def page_rule(number: int, width: int) -> Piece:
+    """The line that says where a page begins."""
+    rule = f"── page {number} "
+    return Piece(rule + "─" * max(0, width - len(rule)), "quiet")
+
+
+def lay_out(text: str, width: int, *, pages: Sequence[int] = (), is_letter: bool = False) -> Layout:
+    """Wrap `text` at `width` cells, at spaces where there are some, with a row before each page after the first.
+
+    In a letter (`is_letter`) lines that were broken by hand are joined where the paragraph plainly goes on.
+    """
+    width = max(1, width)
+    starts: list[int] = []
+    ends: list[int] = []
+    page_rows: dict[int, int] = {}
+    waiting = [(offset, number) for number, offset in enumerate(pages, start=1) if number > 1]
+    waiting.reverse()
+    for start, end in _lines(text, [offset for offset, _ in reversed(waiting)], is_letter=is_letter):
+        while waiting and waiting[-1][0] <= start:
+            page_rows[len(starts)] = waiting.pop()[1]
+            starts.append(start)
+            ends.append(start)
+        for row_start, row_end in wrapped(text, start, end, width):
+            starts.append(row_start)
+            ends.append(row_end)
+    return Layout(width=width, starts=tuple(starts), ends=tuple(ends), pages=page_rows)
+
+
+BROKEN_AT = range(55, 82)
+"""characters of a line that was broken by hand or by a mail program"""
+
+
+def _end_of_line(text: str, start: int, *, is_letter: bool) -> int:
+    """Where the line that begins at `start` ends, with those that it was broken into."""
+    end = text.find("\n", start)
+    while (
+        is_letter and end > 0 and end - start in BROKEN_AT and text[start] != ">" and text[end + 1 : end + 2].isalnum()
+    ):
+        start, end = end + 1, text.find("\n", end + 1)
+    return len(text) if end < 0 else end
+
+
+def _lines(text: str, cuts: Sequence[int], *, is_letter: bool) -> Iterator[tuple[int, int]]:
+    """[start, end) of each line without its line end; a page that begins inside a line begins a new one."""
+    start, next_cut = 0, 0
+    while start < len(text):
+        end = _end_of_line(text, start, is_letter=is_letter)
+        while next_cut < len(cuts) and cuts[next_cut] <= start:
+            next_cut += 1
+        if next_cut < len(cuts) and start < cuts[next_cut] <= end:
+            yield start, cuts[next_cut]
+            start = cuts[next_cut]
+        else:
+            yield start, end
+            start = end + 1
+
+
+def wrapped(text: str, start: int, end: int, width: int) -> Iterator[tuple[int, int]]:
+    """[start, end) of each row of one line; an empty line is one empty row. A blank at the end may not fit."""
+    line = text[start:end].replace("\n", " ")
+    plain = line.isascii() and "\t" not in line
+    if plain and len(line) <= width:
+        yield start, end
+        return
+    position = 0
+    while position < len(line):
+        stop = position + width if plain else _fitting(line, position, width)
+        if stop < len(line):
+            blank = line.rfind(" ", position + 1, stop + 1)
+            stop = blank + 1 if blank > position + width // 3 else stop
+        stop = min(stop, len(line))
+        yield start + position, start + stop
+        position = stop
+
+
+def _fitting(line: str, position: int, width: int) -> int:
+    """Where a row that begins at `position` must end so that its characters take at most `width` cells."""
+    cells = 0
+    for index in range(position, len(line)):
+        cells += TAB if line[index] == "\t" else get_character_cell_size(line[index])
+        if cells > width:
+            return max(index, position + 1)
+    return len(line)
+
+
+class Rendered(Unpinned, frozen=True):
     """The rows of a text that is not shown as written."""
 
     width: int
@@ -46,15 +183,17 @@ class Rendered(Struct, frozen=True):
     rows: tuple[Row, ...]
     starts: tuple[int, ...]
     """per row, where in the text it stands, ascending"""
-    head: Row = ()
-    """a row that stays at the top, as the names of a table's columns"""
-    wide: int = 0
-    """cells of the widest row where rows are not wrapped, else 0"""
 
     def row_of(self, offset: int) -> int:
         """The row that shows the character at `offset`, or stands nearest before it."""
         row = max(0, bisect_right(self.starts, offset) - 1)
-        while row and self.starts[row - 1] == self.starts[row] and not _holds(self.rows[row], offset):
+        while (
+            row
+            and self.starts[row - 1] == self.starts[row]
+            and not any(
+                piece.start <= offset < piece.start + len(piece.text) for piece in self.rows[row] if piece.start >= 0
+            )
+        ):
             row -= 1
         return row
 
@@ -70,55 +209,7 @@ class Rendered(Struct, frozen=True):
         return len(self.rows)
 
 
-class Coloured(Struct, frozen=True):
-    """Rows as written, parts of them in colour."""
-
-    layout: Layout
-    spans: Sequence[tuple[int, int, str]]
-    """(start, end, style), ascending, without overlap"""
-    starts: Sequence[int]
-    """those of `spans`"""
-    head: Row = ()
-    wide: int = 0
-
-    @property
-    def width(self) -> int:
-        return self.layout.width
-
-    def row_of(self, offset: int) -> int:
-        """As that of the layout."""
-        return self.layout.row_of(offset)
-
-    def offset_of(self, row: int) -> int:
-        """As that of the layout."""
-        return self.layout.offset_of(row)
-
-    def pieces(self, row: int, text: str) -> Row:
-        """The row cut where colours change."""
-        (whole,) = self.layout.pieces(row, text)
-        if whole[2] < 0:
-            return (Piece(*whole),)
-        position, end = whole[2], whole[2] + len(whole[0])
-        found: list[Piece] = []
-        for left, right, style in self.spans[max(0, bisect_right(self.starts, position) - 1) :]:
-            if left >= end:
-                break
-            left, right = max(left, position), min(right, end)
-            if left < right:
-                found.append(Piece(text[position:left], "", position))
-                found.append(Piece(text[left:right], style, left))
-                position = right
-        return (*found, Piece(text[position:end], "", position))
-
-    def __len__(self) -> int:
-        return len(self.layout)
-
-
-def _holds(row: Row, offset: int) -> bool:
-    return any(piece.start <= offset < piece.start + len(piece.text) for piece in row if piece.start >= 0)
-
-
-class PagePictures(Struct, frozen=True):
+class PagePictures(Unpinned, frozen=True):
     """The pages of a document as pictures, one below the other; each is drawn once it comes into view."""
 
     width: int
@@ -129,8 +220,6 @@ class PagePictures(Struct, frozen=True):
     """where in the text each page begins; () for a document without text"""
     drawn: Mapping[int, tuple[Row, ...]] = field(default_factory=dict)
     """page, counted from 0 -> its picture"""
-    head: Row = ()
-    wide: int = 0
 
     def row_of(self, offset: int) -> int:
         """The first row of the page that the character at `offset` stands on."""
@@ -145,8 +234,7 @@ class PagePictures(Struct, frozen=True):
         """The number of a page, then its picture, row by row."""
         page, line = divmod(row, self.page_height)
         if line == 0:
-            rule = f"── page {page + 1} "
-            return (Piece(rule + "─" * max(0, self.width - len(rule)), "quiet"),)
+            return (page_rule(page + 1, self.width),)
         picture = self.drawn.get(page, ((Piece("…", "quiet"),),))
         return picture[line - 1] if line <= len(picture) else ()
 
@@ -167,7 +255,7 @@ class Headed(Struct, frozen=True):
     """Rows with some others above them: what the document is, before its text."""
 
     above: tuple[Row, ...]
-    below: Layout | Rendered | Coloured | Headed
+    below: Layout | Rendered | Headed
 
     @property
     def width(self) -> int:
@@ -189,7 +277,7 @@ class Headed(Struct, frozen=True):
         """The text begins at 0, and so does what stands above it."""
         return self.below.offset_of(row - len(self.above)) if row >= len(self.above) and len(self.below) else 0
 
-    def pieces(self, row: int, text: str) -> Sequence[tuple[str, str, int]]:
+    def pieces(self, row: int, text: str) -> Row:
         """The pieces of one row."""
         return self.above[row] if row < len(self.above) else self.below.pieces(row - len(self.above), text)
 
@@ -197,7 +285,7 @@ class Headed(Struct, frozen=True):
         return len(self.above) + len(self.below)
 
 
-Rows = Layout | Rendered | Coloured | Headed | PagePictures
+Rows = Layout | Rendered | Headed | PagePictures
 """what the preview can show"""
 
 

@@ -9,13 +9,24 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from app.search.headings import head_of
 from app.search.results import Hit, Preview
 from app.tui.preview.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.preview.markdown_rows import markdown_rows
 from app.tui.preview.pictures import Picture
-from app.tui.preview.preview_layout import Layout, lay_out
-from app.tui.preview.preview_rows import Coloured, Headed, PagePictures, Piece, Rendered, Row, Rows, wrap_pieces
+from app.tui.preview.preview_rows import (
+    Headed,
+    Layout,
+    PagePictures,
+    Piece,
+    Rendered,
+    Row,
+    Rows,
+    lay_out,
+    wrap_pieces,
+)
 from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.preview.table_rows import SEPARATORS, delimited_rows
 from console.printable import safe_line
@@ -28,7 +39,7 @@ MOST_ABOVE = 10
 """rows above the text at most"""
 
 
-Form = Layout | Rendered | Coloured
+Form = Layout | Rendered
 """of a text"""
 Show = Callable[[int], Picture]
 """gives the picture that a file is, or one of its pages, counted from 0"""
@@ -78,8 +89,7 @@ def _text(hit: Hit, preview: Preview, width: int) -> Form:
     layout = lay_out(text, width, pages=preview.pages, is_letter=hit.type == "mail")
     if hit.type in ("source", "markdown"):
         place = preview.spans[preview.best][0] if preview.spans else 0
-        spans = source_colours(name, text, place)
-        return Coloured(layout, spans, [start for start, _, _ in spans])
+        return replace(layout, spans=source_colours(name, text, place))
     return layout
 
 

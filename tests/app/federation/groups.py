@@ -14,9 +14,9 @@ import numpy as np
 
 from app.federation.admission import Admission
 from app.federation.membership import Membership
-from app.federation.server import Connect
+from app.federation.server import Connect, Reach
 from app.federation.sync import Sync, SyncReport
-from app.federation.transport import Patience, Transport
+from app.federation.transport import Transport
 from app.settings import FederationSettings, Settings
 from app.store import Store
 from foltr.ranking.interaction import Interaction
@@ -44,9 +44,7 @@ def no_pause(_: float) -> None:
 
 def hasty(member: Membership, settings: FederationSettings) -> Transport:
     """A door that does not wait between tries."""
-    return Transport(
-        member, Patience(settings.timeout_seconds, settings.retries, settings.proxy, settings.ca), sleep=no_pause
-    )
+    return Transport(member, settings, sleep=no_pause)
 
 
 @contextmanager
@@ -76,6 +74,10 @@ class Person:
     settings: Settings
     by: Connect = hasty
     clock: Callable[[], float] = time.time
+
+    @property
+    def reach(self) -> Reach:
+        return Reach(self.settings.federation, self.by, self.clock)
 
     def set(self, **changes: Any) -> None:
         federation = msgspec.structs.replace(self.settings.federation, **changes)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.federation import membership
 from federation_server import setup
 from federation_server.commands.installation import now
 from federation_server.database import reading
@@ -28,7 +29,7 @@ def test_whoever_lost_the_folder_joins_again_and_the_ghost_is_removed(
     with running(made):
         ghost = person.joining().join(from_link(setup.invitation(made, note="", seconds=3600, now=now())), agrees=yes)
         assert person.sync().sent
-        person.joining().forget_locally()
+        membership.erase(person.store)
         again = person.joining().join(from_link(setup.invitation(made, note="", seconds=3600, now=now())), agrees=yes)
         assert run(made.folder, "members") == 0
         assert "last seen in 1.1" in capsys.readouterr().out

@@ -13,7 +13,6 @@ from sqlalchemy import select
 
 from app.federation import group_roster, ledger, membership, moving, taking_part
 from app.federation.failures import Declined, Distrusted, FederationError
-from app.federation.server import corresponding
 from federation_server import backup, setup
 from federation_server.commands.doctor import checks
 from federation_server.database import reading
@@ -23,7 +22,7 @@ from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.links import from_link
 from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
-from tests.app.federation.groups import Person, hasty
+from tests.app.federation.groups import Person
 from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored
 from tests.federation_server.client import Running, run, running
@@ -39,7 +38,7 @@ def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: i
     if by is None:
         invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
     else:
-        invite = group_roster.invite(by.store, by.settings, by=hasty).invite
+        invite = group_roster.invite(by.store, by.reach).invite
     person.joining().join(invite, agrees=lambda lines: True)
     return person
 
@@ -58,7 +57,7 @@ def device(person: Person) -> str:
 
 def told_to(person: Person) -> Announcement:
     member = membership.member(person.store)
-    with corresponding(member, person.settings.federation, by=hasty) as server:
+    with person.reach.talk(member) as server:
         return server.announcement(membership.load_standing(person.store))
 
 
@@ -206,11 +205,11 @@ def test_entries_that_do_not_continue_the_chain_are_refused(tmp_path: Path, make
             (forged, held, "wrong-roster"),
         ):
             member = membership.member(late[1].store)
-            with corresponding(member, late[1].settings.federation, by=hasty) as server, pytest.raises(Declined) as no:
+            with late[1].reach.talk(member) as server, pytest.raises(Declined) as no:
                 server.hand_back(page, told)
             assert no.value.reason == wanted
         member = msgspec.structs.replace(membership.member(late[1].store), seed=bytes(range(32)))
-        with corresponding(member, stranger.settings.federation, by=hasty) as server, pytest.raises(Declined) as no:
+        with stranger.reach.talk(member) as server, pytest.raises(Declined) as no:
             server.hand_back(seen, held)
         assert no.value.reason == "unknown-device"
         assert len(entries(again)) == 3
@@ -262,7 +261,7 @@ def test_a_ghost_waits_for_a_members_signature(
         (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]
         assert not check.good
         assert ghost in check.text
-        group_roster.vouch(everyone[0].store, everyone[0].settings, ghost[:8], gone=True, by=hasty)
+        group_roster.vouch(everyone[0].store, everyone[0].reach, ghost[:8], gone=True)
         assert run(made.folder, "members") == 0
         assert capsys.readouterr().err == ""
         (check,) = [one for one in checks(made, made.folder, now=int(time.time())) if one.name == "roster"]

@@ -11,7 +11,7 @@ import pytest
 
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Unreachable
-from app.federation.server import Correspondence
+from app.federation.server import Answer, Correspondence
 from federation_server import backup, setup
 from federation_server.backup import restore
 from federation_server.serve import Installation, open_installation
@@ -94,7 +94,7 @@ def test_an_update_that_waits_has_simply_ended(tmp_path: Path, make_person: Make
     made, people = make_group(tmp_path / "first", make_person, n=2)
     backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
 
-    def lose(self: Correspondence, body: bytes) -> object:
+    def lose(self: Correspondence, body: bytes, kind: type[Answer]) -> object:
         raise Unreachable("the line is down")
 
     with running(made), pytest.MonkeyPatch.context() as patch:

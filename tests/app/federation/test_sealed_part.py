@@ -19,7 +19,7 @@ from sqlalchemy import func, select, update
 from app.federation import group_roster, ledger, membership, taking_part
 from app.federation.failures import Distrusted, FederationError
 from app.federation.overview import overview
-from app.federation.server import Correspondence, corresponding, theta_of
+from app.federation.server import Correspondence, theta_of
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
 from federation_server.group import group as the_group
@@ -50,9 +50,7 @@ def friends(group: Group, make_person: Make, n: int = 5) -> list[Person]:
     made = [make_person() for _ in range(n)]
     for number, person in enumerate(made):
         person.see_pages(20, seed=number)
-        invite = (
-            group.invite() if number == 0 else group_roster.invite(made[0].store, made[0].settings, by=hasty).invite
-        )
+        invite = group.invite() if number == 0 else group_roster.invite(made[0].store, made[0].reach).invite
         person.joining().join(invite, agrees=lambda lines: True)
     return made
 
@@ -61,13 +59,13 @@ def friends_of(person: Person, make_person: Make, n: int) -> list[Person]:
     """New members whom this one invites."""
     made = [make_person() for _ in range(n)]
     for one in made:
-        one.joining().join(group_roster.invite(person.store, person.settings, by=hasty).invite, agrees=lambda _: True)
+        one.joining().join(group_roster.invite(person.store, person.reach).invite, agrees=lambda _: True)
     return made
 
 
 def told_to(person: Person) -> Announcement:
     member = membership.member(person.store)
-    with corresponding(member, person.settings.federation, by=hasty) as server:
+    with person.reach.talk(member) as server:
         return server.announcement(membership.load_standing(person.store))
 
 
@@ -168,11 +166,11 @@ def test_a_newcomer_of_the_administrator_waits_until_a_member_vouches(sealed: Gr
     assert group_roster.own_print(member) in report.said[0]
     assert ledger.entries(newcomer.store) == ()
     everyone[0].sync()  # from now on the round's members stand fast
-    waiting = group_roster.waiting(everyone[0].store, everyone[0].settings, by=hasty)
+    waiting = group_roster.waiting(everyone[0].store, everyone[0].reach)
     assert [(one.device, group_roster.print_of(one.device_key, one.box_key)) for one in waiting] == [
         (member.device, group_roster.own_print(member))
     ]
-    group_roster.vouch(everyone[0].store, everyone[0].settings, member.device[:8], by=hasty)
+    group_roster.vouch(everyone[0].store, everyone[0].reach, member.device[:8])
     assert "takes part in the next" in newcomer.sync().said[0]
     for _ in range(2):
         for person in everyone:
@@ -198,7 +196,7 @@ def test_a_second_list_for_a_round_is_never_answered(
     for person in everyone:
         person.sync()
     store, told = everyone[0].store, told_to(everyone[0])
-    with corresponding(membership.member(store), everyone[0].settings.federation, by=hasty) as server:
+    with everyone[0].reach.talk(membership.member(store)) as server:
         occasion = taking_part.place(store, server, told).occasion
         assert occasion is not None
         task = server.list_task()
@@ -319,7 +317,7 @@ def test_strangers_on_the_roster_are_not_believed(
     everyone = friends(sealed, make_person)
     person = everyone[2]
     roster = group_roster.known(person.store, membership.member(person.store).group_id)
-    with corresponding(membership.member(person.store), person.settings.federation, by=hasty) as server:
+    with person.reach.talk(membership.member(person.store)) as server:
         group_roster.follow(person.store, server)
     roster = group_roster.known(person.store, roster.group_id)
     stranger = chain.enrolment(roster.group_id, "made up", Identity.generate(), box_public(new_box_key()))
@@ -339,7 +337,7 @@ def test_strangers_on_the_roster_are_not_believed(
 def test_a_newcomer_is_shown_the_group_of_its_inviter(sealed: Group, make_person: Make) -> None:
     """With an invite whose word is of another chain nobody joins, and nothing of the membership stays."""
     everyone, newcomer = friends(sealed, make_person, 2), make_person()
-    invite = group_roster.invite(everyone[1].store, everyone[1].settings, by=hasty).invite
+    invite = group_roster.invite(everyone[1].store, everyone[1].reach).invite
     assert invite.voucher is not None
     other = msgspec.structs.replace(invite.voucher, roster_head="0" * 64)
     with pytest.raises(Distrusted, match="another group than the member who invited is in"):
@@ -373,13 +371,13 @@ Sync(Store(Path({state!r})), Settings(), lambda lines: True, by=hasty, sleep=lam
 """
 SHARING = {
     "before the share is durable": "ledger.write_upload = die",
-    "between disk and sending": "Correspondence.send_shared = die",
-    "between sending and noting that it was sent": "Correspondence.send_shared = after(Correspondence.send_shared)",
+    "between disk and sending": "Correspondence.send = die",
+    "between sending and noting that it was sent": "Correspondence.send = after(Correspondence.send)",
 }
 ADDING = {
     "before the list is noted": "taking_part._note = die",
-    "between the note and the answer": "Correspondence.send_answer = die",
-    "after the answer": "Correspondence.send_answer = after(Correspondence.send_answer)",
+    "between the note and the answer": "Correspondence.send = die",
+    "after the answer": "Correspondence.send = after(Correspondence.send)",
 }
 
 

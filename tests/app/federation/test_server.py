@@ -14,7 +14,7 @@ from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Connect
-from app.federation.transport import Patience, Transport
+from app.federation.transport import Transport
 from app.settings import FederationSettings
 from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.wire import Announcement, Enrolled, ModelRecord, Record, Signed, decode, encode, encode_vector
@@ -39,7 +39,7 @@ def altering(path: str, change: Change) -> Connect:
             return change(answer) if asked.startswith(path) else answer
 
     def connect(member: Membership, settings: FederationSettings) -> Transport:
-        return Altered(member, Patience(settings.timeout_seconds, 0), sleep=no_pause)
+        return Altered(member, msgspec.structs.replace(settings, retries=0), sleep=no_pause)
 
     return connect
 

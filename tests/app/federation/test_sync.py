@@ -15,7 +15,7 @@ from sqlalchemy import select
 
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Declined, FederationError, Unreachable
-from app.federation.server import Correspondence
+from app.federation.server import Answer, Correspondence
 from console.wording import iso_minute
 from federation_server.database import reading, writing
 from federation_server.group.group import set_fact
@@ -119,9 +119,9 @@ def test_a_lost_answer_is_made_up_for_with_the_same_bytes(group: Group, person: 
     person.join(group)
     sent: list[bytes] = []
 
-    def lose(self: Correspondence, body: bytes) -> object:
+    def lose(self: Correspondence, body: bytes, kind: type[Answer]) -> object:
         sent.append(body)
-        sending(self, body)
+        sending(self, body, kind)
         raise Unreachable("the answer was lost")
 
     sending = Correspondence.send
@@ -147,7 +147,7 @@ from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync
 
-def die(self, body):
+def die(self, body, kind):
     os.kill(os.getpid(), signal.SIGKILL)
 
 Correspondence.send = die
@@ -182,11 +182,11 @@ def test_an_update_that_comes_too_late_is_spent_and_not_sent_again(group: Group,
         person.see_pages(10, seed=number)
         person.join(group)
 
-    def others_first(self: Correspondence, body: bytes) -> object:
+    def others_first(self: Correspondence, body: bytes, kind: type[Answer]) -> object:
         patch.undo()
         for person in others:
             person.sync()
-        return sending(self, body)
+        return sending(self, body, kind)
 
     sending = Correspondence.send
     patch = pytest.MonkeyPatch()

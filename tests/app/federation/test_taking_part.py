@@ -17,10 +17,10 @@ from sqlalchemy import select, update
 from app.federation import ledger, membership, taking_part
 from app.federation.failures import Unreachable
 from app.federation.membership import Membership
-from app.federation.server import Correspondence, corresponding
+from app.federation.server import Answer, Correspondence
 from app.federation.taking_part import newest_pages
 from app.federation.terms import method_of
-from app.federation.transport import Patience, Transport
+from app.federation.transport import Transport
 from app.learning.learner import theta_prior
 from app.settings import FederationSettings
 from app.store import Store
@@ -32,14 +32,14 @@ from foltr.federated.method import Model
 from foltr.federated.payload import decode_message
 from foltr.federated.wire import Announcement, Sealed, Update, decode, encode
 from indexer.retrieval.features import MANIFEST_HASH
-from tests.app.federation.groups import Group, Person, hasty, no_pause
+from tests.app.federation.groups import Group, Person, no_pause
 
 Make = Callable[..., Person]
 
 
 def told_to(person: Person) -> Announcement:
     member = membership.member(person.store)
-    with corresponding(member, person.settings.federation, by=hasty) as server:
+    with person.reach.talk(member) as server:
         return server.announcement(membership.load_standing(person.store))
 
 
@@ -154,7 +154,7 @@ class Observer:
     """answers that lay ready when each connection was opened"""
 
     def connect(self, member: Membership, settings: FederationSettings) -> Transport:
-        door = Watched(member, Patience(settings.timeout_seconds), sleep=no_pause)
+        door = Watched(member, settings, sleep=no_pause)
         self.connections.append(door.log)
         self.waiting.append(sum(upload.body is not None for upload in ledger.all_uploads(self.person.store)))
         return door
@@ -190,7 +190,7 @@ def test_when_the_answer_leaves_does_not_depend_on_the_pages(
     now = time.time()
     moments: list[float] = []
 
-    def lose(self: Correspondence, body: bytes) -> object:
+    def lose(self: Correspondence, body: bytes, kind: type[Answer]) -> object:
         raise Unreachable("nobody there")
 
     monkeypatch.setattr(Correspondence, "send", lose)

@@ -12,15 +12,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from app.federation import membership
 from app.federation.failures import Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
-from app.federation.transport import LARGEST_ANSWER, Patience, Transport
+from app.federation.transport import LARGEST_ANSWER, Transport
+from app.settings import FederationSettings
 from federation_server.tls import key_fingerprint, make_self_signed
 from foltr.federated.envelope import Identity
 from tests.app.federation.groups import Group, Person, no_pause, serving
 from tests.ports import free_port
+
+PATIENT = FederationSettings(timeout_seconds=120.0, retries=0)
 
 
 def test_a_wrong_certificate(tmp_path: Path, person: Person) -> None:
@@ -111,7 +115,7 @@ def test_a_renewed_certificate_strands_nobody(tmp_path: Path) -> None:
 
 def pinned_door(address: str, pinned: str) -> Transport:
     member = Membership(address=address, fingerprint="", certificate=pinned, seed=Identity.generate().seed)
-    return Transport(member, Patience(120.0, 0), sleep=no_pause)
+    return Transport(member, PATIENT, sleep=no_pause)
 
 
 def test_a_private_authority_vouches_where_the_setting_names_it(tmp_path: Path) -> None:
@@ -123,9 +127,9 @@ def test_a_private_authority_vouches_where_the_setting_names_it(tmp_path: Path) 
         member = Membership(address=address, fingerprint="", certificate="", seed=Identity.generate().seed)
         for ca in ("", str(tmp_path / "other" / "certificate.pem")):
             with pytest.raises(Distrusted, match="another certificate"):
-                Transport(member, Patience(120.0, 0, ca=ca), sleep=no_pause).get("/v1/round")
+                Transport(member, structs.replace(PATIENT, ca=ca), sleep=no_pause).get("/v1/round")
         assert asked == []
-        believing = Patience(120.0, 0, ca=str(tmp_path / "mine" / "certificate.pem"))
+        believing = structs.replace(PATIENT, ca=str(tmp_path / "mine" / "certificate.pem"))
         assert Transport(member, believing, sleep=no_pause).get("/v1/round") == b"{}"
 
 
@@ -137,7 +141,7 @@ def test_a_file_without_authorities_is_one_line(tmp_path: Path, content: bytes |
         file.write_bytes(content)
     member = Membership(address="https://127.0.0.1:1", fingerprint="", certificate="", seed=Identity.generate().seed)
     with pytest.raises(FederationError, match=r"federation\.ca: wanted a PEM file"):
-        Transport(member, Patience(ca=str(file)))
+        Transport(member, FederationSettings(ca=str(file)))
 
 
 REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
@@ -197,7 +201,7 @@ def raw_server(
 
 def door(address: str, *, retries: int = 0, seconds: float = 120.0) -> Transport:
     member = Membership(address=address, fingerprint="", certificate="", seed=Identity.generate().seed)
-    return Transport(member, Patience(seconds, retries), sleep=no_pause)
+    return Transport(member, FederationSettings(timeout_seconds=seconds, retries=retries), sleep=no_pause)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +275,7 @@ def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch, tmp
         transport = door(address)
         assert transport.get("/v1/round") == b"{}"
         assert transport.get("/v1/round") == b"{}"
-        asking = Transport(transport.membership, Patience(120.0, 0, "environment"), sleep=no_pause)
+        asking = Transport(transport.membership, structs.replace(PATIENT, proxy="environment"), sleep=no_pause)
         with pytest.raises(Unreachable):
             asking.get("/v1/round")
     assert len(asked) == 2

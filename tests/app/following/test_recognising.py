@@ -164,7 +164,7 @@ def recognising(paths: Paths, notes: Path) -> Iterator[Recognising]:
     update_index(SETTINGS, paths, roots=(str(notes),))
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
-        Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None) as one,
+        closing(Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None)) as one,
     ):
         yield one
 
@@ -228,7 +228,7 @@ def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recog
     """The reader stands still while something else needs the processor, and then reads the file it had in hand."""
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
-        Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None, may_be_suspended=True) as one,
+        closing(Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None, may_be_suspended=True)) as one,
     ):
         assert one.step()
         (reader,) = multiprocessing.active_children()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 import time
@@ -17,6 +18,8 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer
 
+from app.folders import RootSuggestion
+from app.following.indexing import update_index
 from app.learning.outcomes import Outcome
 from app.search.results import (
     Contrast,
@@ -32,10 +35,10 @@ from app.search.results import (
     SearchRequest,
     Snippet,
 )
-from app.settings import OpenSettings, ScreenSettings, SearchSettings, Settings
+from app.settings import OpenSettings, Paths, ScreenSettings, SearchSettings, Settings
 from app.tui.bars.query_input import QueryInput
 from app.tui.keys import problems_of, usable
-from app.tui.screen_parts import FolderChoice, ProgressLine, Setup
+from app.tui.screen_parts import ProgressLine, Setup
 from app.tui.search_app import FoltrApp
 from indexer.query.nodes import Problem
 
@@ -216,7 +219,7 @@ def _facets(found: list[tuple[int, Document]]) -> Facets:
 class FakeIndexing:
     """Indexing that reports only what a test tells it to."""
 
-    def __init__(self, *, indexed: bool = True, folders: Sequence[FolderChoice] = ()) -> None:
+    def __init__(self, *, indexed: bool = True, folders: Sequence[RootSuggestion] = ()) -> None:
         self.indexed, self.suggested = indexed, folders
         self.forgotten: list[str] = []
         self.started: list[tuple[str, ...]] = []
@@ -227,11 +230,11 @@ class FakeIndexing:
     def has_index(self) -> bool:
         return self.indexed
 
-    def suggest(self) -> Sequence[FolderChoice]:
+    def suggest(self) -> Sequence[RootSuggestion]:
         return self.suggested
 
-    def folders(self) -> Sequence[FolderChoice]:
-        return [FolderChoice("/home/anna/energy", "2 documents: 1 markdown, 1 pdf"), FolderChoice("/home/anna/notes")]
+    def folders(self) -> Sequence[tuple[str, str]]:
+        return [("/home/anna/energy", "2 documents: 1 markdown, 1 pdf"), ("/home/anna/notes", "")]
 
     def forget(self, name: str) -> bool:
         self.forgotten.append(name)
@@ -314,7 +317,7 @@ def conftest_types() -> SimpleNamespace:
         Document=Document,
         FakeSearch=FakeSearch,
         FakeIndexing=FakeIndexing,
-        Folder=FolderChoice,
+        Folder=RootSuggestion,
         ProgressLine=ProgressLine,
     )
 
@@ -381,3 +384,16 @@ def _with(settings: Settings, **sections: object) -> Settings:
     import msgspec
 
     return msgspec.structs.replace(settings, **sections)
+
+
+@pytest.fixture
+def paths(tmp_path: Path, request: pytest.FixtureRequest) -> Paths:
+    """An index of the TEXTS of the file that asks for it."""
+    for name, text in request.module.TEXTS.items():
+        path = tmp_path / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    found = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
+    update_index(Settings(), found, roots=[str(tmp_path / "files")])
+    return found

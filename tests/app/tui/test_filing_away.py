@@ -65,7 +65,7 @@ async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
     assert (target / "b.txt").read_text() == "precious"
     assert (tmp_path / "files" / "b.txt").read_text() == "wind b"
     assert one.engine.moved == [(str(tmp_path / "files" / "a.txt"), str(target / "a.txt"))]
-    assert results.marks.paths == (str(tmp_path / "files" / "b.txt"),)
+    assert [hit.path for _, hit in results.marks] == [str(tmp_path / "files" / "b.txt")]
     assert "the folder has a file of that name already" in one.notes[-1]
 
 

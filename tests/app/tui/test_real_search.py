@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from app.following.indexing import update_index
 from app.search.search import Search
@@ -21,19 +18,6 @@ TEXTS = {
     "energy/solar.md": "# Solar panels\n\nPanels turn light into power; no wind is needed.\n",
     "letters/landlord.txt": "Dear landlord,\nthe windows let the wind in.\n",
 }
-
-
-@pytest.fixture
-def paths(tmp_path: Path) -> Paths:
-    """An index of TEXTS."""
-    for name, text in TEXTS.items():
-        path = tmp_path / "files" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        os.utime(path, (1_700_000_000, 1_700_000_000))
-    found = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
-    update_index(Settings(), found, roots=[str(tmp_path / "files")])
-    return found
 
 
 async def test_from_typing_to_a_lesson(stage: Stages, paths: Paths, tmp_path: Path) -> None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from app.following.indexing import update_index
 from app.review.judgements import JudgementBook
 from app.search.search import Search
 from app.settings import Paths, Settings
@@ -23,19 +19,6 @@ TEXTS = {
     "solar.md": "# Solar panels\n\nPanels turn light into power.\n",
     "landlord.txt": "Dear landlord,\nthe windows let the wind in.\n",
 }
-
-
-@pytest.fixture
-def paths(tmp_path: Path) -> Paths:
-    """An index of TEXTS."""
-    for name, text in TEXTS.items():
-        path = tmp_path / "files" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        os.utime(path, (1_700_000_000, 1_700_000_000))
-    found = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
-    update_index(Settings(), found, roots=[str(tmp_path / "files")])
-    return found
 
 
 def answers(paths: Paths) -> dict[str, str]:

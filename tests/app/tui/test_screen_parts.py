@@ -1,11 +1,25 @@
-"""The words for how far indexing is."""
+"""The words for how far indexing is, and what is kept from one start to the next."""
 
 from __future__ import annotations
 
+import stat
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from app.settings import Paths, Settings, remember_root, remembered_roots
-from app.tui.screen_parts import Background, progress_line
+from app.tui.results_list import ResultsList
+from app.tui.screen_parts import (
+    REMEMBERED,
+    Background,
+    Picking,
+    Remembered,
+    keep_remembered,
+    progress_line,
+    read_remembered,
+)
 from indexer.files.crawl import is_below
 from indexer.progress import Progress
 
@@ -46,3 +60,77 @@ def test_there_is_an_index_once_a_folder_was_chosen(tmp_path: Path) -> None:
     remember_root(paths, tmp_path)
     assert remembered_roots(paths) == (str(tmp_path.resolve()),)
     assert Background(Settings(), paths).has_index()
+
+
+Stages = Callable[..., Any]
+WIDE = (120, 40)
+
+
+async def test_panes_rows_filters_and_theme_are_as_they_were(stage: Stages, tmp_path: Path) -> None:
+    """Changed by keys in one start, there in the next; a picker has the panes and the theme, and asks for all.
+
+    The order is that of a question and begins anew.
+    """
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("f2", "ctrl+s", "ctrl+g", "<", "ctrl+g", "d", "f4", "right", "enter")
+        await one.until(pilot, lambda: one.engine.requests[-1].type == "mail")
+        one.app.theme = "nord"
+        await pilot.pause()
+    kept = one.app.to_remember()
+    assert (kept.preview, kept.dense, kept.filters, kept.share) == (False, True, {"type": "mail"}, 3)
+    keep_remembered(tmp_path, kept)
+
+    two = stage(remembered=read_remembered(tmp_path))
+    async with two.app.run_test(size=WIDE) as pilot:
+        await two.search(pilot, "wind")
+        assert two.app.theme == "nord"
+        assert not two.app.search_screen.query_one("#side").display
+        assert two.app.search_screen.results.is_dense
+        assert (two.engine.requests[-1].order, two.engine.requests[-1].type) == ("learned", "mail")
+    assert two.app.to_remember() == kept
+
+    three = stage(remembered=kept, picking=Picking(query="wind"))
+    async with three.app.run_test(size=WIDE) as pilot:
+        await three.until(pilot, lambda: three.asked == "wind")
+        assert three.app.theme == "nord"
+        assert len(three.app.search_screen.query_one(ResultsList).page.hits) == 4
+
+
+async def test_resetting_brings_the_settings_back(stage: Stages, tmp_path: Path) -> None:
+    """One key, and nothing is kept any more."""
+    kept = Remembered(theme="nord", theme_over="auto", preview=False, dense=True, filters={"type": "mail"}, share=4)
+    keep_remembered(tmp_path, kept)
+    one = stage(remembered=kept)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.search(pilot, "wind")
+        await pilot.press("ctrl+g", "R")
+        await one.until(pilot, lambda: not one.app.search_screen.results.is_dense)
+        await one.until(pilot, lambda: one.app.search_screen.query_one("#side").display)
+        assert one.app.theme == "night"
+    assert one.app.to_remember() == Remembered()
+    keep_remembered(tmp_path, one.app.to_remember())
+    assert not (tmp_path / REMEMBERED).exists()
+
+
+def test_a_setting_that_is_changed_later_wins() -> None:
+    """What was chosen over another value of it is not what is wanted now."""
+    kept = Remembered(theme="nord", theme_over="auto", preview=False, preview_over=True)
+    assert (kept.theme_for("auto"), kept.theme_for("gruvbox")) == ("nord", "gruvbox")
+    assert (kept.preview_for(True), kept.preview_for(False)) == (False, False)
+    assert Remembered(preview=True, preview_over=False).preview_for(True)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"v":2}', b'{"v":1,"share":"wide"}'])
+def test_a_file_that_cannot_be_used_is_a_first_start(tmp_path: Path, content: bytes) -> None:
+    """Damage, or another version: the defaults."""
+    (tmp_path / REMEMBERED).write_bytes(content)
+    assert read_remembered(tmp_path) == Remembered()
+
+
+def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """A filter may name a folder."""
+    keep_remembered(tmp_path, Remembered(filters={"folder": "/home/anna/secret"}))
+    assert stat.S_IMODE((tmp_path / REMEMBERED).stat().st_mode) == 0o600
+    assert read_remembered(tmp_path).filters == {"folder": "/home/anna/secret"}

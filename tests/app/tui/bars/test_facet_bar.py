@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.tui.bars.facet_bar import FacetBar
-from app.tui.bars.status_line import StatusLine
+from app.tui.bars.text_lines import StatusLine
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.search.results import Hit, ResultPage, SearchRequest
-from app.tui.marks import Marks
+from app.tui.results_list import Marks
 
 PAGE = ResultPage(request=SearchRequest("wind"), hits=(), n_matches=0, n_documents=0, seconds=0.0)
 
@@ -19,11 +19,3 @@ def test_marks_keep_their_order_and_are_taken_away_by_marking_again() -> None:
         marks.turn(PAGE, _hit(name))
     assert [hit.path for _, hit in marks] == ["/b", "/c"]
     assert (len(marks), marks.holds(_hit("/b")), marks.holds(_hit("/a"))) == (2, True, False)
-
-
-def test_two_messages_of_one_mailbox_are_one_file() -> None:
-    """Both are marked; its path is there once."""
-    marks = Marks()
-    for part in ("message 1", "message 2"):
-        marks.turn(PAGE, _hit("/inbox", part))
-    assert (len(marks), marks.paths) == (2, ("/inbox",))

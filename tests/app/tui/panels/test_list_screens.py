@@ -1,4 +1,4 @@
-"""The folders that are searched, on the screen."""
+"""The folders that are searched and the files that could not be read, on the screen."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from textual.events import Key
+
 from app.following.indexing import update_index
 from app.paths import Paths, remember_root, remembered_roots
 from app.settings import IndexSettings, Settings
+from app.tui.bars.query_input import QueryInput
+from app.tui.bars.text_lines import StatusLine
 from app.tui.panels.first_start import FirstStart
-from app.tui.panels.folders_screen import FoldersScreen
-from app.tui.screen_parts import Background, FolderChoice, contents_line
+from app.tui.panels.list_screens import FailuresScreen, FoldersScreen
+from app.tui.screen_parts import Background, contents_line
 from indexer.storage.catalogue import Catalogue
 
 Stages = Callable[..., Any]
@@ -67,7 +71,7 @@ async def test_a_folder_is_added_as_at_the_first_start(stage: Stages, conftest_t
         await pilot.press("a")
         await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart) and "[x]" in one.text)
         await pilot.press("a", "ctrl+s")
-        await one.until(pilot, lambda: one.indexing.started[-1] == tuple(folder.path for folder in folders))
+        await one.until(pilot, lambda: one.indexing.started[-1] == tuple(folder.choice for folder in folders))
 
 
 async def test_without_documents_the_screen_says_how_to_add_a_folder(stage: Stages, conftest_types: Any) -> None:
@@ -99,10 +103,10 @@ def test_what_is_in_a_folder_is_counted(tmp_path: Path) -> None:
         (tmp_path / "files" / name).write_text("wind")
     settings = Settings(index=IndexSettings(workers=1, roots=[str(tmp_path / "files" / "b")]))
     background = Background(settings, paths)
-    assert [one.counted for one in background.folders()] == ["not read yet"]
+    assert [about for _, about in background.folders()] == ["not read yet"]
     remember_root(paths, tmp_path / "files" / "a")
     update_index(settings, paths, roots=[str(tmp_path / "files" / "a"), str(tmp_path / "files" / "b")])
-    assert [(Path(one.path).name, one.counted) for one in background.folders()] == [
+    assert [(Path(name).name, about) for name, about in background.folders()] == [
         ("b", "1 document: 1 text"), ("a", "2 documents: 1 markdown, 1 text"),
     ]  # fmt: skip
     assert background.forget(str(tmp_path / "files" / "a"))
@@ -128,7 +132,7 @@ def test_the_last_folder_leaves_nothing_in_the_index(tmp_path: Path) -> None:
 async def test_a_source_cannot_be_narrowed_to(stage: Stages) -> None:
     """Enter on it does nothing: it is no folder."""
     one = stage()
-    one.indexing.folders = lambda: [FolderChoice("firefox")]
+    one.indexing.folders = lambda: [("firefox", "")]
     async with one.app.run_test(size=WIDE) as pilot:
         await one.search(pilot, "wind")
         await pilot.press("f7")
@@ -143,3 +147,50 @@ def test_many_types_are_cut_short() -> None:
     types = dict.fromkeys("gfedcba", 1) | {"mail": 300}
     assert contents_line(types) == "307 documents: 300 mail, 1 a, 1 b, 1 c, 1 d, 1 e, …"
     assert contents_line({}) == "0 documents"
+
+
+async def failures_opened(one: Any, pilot: Any) -> None:
+    await pilot.press("ctrl+g", "F")
+    await one.until(pilot, lambda: isinstance(one.app.screen, FailuresScreen) and "read" in one.text)
+
+
+async def test_each_has_its_reason_and_its_folder_is_one_key_away(stage: Stages, tmp_path: Path) -> None:
+    """Enter opens the folder of the second one."""
+    one = stage()
+    (tmp_path / "papers").mkdir()
+    one.engine.unread = [("/home/anna/a.pdf", "it is encrypted"), (str(tmp_path / "papers" / "b.doc"), "it is damaged")]
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.settle(pilot)
+        await failures_opened(one, pilot)
+        await one.until(pilot, lambda: "2 files could not be read" in one.text)
+        assert "it is encrypted" in one.text
+        await pilot.press("j", "enter")
+        opened = tmp_path / "opened"
+        await one.until(pilot, lambda: opened.exists() and opened.read_text().strip() == str(tmp_path / "papers"))
+
+
+async def test_a_letter_right_behind_the_leader_key_is_not_typed(stage: Stages) -> None:
+    """Both keys are here before the first is acted on, as from a fast hand or a macro."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.settle(pilot)
+        one.app.post_message(Key("ctrl+g", None))
+        one.app.post_message(Key("F", "F"))
+        await one.until(pilot, lambda: isinstance(one.app.screen, FailuresScreen))
+        await pilot.press("escape")
+        assert one.app.screen.query_one(QueryInput).value == ""
+
+
+async def test_they_are_read_again_when_asked(stage: Stages) -> None:
+    """One key starts the indexing anew with the failures; without any it does nothing."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.settle(pilot)
+        await failures_opened(one, pilot)
+        await one.until(pilot, lambda: "All files could be read" in one.text)
+        await pilot.press("r", "escape")
+        one.engine.unread = [("/home/anna/a.pdf", "it took too long")]
+        await pilot.click(StatusLine)
+        await one.until(pilot, lambda: "it took too long" in one.text)
+        await pilot.press("r")
+        await one.until(pilot, lambda: one.indexing.retried == 1)

@@ -1,22 +1,24 @@
-"""One line of facts: what was found and how, on the left; what the program is doing or has learned, on the right.
+"""Lines of text around the results: under the search box what was wrong in the query or a better spelling, under the
+panes what was found and what the program does, and the keys at the bottom.
 
-Where they do not all fit, the least important go first and whole: what was found stays, unless what was said since
-needs the room.
+Where not all of it fits, the least important goes first and whole: what was found stays, unless what was said since
+needs the room; of the keys always how to leave.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
-from textual import on
+from textual import events, on
 from textual.widget import Widget
 
 from app.search.results import IndexStatus, ResultPage
-from app.tui.keys import typed_action
+from app.tui.keys import Action, actions_of, is_letter, keys_of, typed_action
 from app.tui.messages import Learned
+from console.printable import safe_line
 from console.wording import count, fit
 
 ORDER_NAMES = {"learned": "learned order", "bm25": "by words alone", "modified": "newest first", "name": "by name"}
@@ -158,3 +160,117 @@ def found_of(page: ResultPage) -> tuple[Fact, ...]:
             f"{count(page.n_matches - page.n_all_words)} with some", 5
         )
     return (Fact(f"{count(page.n_matches)} of {count(page.n_documents)}", 1),)
+
+
+class HintLine(Widget):
+    """Hidden while there is nothing to say; a click takes the suggested spelling."""
+
+    DEFAULT_CSS = "HintLine { height: 1; display: none; }"
+
+    def __init__(self, *, take: Callable[[str], None], id: str | None = None) -> None:
+        """`take` is given the spelling that is clicked."""
+        super().__init__(id=id)
+        self._take = take
+        self.hint = Text()
+        self.suggestion = ""
+
+    def show_page(self, page: ResultPage | None, *, key: str, width: int) -> None:
+        """Say the most useful thing about a page; `key` takes the spelling, `width` is the room in cells."""
+        self.suggestion = page.suggestion if page else ""
+        hint = hint_of(page, key=key, width=width) if page else Text()
+        if hint != self.hint:
+            self.hint = hint
+            self.display = bool(hint.plain)
+            self.refresh()
+
+    def on_click(self) -> None:
+        if self.suggestion:
+            self._take(self.suggestion)
+
+    def render(self) -> Text:
+        return self.hint
+
+
+def hint_of(page: ResultPage, *, key: str, width: int) -> Text:
+    """The hint for one page; empty where there is nothing to say."""
+    if page.problems:
+        problem = page.problems[0]
+        before = cell_len(safe_line(page.request.text[: problem.position]))
+        message = safe_line(problem.message)
+        fits = before + 2 + cell_len(message) <= width
+        return Text(" " * before + "↑ " + message if fits else fit("↑ " + message, width), no_wrap=True, end="")
+    if query := page.searched or page.suggestion:
+        lead, sign, what = ("Results for ", "", ": as typed") if page.searched else ("Did you mean ", " ?", "")
+        text = Text(lead, no_wrap=True, end="").append(safe_line(query), style="bold underline")
+        return text.append(sign + (f"   {key}{what}" if key else ""))
+    if page.relaxed:
+        wide = "Few documents hold all the words; those that hold some of them follow."
+        return Text(fit(wide, width), no_wrap=True, end="")
+    return Text()
+
+
+GAP = "  "
+Label = tuple[Action, str, str]
+"""an action, its key as it is shown, its title"""
+
+
+class KeyLine(Widget):
+    """One line; a click on an action is its key."""
+
+    DEFAULT_CSS = "KeyLine { height: 1; }"
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key"}
+
+    def __init__(self, keymap: Mapping[str, str], display: Callable[[str], str], *, without: frozenset[str]) -> None:
+        """`display` writes a key as people do; the actions `without` are not there, for they do nothing here."""
+        super().__init__()
+        actions = [action for action in actions_of("search") if action.rank and action.id not in without]
+        keys = ([key for key in keys_of(action, keymap) if not is_letter(key)] for action in actions)
+        self._labels = [
+            (action, display(there[0]), action.title) for action, there in zip(actions, keys, strict=True) if there
+        ]
+        self._titles: dict[str, str] = {}
+
+    def rename(self, action: str, title: str) -> None:
+        """Call an action otherwise, as "Open 3"."""
+        if self._titles.get(action) != title:
+            self._titles[action] = title
+            self.refresh()
+
+    @property
+    def shown(self) -> list[Label]:
+        """What fits into the line, in the order of the table; the last one says how to leave."""
+        labels = [(action, key, self._titles.get(action.id, title)) for action, key, title in self._labels]
+        return fitting(labels, self.size.width)
+
+    def render(self) -> Text:
+        style = self.get_component_rich_style("keys--key", partial=True)
+        text = Text(" ", no_wrap=True, end="")
+        for _, key, title in self.shown:
+            text.append(key, style=style)
+            text.append(f" {title}{GAP}")
+        return text
+
+    async def on_click(self, event: events.Click) -> None:
+        left = 1
+        for label in self.shown:
+            right = left + _width(label)
+            if left <= event.x < right - len(GAP):
+                await self.screen.run_action(typed_action(label[0].id))
+                return
+            left = right
+
+
+def fitting(labels: list[Label], width: int) -> list[Label]:
+    """Those of the highest rank that fit together into `width` cells, in their own order."""
+    kept: set[str] = set()
+    room = width - 1 + len(GAP)
+    for label in sorted(labels, key=lambda label: label[0].rank):
+        room -= _width(label)
+        if room < 0:
+            break
+        kept.add(label[0].id)
+    return [label for label in labels if label[0].id in kept]
+
+
+def _width(label: Label) -> int:
+    return cell_len(f"{label[1]} {label[2]}{GAP}")

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (171, 26_666),
     "console": (9, 1_028),
     "indexer": (112, 19_958),
-    "simulation": (96, 15_533),
+    "simulation": (96, 15_534),
     "federation_server": (62, 7_982),
     "foltr": (68, 8_285),
 }

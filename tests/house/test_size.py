@@ -17,7 +17,7 @@ ROOMS = {
     "app": (176, 27_808),
     "console": (8, 1_024),
     "indexer": (114, 19_800),
-    "simulation": (94, 15_256),
+    "simulation": (94, 15_257),
     "federation_server": (62, 7_653),
     "foltr": (66, 8_230),
 }

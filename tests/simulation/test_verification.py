@@ -77,6 +77,12 @@ def test_a_digest_leaves_out_seconds_alone(finished_run: Path) -> None:
     assert rows_digest(slower) == rows_digest(rows) != rows_digest(other)
 
 
+def test_a_count_is_the_same_in_a_file_and_out_of_it() -> None:
+    """A metric that was counted comes back from a file as a number with a point: its digest is one."""
+    made = [Row(cell="a", settings={}, fold=1, seed=1, round=0, interactions=0, learned_queries=n) for n in (3, 3.0)]
+    assert rows_digest(made[:1]) == rows_digest(made[1:])
+
+
 def test_what_is_shipped_is_found_and_verified(
     finished_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -95,12 +95,13 @@ def write_documents(home: Path) -> None:
 
 async def draw(home: Path, out: Path) -> None:
     """All pictures, in the order in which one would meet the screens."""
+    from app.folders import RootSuggestion
     from app.following.indexing import update_index
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.settings import IndexSettings, LearningSettings, Paths, ScreenSettings, Settings
     from app.tui.bars.query_input import QueryInput
-    from app.tui.screen_parts import FolderChoice, ProgressLine, Setup, StoredHistory
+    from app.tui.screen_parts import ProgressLine, Setup, StoredHistory
     from app.tui.search_app import FoltrApp
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")
@@ -110,17 +111,17 @@ async def draw(home: Path, out: Path) -> None:
     class Still:
         """Indexing that is done."""
 
-        def __init__(self, *folders: FolderChoice) -> None:
+        def __init__(self, *folders: RootSuggestion) -> None:
             self._folders = folders
 
         def has_index(self) -> bool:
             return not self._folders
 
-        def suggest(self) -> Sequence[FolderChoice]:
+        def suggest(self) -> Sequence[RootSuggestion]:
             return self._folders
 
-        def folders(self) -> Sequence[FolderChoice]:
-            return [FolderChoice(str(home / "energy"), "4 documents"), FolderChoice(str(home / "mail"), "2 documents")]
+        def folders(self) -> Sequence[tuple[str, str]]:
+            return [(str(home / "energy"), "4 documents"), (str(home / "mail"), "2 documents")]
 
         def start(self, folders: Sequence[str], report: Callable[[ProgressLine], None]) -> None:
             return None
@@ -157,8 +158,8 @@ async def draw(home: Path, out: Path) -> None:
 
     query = [*"wind", "space", *"turbine"]
     folders = Still(
-        FolderChoice(str(home / "Documents"), "4,210 files"), FolderChoice(str(home / "Notes"), "612 files"),
-        FolderChoice(str(home / "Mail"), "10,000+ files"), FolderChoice(str(home / "projects"), "1,904 files"),
+        RootSuggestion(str(home / "Documents"), "4,210 files"), RootSuggestion(str(home / "Notes"), "612 files"),
+        RootSuggestion(str(home / "Mail"), "10,000+ files"), RootSuggestion(str(home / "projects"), "1,904 files"),
     )  # fmt: skip
     await picture("first-start", [], size=(96, 26), indexing=folders)
     await picture("search", [*query, "down"], size=(124, 34))

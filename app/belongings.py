@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.handing_over import FOLDER
-from app.paths import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, Paths
+from app.paths import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, VECTOR_NAMES, Paths
 from app.resident.local_socket import socket_path
 from console.durable import UNFINISHED
 from foltr.errors import FoltrError
@@ -47,6 +47,7 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
     """Everything that is there, in the order in which it is removed."""
     named = [
         ("the index", _of_names(paths.index, INDEX_NAMES)),
+        ("vectors for other languages", _of_names(paths.languages, VECTOR_NAMES)),
         ("the catalogue, what was learned, the folders", _of_names(paths.data_dir, FILE_NAMES)),
         ("the resident process's place", _of_names(paths.data_dir / "resident", RESIDENT_NAMES)),
         ("copies of mails that were opened", _of_names(paths.data_dir / FOLDER, COPY_NAMES)),
@@ -102,7 +103,7 @@ def strangers(paths: Paths) -> list[Path]:
 
 def _folders(paths: Paths) -> tuple[Path, ...]:
     """The folders that this program makes, the inner ones first; what is in them may be another's."""
-    inner = (paths.data_dir / "resident", paths.data_dir / FOLDER, paths.data_dir / "assistants")
+    inner = (paths.languages, paths.data_dir / "resident", paths.data_dir / FOLDER, paths.data_dir / "assistants")
     return (paths.index, *inner, *dict.fromkeys((paths.data_dir, paths.config_dir)))
 
 

@@ -29,15 +29,16 @@ _DATABASE = r"(-wal|-shm|-journal)?"
 _LOCK = r"lock(\.held(-journal)?)?"
 COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|tmp\w{8}\.part"
 """of a mail that was opened, and one that a kill left unfinished"""
-INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|(writer|meaning)\.{_LOCK}|meaning\.vectors(\..*)?"
+VECTOR_NAMES = rf"meaning\.{_LOCK}|meaning\.vectors(\..*)?"
+INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|writer\.{_LOCK}|{VECTOR_NAMES}"
 _SMALL = r"(key|roots\.json|screen\.json|devices\.(key|json))(\.\w+)?"
 FILE_NAMES = rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|{_SMALL}|(watch|devices)\.{_LOCK}"
 RESIDENT_NAMES = rf"socket|index|{_LOCK}"
 ASSISTANT = r"[a-z0-9][a-z0-9-]{0,31}"
 ASSISTANT_NAMES = rf"{ASSISTANT}\.sqlite{_DATABASE}"
 OWN_NAMES = {
-    "": rf"{FILE_NAMES}|{MARKER}|index|resident|mail|assistants", "index": INDEX_NAMES, "resident": RESIDENT_NAMES,
-    "mail": COPY_NAMES, "assistants": ASSISTANT_NAMES,
+    "": rf"{FILE_NAMES}|{MARKER}|index|languages|resident|mail|assistants", "index": INDEX_NAMES,
+    "languages": VECTOR_NAMES, "resident": RESIDENT_NAMES, "mail": COPY_NAMES, "assistants": ASSISTANT_NAMES,
 }  # fmt: skip
 """Folder in the data folder -> what the program calls the things that it makes there."""
 _OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
@@ -91,6 +92,11 @@ class Paths(msgspec.Struct, frozen=True):
     def index(self) -> Path:
         """The folder of the search index."""
         return self.data_dir / "index"
+
+    @property
+    def languages(self) -> Path:
+        """The folder of the vectors by which texts in other languages are found."""
+        return self.data_dir / "languages"
 
     @property
     def catalogue(self) -> Path:

@@ -63,7 +63,8 @@ def device(paths: Paths, settings: Settings) -> Iterator[Search]:
     with tempfile.TemporaryDirectory(prefix="foltr-device-") as folder:
         own = Paths(paths.config_dir, Path(folder) / "data")
         own.create_data_dir()
-        own.index.symlink_to(paths.index)
+        for one, other in ((own.index, paths.index), (own.languages, paths.languages)):
+            one.symlink_to(other)
         shutil.copyfile(paths.catalogue, own.catalogue)
         search = Search(settings, own)
         try:

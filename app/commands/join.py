@@ -30,9 +30,8 @@ def command(link: str, yes: bool) -> int:
     from app.federation.overview import overview
     from foltr.federated.links import from_link
 
-    invite = from_link(link)
     with state_of_member() as (store, settings):
-        member = Admission(store, settings).join(invite, agrees=asking(yes=yes))
+        member = Admission(store, settings).join(from_link(link), agrees=asking(yes=yes))
         sealed = overview(store, settings.federation, now=int(time.time()))["sealed"]
     if sealed is not None:
         say(sums_in_words(sealed))

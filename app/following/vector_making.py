@@ -53,11 +53,11 @@ class Making:
                 lambda: EncodingProcess(partial(encoder.load, chosen.model)), opened_first, most_long,
             ))  # fmt: skip
         if not (chosen.enabled and chosen.languages):
-            vectors.destroy(paths.index / multilingual.FOLDER)
+            vectors.destroy(paths.languages)
         elif not multilingual.why_none():
             self._makers.append(VectorMaker(
                 catalogue, paths.index, multilingual.KIND, lambda: EncodingProcess(multilingual.load), opened_first, 0,
-                multilingual.FOLDER,
+                paths.languages,
             ))  # fmt: skip
 
     def step(self) -> bool:
@@ -107,7 +107,7 @@ class Making:
             done = f"{maker.n_done:,} of {done}; the next run goes on from there"
         for path, why in itertools.islice(maker.failed.items(), 1):
             done += f"; {len(maker.failed):,} could not be, as {display_path(path)} ({why})"
-        return f"read for {'other languages' if maker.within else 'meaning'}: {done}"
+        return f"read for {'other languages' if maker.vectors_in else 'meaning'}: {done}"
 
     def _left(self, maker: VectorMaker) -> float | None:
         """Seconds to the end, if the rest goes as fast as what this run has done."""

@@ -105,7 +105,7 @@ class Meaning:
         self._settings, self._folder = settings, paths.index
         own, across = not why_without(settings), settings.enabled and settings.languages
         self._own = _Encoded(paths.index, lambda: encoder.load(settings.model)) if own else None
-        self._across = _Encoded(paths.index / multilingual.FOLDER, multilingual.load) if across else None
+        self._across = _Encoded(paths.languages, multilingual.load) if across else None
         self._why_by_words = "" if resident or settings.one_shot else "meaning.one_shot is off, and nothing serves"
         for one in (self._own, self._across):
             if resident and one is not None and one.is_made:
@@ -153,7 +153,8 @@ def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narr
         eligible &= narrow
     for condition in conditions(query):
         eligible = eligible & matcher.admitted(condition)
-    return closeness.best(eligible, N_NEAREST, LEAST)
+    across = closeness.is_across(np.arange(eligible.size))  # as many beside the others, in whose places they are not
+    return np.concatenate([closeness.best(eligible & chosen, N_NEAREST, LEAST) for chosen in (~across, across)])
 
 
 def languages_of(reading: Reading, closeness: Closeness, docs: Ints) -> dict[int, str]:

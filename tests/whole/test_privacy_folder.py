@@ -60,7 +60,8 @@ def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sea
         return done.stdout
 
     (device.notes / "inbox.mbox").write_text("From a Mon Jan  1 00:00:00 2024\nFrom: a@b\nSubject: letter\n\nhello\n")
-    (device.notes / "car.txt").write_text("A car.")
+    (device.notes / "car.txt").write_text("A car is in the garage of the house, and it is old.")
+    (device.notes / "auto.txt").write_text("Das Auto ist in der Garage, und es ist für die Stadt.")
     seen: set[str] = set()
 
     def look() -> None:

@@ -430,7 +430,7 @@ def test_a_server_of_another_version_of_sealed_sums_is_said_in_one_line(
 ) -> None:
     """Nothing is sent, and nothing spent."""
     (person,) = friends(sealed, make_person, 1)
-    monkeypatch.setattr(service, "SUMS_VERSION", 2)
+    monkeypatch.setattr(service.wire, "SUMS_VERSION", 2)
     with pytest.raises(
         FederationError, match="by version 2 of sealed sums, this program by version 3: update the older"
     ):

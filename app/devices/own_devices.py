@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import msgspec
@@ -31,6 +32,8 @@ from indexer.storage.file_lock import FileLock
 NAME_LENGTH = 40
 PATIENCE = 10.0
 """seconds that an exchange waits for another one of this device"""
+TROUBLES = (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error)
+"""with which an exchange may end"""
 
 
 class OwnDevices:
@@ -131,37 +134,44 @@ class OwnDevices:
             return self._meet()
 
     def known(self) -> list[DeviceCard]:
-        """Those that were not removed, by their names."""
+        """Those that were not removed, by their names; where several have one, each gets more behind it."""
         keys = self._joined()
         with Store(self._paths.state) as store:
             counting = RecordLog(store, keys.device).counting()
         removed = {one.name for one in bodies(counting, Removed)}
-        return sorted(
-            (one for one in bodies(counting, DeviceCard) if one.name not in removed), key=lambda one: one.value
-        )
+        cards = [one for one in bodies(counting, DeviceCard) if one.name not in removed]
+        n_called = Counter(one.called for one in cards)
+        named = (one if n_called[one.called] == 1 else one.with_its_own_name() for one in cards)
+        return sorted(named, key=lambda one: one.value)
 
     def remove(self, name: str) -> Met:
         """Another device is none of this person's any more: what is written from now on it cannot read."""
+        self.meet()  # it may have joined since
         others = [one for one in self.known() if one.name != self._joined().device]
-        found = [one for one in others if one.called == name]
-        if len(found) != 1:
+        found = next((one.name for one in others if one.called == name), None)
+        if found is None:
             there_are = ", ".join(one.called for one in others) or "none"
-            which = "two devices have this name" if found else f"no other device is called {name!r}"
-            raise DevicesError(f"{which}; there are {there_are}")
-        self._note_removed(found[0].name)
+            raise DevicesError(f"no other device is called {name!r}; there are {there_are}")
+        self._note_removed(found)
         return self.meet()
 
-    def leave(self) -> None:
-        """Be alone again: what was learned stays here, and the others go on under a new key."""
+    def leave(self) -> str:
+        """Be alone again: what was learned stays here, and the others go on under a new key.
+
+        Returns why they do not hear of it, else ""; one of them can still remove this one.
+        """
         with self._alone():
-            keys = self._joined()
-            with suppress(DevicesError):  # the folder is away; another device can still remove this one
+            keys, trouble = self._joined(), ""
+            try:
                 self._note_removed(keys.device)
                 self._meet()
+            except TROUBLES as error:
+                trouble = " ".join(str(error).split())
             with Store(self._paths.state) as store:
                 RecordLog(store, keys.device).drop_all()
             self.keys = self._joined().left()
             write_keys(self._paths, self.keys)
+        return trouble
 
     def _note_removed(self, device: bytes) -> None:
         with Store(self._paths.state) as store:
@@ -177,6 +187,6 @@ def meet_quietly(paths: Paths, settings: Settings) -> str:
         if devices.keys is None or devices.keys.has_left:
             return ""
         met = devices.meet()
-    except (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error) as error:
+    except TROUBLES as error:
         return " ".join(f"other devices: {error}".split())
     return f"other devices: {met.words()}" if met.is_shut_out else ""

@@ -105,7 +105,7 @@ class Vote(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
     query: bytes
     """the keyed hashes of its words; b"" for a query of its own"""
-    day: Annotated[int, Meta(ge=0, le=3_000_000)]
+    day: Annotated[int, Meta(ge=0, le=3_652_059)]
     """proleptic Gregorian ordinal of the last lesson"""
     said: Said
 

@@ -134,17 +134,13 @@ class Meeting:
             )
         self.log.forget_files(ours - names)
         unread = {name for name in names if UNREAD + self._folder.stamp(name) in known}
-        others, n_received = set[str](), 0
-        for name in sorted(names - known.keys() - unread):
-            if found := delivered(self._folder.read(name), self.keys):
-                n_received += self._take(name, *found)
-            else:
-                others.add(name)
-        if new := self._handed_on(others):
-            self._use(self.keys.with_generation(new))
-            n_more, n_unread = self._read(names)
-            return n_received + n_more, n_unread
-        return n_received, len(unread | others)
+        new = sorted(names - known.keys() - unread)
+        found = {name: delivered(self._folder.read(name), self.keys) for name in new}
+        others = {name for name in new if found[name] is None}
+        if generation := self._handed_on(others):  # before a removed device is believed that goes on by the former one
+            self._use(self.keys.with_generation(generation))
+            return self._read(names)
+        return sum(self._take(name, *one) for name, one in found.items() if one), len(unread | others)
 
     def _handed_on(self, names: set[str]) -> Generation | None:
         """The key that some device hands on to this one in these files, where it goes before the present one."""

@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from app.commands.model import forget_everything
-from app.devices.device_keys import Generation, read_keys
+from app.devices.device_keys import DeviceKeys, Generation, read_keys
 from app.devices.own_devices import meet_quietly
-from app.devices.records import Body, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
+from app.devices.records import Body, DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
 from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed, to_code
 from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
 from app.learning.votes import Vote
@@ -481,3 +481,24 @@ def test_who_leaves_unheard_says_so(tmp_path: Path, shared: Path) -> None:
     (tmp_path / "pulled out").rename(shared)
     laptop.devices().remove("desk")
     assert [one.called for one in laptop.devices().known()] == ["laptop"]
+
+
+def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shared: Path) -> None:
+    """Under the former key it names an accomplice, to whom one that was off until then does not hand on the new one."""
+    laptop, desk = two(tmp_path, shared)
+    lost = Computer(tmp_path / "lost", shared)
+    lost.join(laptop.devices().code)
+    for computer in (laptop, desk):
+        computer.meet()
+    laptop.devices().remove("lost")
+    keys = read_keys(lost.paths)
+    assert keys is not None
+    accomplice = DeviceKeys.begun("printer", shared, keys.newest, keys.names, None)
+    card = DeviceCard(accomplice.device, ("printer", public_key(accomplice.private)))
+    SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, time.time(), (), False, card)])
+    members = [one.value[1] for one in laptop.devices().known()]
+    for computer in (desk, laptop, desk):
+        computer.meet()
+    assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
+    for path in shared.iterdir():
+        assert received(path.read_bytes(), accomplice, members) is None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from app.devices.choices import NOTED
 from app.devices.device_keys import DeviceKeys, Generation, read_keys, write_keys
@@ -126,7 +126,7 @@ class OwnDevices:
     def meet_in(self, folder: Path) -> Met:
         """From now on in another folder, to which all is written that this device knows."""
         with self._alone():
-            self.keys = msgspec.structs.replace(self._joined(), folder=os.path.abspath(folder))
+            self.keys = replace(self._joined(), folder=os.path.abspath(folder))
             SharedFolder(self.keys.folder).names()
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).read_anew()
@@ -141,7 +141,8 @@ class OwnDevices:
         removed = {one.name for one in bodies(counting, Removed)}
         cards = [one for one in bodies(counting, DeviceCard) if one.name not in removed]
         n_called = Counter(one.called for one in cards)
-        named = (one if n_called[one.called] == 1 else one.with_its_own_name() for one in cards)
+        more = (f" {one.name.hex()[:6]}" if n_called[one.called] > 1 else "" for one in cards)
+        named = (replace(one, value=(one.called + end, one.value[1])) for one, end in zip(cards, more, strict=True))
         return sorted(named, key=lambda one: one.value)
 
     def remove(self, name: str) -> Met:

@@ -105,10 +105,6 @@ class DeviceCard(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
     def called(self) -> str:
         return safe_line(self.value[0])
 
-    def with_its_own_name(self) -> DeviceCard:
-        """For people, where another device is called the same."""
-        return msgspec.structs.replace(self, value=(f"{self.value[0]} {self.name.hex()[:6]}", self.value[1]))
-
 
 class Removed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="removed"):
     """A device is none of this person's any more."""

@@ -115,6 +115,7 @@ LATER: tuple[tuple[str, ...], ...] = (
             id BLOB PRIMARY KEY, place INTEGER NOT NULL, forgets INTEGER NOT NULL, record BLOB NOT NULL,
             file TEXT NOT NULL) WITHOUT ROWID""",
         "CREATE INDEX device_records_by_place ON device_records (place)",
+        "CREATE INDEX device_records_that_forget ON device_records (id) WHERE forgets",
         "CREATE TABLE device_files (name TEXT PRIMARY KEY, is_ours INTEGER NOT NULL) WITHOUT ROWID",
     ),
 )

@@ -47,11 +47,18 @@ def new(folder: Path | None, name: str) -> int:
 
     The code opens all that your computers exchange: show it to nobody.
     """
-    devices = _devices()
+    from app.devices.own_devices import OwnDevices, meet_quietly
+
+    context = load()
+    if trouble := meet_quietly(context.paths, context.settings):  # the code may be another one by now
+        say(trouble)
+    devices = OwnDevices(context.paths, context.settings)
     if devices.keys is None or devices.keys.has_left:
         if folder is None:
             raise click.UsageError("wanted --folder FOLDER, one that your computers have in common")
         devices.begin(name, folder.expanduser().absolute())
+    elif folder and str(folder.expanduser().absolute()) != devices.keys.folder:
+        raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync --folder` names another")
     _show(devices.code)
     say("on the other computer: foltr-search devices join CODE --folder FOLDER")
     return 0
@@ -102,8 +109,10 @@ def remove(name: str) -> int:
 @command.command("leave", examples="foltr-search devices leave")
 def leave() -> int:
     """Let this computer be alone again: it keeps what it knows, and the others get a new key."""
-    _devices().leave()
+    trouble = _devices().leave()
     say("this computer is alone; what it learned stays here")
+    if trouble:
+        say(f"the others do not know it ({trouble}): `foltr-search devices remove` on one of them tells them")
     return 0
 
 
@@ -116,12 +125,11 @@ def _devices() -> OwnDevices:
 
 def _list() -> int:
     from app.commands.command import print_line
-    from console.printable import safe_line
 
     devices = _devices()
     for one in devices.known():
         is_this = devices.keys is not None and one.name == devices.keys.device
-        print_line(safe_line(one.called) + ("\tthis one" if is_this else ""))
+        print_line(one.called + ("\tthis one" if is_this else ""))
     return FOUND
 
 

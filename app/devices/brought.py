@@ -79,7 +79,7 @@ def bring(store: Store, log: RecordLog, catalogue: Catalogue, renaming: Renaming
         for happened, opened in sorted(_openings(store, catalogue, renaming), key=lambda one: one[0]):
             log.add(opened, happened=happened)
         for lesson in _lessons(store, renaming):
-            noon = datetime.combine(datetime.fromordinal(lesson.vote.day), time(12)).timestamp()
+            noon = datetime.combine(datetime.fromordinal(lesson.vote.day or 1), time(12)).timestamp()
             log.add(lesson, happened=noon)
         _name_pages(store, renaming)
         forget_shown(store)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 import msgspec
 
@@ -15,7 +16,7 @@ from app.devices.device_keys import DeviceKeys
 from app.devices.record_log import RecordLog
 from app.devices.records import SavedSearch, SharedSetting, bodies
 from app.paths import Paths
-from app.search.saved import SavedSearches
+from app.search.saved import SavedError, SavedSearches
 from app.settings import Settings, written_settings
 from app.store import Store
 from console.durable import replace_durably
@@ -60,10 +61,13 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tu
 
 
 def follow_choices(store: Store, log: RecordLog, paths: Paths, settings: Settings) -> None:
-    """Do here what was chosen on any device."""
+    """Do here what was chosen on any device; what cannot be used here, as of a newer version, is passed over."""
     counting = log.counting()
     chosen = {one.name: one.value for one in bodies(counting, SharedSetting) if one.value}
-    shared = {name: msgspec.json.decode(value) for name, value in chosen.items() if name in settings.devices.share}
+    shared = {}
+    for name in sorted(chosen.keys() & set(settings.devices.share)):
+        with suppress(msgspec.MsgspecError):
+            shared[name] = msgspec.json.decode(chosen[name])
     content = msgspec.json.encode(shared)
     if content != (paths.shared_settings.read_bytes() if paths.shared_settings.exists() else b"{}"):
         replace_durably(paths.shared_settings, content)
@@ -72,10 +76,11 @@ def follow_choices(store: Store, log: RecordLog, paths: Paths, settings: Setting
     present = dict(searches.all())
     for name, text in wanted.items():
         if present.get(name, "") == noted.searches.get(name, "") != text:  # else it was changed here meanwhile
-            if text:
-                searches.save(name, text)
-            else:
-                searches.remove(name)
+            with suppress(SavedError):
+                if text:
+                    searches.save(name, text)
+                else:
+                    searches.remove(name)
     now_here = {name: text for name, text in searches.all().items() if wanted.get(name) == text}
     kept = {name: text for name, text in noted.searches.items() if name not in wanted}
     store.set_value(NOTED, msgspec.msgpack.encode(_Choices({**kept, **now_here}, noted.settings)))

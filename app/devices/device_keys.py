@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from app.devices.sealing import DevicesError, key_of, new_private_key, new_secret
+from app.devices.sealing import DevicesError, device_of, key_of, new_private_key, new_secret, public_key
 from app.paths import Paths
 from console.durable import replace_durably
-
-DEVICE_BYTES = 8
 
 
 class Generation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -42,7 +39,7 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     v: Literal[1] = 1
     device: bytes
-    """8 random bytes that name it in records"""
+    """names it in records: the hash of its public key"""
     name: str
     """as its person calls it"""
     private: bytes
@@ -63,8 +60,9 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         cls, name: str, folder: Path, generation: Generation, names: bytes, former: DeviceKeys | None
     ) -> DeviceKeys:
         """Of a device that becomes one of several now."""
+        private = new_private_key()
         return cls(
-            device=os.urandom(DEVICE_BYTES), name=name, private=new_private_key(), names=names, folder=str(folder),
+            device=device_of(public_key(private)), name=name, private=private, names=names, folder=str(folder),
             generations=(generation,), former_names=former.names if former else b"",
         )  # fmt: skip
 

@@ -6,7 +6,7 @@ and records that come twice are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -18,7 +18,7 @@ from app.devices.file_places import Places
 from app.devices.merged_state import is_merged, merge_records
 from app.devices.naming import ADOPTED, Naming
 from app.devices.record_log import UNREAD, RecordLog
-from app.devices.records import DeviceCard, Removed, bodies
+from app.devices.records import DeviceCard, DeviceRecord, Removed, bodies
 from app.devices.sealing import DevicesError, public_key
 from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
 from app.learning.pick_keys import load_key
@@ -33,6 +33,8 @@ SLICE = 2_000
 """records in one file at most"""
 MOST_FILES = 32
 """of one device; when there are more they become one"""
+MOST_AHEAD = 1_000
+"""keys that a device may have missed; after one with the greatest number of all nobody could be removed any more"""
 
 
 class Met(Struct, frozen=True):
@@ -48,7 +50,10 @@ class Met(Struct, frozen=True):
     def words(self) -> str:
         """For a person, as one line."""
         line = f"{self.n_received:,} received, {self.n_sent:,} sent"
-        shut_out = f"; {self.n_unread:,} files open with no key of this device: join again with the code of now"
+        shut_out = (
+            f"; nothing of the others can be read here ({self.n_unread:,} files): if they removed this device, "
+            "`foltr-search devices leave`, then join with the code of now"
+        )
         return line + (shut_out if self.is_shut_out else "")
 
 
@@ -79,8 +84,16 @@ class Meeting:
             self._merge()
         n_sent = self._write()
         self._folder.remove(self._outdated)
-        is_of_others = any(name in names and not is_ours for name, is_ours in self.log.files().items())
-        return Met(n_received, n_sent, n_unread, is_shut_out=n_unread > 0 and not is_of_others)
+        return Met(n_received, n_sent, n_unread, is_shut_out=n_unread > 0 and self._is_shut_out(names))
+
+    def _is_shut_out(self, names: set[str]) -> bool:
+        reads_others = any(name in names and not is_ours for name, is_ours in self.log.files().items())
+        return not reads_others and bool(self._others(self.log.counting()))
+
+    def _others(self, counting: Sequence[DeviceRecord]) -> list[DeviceCard]:
+        """The other devices that were not removed."""
+        gone = {self.keys.device, *self.keys.newest.without, *(one.name for one in bodies(counting, Removed))}
+        return [one for one in bodies(counting, DeviceCard) if one.name not in gone]
 
     def adopt(self) -> None:
         """Bring along what was learned here, and from now on be named as the others are."""
@@ -121,32 +134,23 @@ class Meeting:
             )
         self.log.forget_files(ours - names)
         unread = {name for name in names if UNREAD + self._folder.stamp(name) in known}
-        others, n_received = set[str](), 0
-        for name in sorted(names - known.keys() - unread):
-            if found := delivered(self._folder.read(name), self.keys):
-                n_received += self._take(name, *found)
-            else:
-                others.add(name)
-        if new := self._handed_on(others):
-            self._use(self.keys.with_generation(new))
-            n_more, n_unread = self._read(names)
-            return n_received + n_more, n_unread
-        return n_received, len(unread | others)
+        new = sorted(names - known.keys() - unread)
+        found = {name: delivered(self._folder.read(name), self.keys) for name in new}
+        others = {name for name in new if found[name] is None}
+        if generation := self._handed_on(others):  # before a removed device is believed that goes on by the former one
+            self._use(self.keys.with_generation(generation))
+            return self._read(names)
+        return sum(self._take(name, *one) for name, one in found.items() if one), len(unread | others)
 
     def _handed_on(self, names: set[str]) -> Generation | None:
         """The key that some device hands on to this one in these files, where it goes before the present one."""
-        senders = self._senders() if names else []
+        senders = [one.value[1] for one in self._others(self.log.counting())] if names else []
         found = [received(self._folder.read(name), self.keys, senders) for name in sorted(names)]
         for name in names:
             self.log.note_unread(self._folder.stamp(name))
-        newest = max((one for one in found if one), key=lambda one: one.rank, default=self.keys.newest)
+        near = [one for one in found if one and one.number < self.keys.newest.number + MOST_AHEAD]
+        newest = max(near, key=lambda one: one.rank, default=self.keys.newest)
         return newest if newest.rank > self.keys.newest.rank else None
-
-    def _senders(self) -> list[bytes]:
-        """The public keys of the devices that may hand on a key: of no removed one."""
-        counting = self.log.counting()
-        gone = {*self.keys.newest.without, *(one.name for one in bodies(counting, Removed))}
-        return [one.value[1] for one in bodies(counting, DeviceCard) if one.name not in gone]
 
     def _take(self, name: str, delivery: Delivery, generation: Generation) -> int:
         """Of a file under the newest key its records; what others wrote under a former one they write again.
@@ -179,9 +183,8 @@ class Meeting:
         if removed - set(self.keys.newest.without) and self.keys.device not in removed:
             self._use(self.keys.with_generation(self.keys.newest.next(removed)))
         if self.keys.is_to_hand_on:
-            for card in bodies(counting, DeviceCard):
-                if card.name not in (*self.keys.newest.without, self.keys.device):
-                    self._folder.hand_on(self.keys, card.value[1])
+            for card in self._others(counting):
+                self._folder.hand_on(self.keys, card.value[1])
             self.keys = self.keys.handed_on()
             write_keys(self._paths, self.keys)
 

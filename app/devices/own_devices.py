@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-import msgspec
+from msgspec.structs import replace
 
 from app.devices.choices import NOTED
 from app.devices.device_keys import DeviceKeys, Generation, read_keys, write_keys
@@ -31,6 +32,8 @@ from indexer.storage.file_lock import FileLock
 NAME_LENGTH = 40
 PATIENCE = 10.0
 """seconds that an exchange waits for another one of this device"""
+TROUBLES = (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error)
+"""with which an exchange may end"""
 
 
 class OwnDevices:
@@ -123,7 +126,7 @@ class OwnDevices:
     def meet_in(self, folder: Path) -> Met:
         """From now on in another folder, to which all is written that this device knows."""
         with self._alone():
-            self.keys = msgspec.structs.replace(self._joined(), folder=os.path.abspath(folder))
+            self.keys = replace(self._joined(), folder=os.path.abspath(folder))
             SharedFolder(self.keys.folder).names()
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).read_anew()
@@ -131,37 +134,45 @@ class OwnDevices:
             return self._meet()
 
     def known(self) -> list[DeviceCard]:
-        """Those that were not removed, by their names."""
+        """Those that were not removed, by their names; where several have one, each gets more behind it."""
         keys = self._joined()
         with Store(self._paths.state) as store:
             counting = RecordLog(store, keys.device).counting()
         removed = {one.name for one in bodies(counting, Removed)}
-        return sorted(
-            (one for one in bodies(counting, DeviceCard) if one.name not in removed), key=lambda one: one.value
-        )
+        cards = [one for one in bodies(counting, DeviceCard) if one.name not in removed]
+        n_called = Counter(one.called for one in cards)
+        more = (f" {one.name.hex()[:6]}" if n_called[one.called] > 1 else "" for one in cards)
+        named = (replace(one, value=(one.called + end, one.value[1])) for one, end in zip(cards, more, strict=True))
+        return sorted(named, key=lambda one: one.value)
 
     def remove(self, name: str) -> Met:
         """Another device is none of this person's any more: what is written from now on it cannot read."""
+        self.meet()  # it may have joined since
         others = [one for one in self.known() if one.name != self._joined().device]
-        found = [one for one in others if one.called == name]
-        if len(found) != 1:
+        found = next((one.name for one in others if one.called == name), None)
+        if found is None:
             there_are = ", ".join(one.called for one in others) or "none"
-            which = "two devices have this name" if found else f"no other device is called {name!r}"
-            raise DevicesError(f"{which}; there are {there_are}")
-        self._note_removed(found[0].name)
+            raise DevicesError(f"no other device is called {name!r}; there are {there_are}")
+        self._note_removed(found)
         return self.meet()
 
-    def leave(self) -> None:
-        """Be alone again: what was learned stays here, and the others go on under a new key."""
+    def leave(self) -> str:
+        """Be alone again: what was learned stays here, and the others go on under a new key.
+
+        Returns why they do not hear of it, else ""; one of them can still remove this one.
+        """
         with self._alone():
-            keys = self._joined()
-            with suppress(DevicesError):  # the folder is away; another device can still remove this one
+            keys, trouble = self._joined(), ""
+            try:
                 self._note_removed(keys.device)
                 self._meet()
+            except TROUBLES as error:
+                trouble = " ".join(str(error).split())
             with Store(self._paths.state) as store:
                 RecordLog(store, keys.device).drop_all()
             self.keys = self._joined().left()
             write_keys(self._paths, self.keys)
+        return trouble
 
     def _note_removed(self, device: bytes) -> None:
         with Store(self._paths.state) as store:
@@ -177,6 +188,6 @@ def meet_quietly(paths: Paths, settings: Settings) -> str:
         if devices.keys is None or devices.keys.has_left:
             return ""
         met = devices.meet()
-    except (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error) as error:
+    except TROUBLES as error:
         return " ".join(f"other devices: {error}".split())
     return f"other devices: {met.words()}" if met.is_shut_out else ""

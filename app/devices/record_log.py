@@ -55,11 +55,8 @@ class RecordLog:
             db.execute("UPDATE device_records SET file = ? WHERE id = ? AND file = ''", (file, record.id))
             return 0
 
-    def all(self) -> list[DeviceRecord]:
+    def all(self, where: str = "") -> list[DeviceRecord]:
         """In no order."""
-        return self._records("")
-
-    def _records(self, where: str) -> list[DeviceRecord]:
         rows = self._store.rows(f"SELECT record FROM device_records {where}")
         return [decode_record(row, DeviceRecord, DevicesError, "a record of this person's devices") for (row,) in rows]
 
@@ -69,7 +66,7 @@ class RecordLog:
 
     def without_file(self) -> list[DeviceRecord]:
         """Those that are in no file of the folder as far as this device knows."""
-        return self._records("WHERE file = '' ORDER BY place, id")
+        return self.all("WHERE file = '' ORDER BY place, id")
 
     def lie_in(self, ids: Iterable[bytes], file: str) -> None:
         """These are in that file now."""
@@ -118,6 +115,6 @@ class RecordLog:
     def forget_files(self, names: Iterable[str]) -> None:
         """They are gone: what only they held is to be written again."""
         with self._store.transaction() as db:
-            for name in names:
-                db.execute("DELETE FROM device_files WHERE name = ?", (name,))
-                db.execute("UPDATE device_records SET file = '' WHERE file = ?", (name,))
+            gone = [(name,) for name in names]
+            db.executemany("DELETE FROM device_files WHERE name = ?", gone)
+            db.executemany("UPDATE device_records SET file = '' WHERE file = ?", gone)

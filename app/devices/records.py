@@ -15,17 +15,25 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Literal, TypeAlias, TypeVar
+from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
+from msgspec import Meta
 
+from app.devices.sealing import device_of
 from app.learning.pick_keys import move
 from app.learning.picks import FADED, RIVAL_FACTOR, Pick, PickCount, PickedDocument, merge
 from app.learning.votes import Vote, Votes
+from console.printable import safe_line
 
 ID_BYTES = 16
 MOST_LESSONS, MOST_PICKS = 500, 20_000
 """of each so many are kept, the last ones"""
+
+Moment = Annotated[float, Meta(ge=-1e12, le=1e12)]
+Amount = Annotated[float, Meta(ge=0.0, le=1e9)]
+Count = Annotated[int, Meta(ge=0, le=1 << 32)]
+"""beyond these no device writes, and nothing is read: one number that is none would spoil all others"""
 
 Forgettable = Literal["picks", "lessons", "pages"]
 
@@ -40,8 +48,8 @@ class Opened(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag
     type: bytes
     content: bytes
     """b"" where it is not known"""
-    n_opened: float = 1.0
-    n_picks: float = 1.0
+    n_opened: Amount = 1.0
+    n_picks: Amount = 1.0
     """of these for the query"""
 
 
@@ -56,9 +64,9 @@ class Lesson(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag
     """What one page taught the linear ranker."""
 
     vote: Vote
-    n_picks: int
+    n_picks: Count
     """results opened on it"""
-    n_pages: int = 1
+    n_pages: Count = 1
     """more where former lessons are told as one"""
 
 
@@ -86,12 +94,16 @@ class DeviceCard(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
     """A device of this person, how it is called, and its public key (X25519)."""
 
     name: bytes
-    """random, as records name it"""
-    value: tuple[str, bytes]
+    """the hash of its key, as records name it: nobody can put another key under it"""
+    value: tuple[Annotated[str, Meta(max_length=40)], bytes]
+
+    def __post_init__(self) -> None:
+        if self.name != device_of(self.value[1]):
+            raise ValueError("the key is not that of the device")
 
     @property
     def called(self) -> str:
-        return self.value[0]
+        return safe_line(self.value[0])
 
 
 class Removed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="removed"):
@@ -110,7 +122,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     device: bytes
     order: int
-    time: float
+    time: Moment
     """seconds since the epoch, by the clock of its device"""
     knows: tuple[bytes, ...]
     """the records that forget which its device knew"""

@@ -22,7 +22,7 @@ from nacl.secret import SecretBox
 
 from foltr.errors import FoltrError
 
-SECRET_BYTES, CHECK_BYTES = 16, 4
+SECRET_BYTES, CHECK_BYTES, DEVICE_BYTES = 16, 4, 16
 LEAST_SIZE = 4096
 """bytes of the smallest file"""
 BOX = 40
@@ -107,3 +107,12 @@ def new_private_key() -> bytes:
 
 def public_key(private: bytes) -> bytes:
     return bytes(PrivateKey(private).public_key)
+
+
+def device_of(public: bytes) -> bytes:
+    """The name of the device with this public key; ValueError for bytes with which nothing can be sealed."""
+    try:
+        Box(PrivateKey(bytes(range(32))), PublicKey(public))
+    except CryptoError as error:
+        raise ValueError(f"no public key: {error}") from error
+    return hashlib.blake2b(public, digest_size=DEVICE_BYTES, person=b"foltr device").digest()

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from app.devices.device_keys import DeviceKeys, Generation
 from app.devices.records import DeviceRecord
-from app.devices.sealing import DevicesError, handed_on, sealed, taken_over, unsealed
+from app.devices.sealing import LEAST_SIZE, DevicesError, handed_on, sealed, taken_over, unsealed
 from console.durable import UNFINISHED, create_durably
 
 M = TypeVar("M")
 _NAME = re.compile(r"[0-9a-f]{32}")
 _LEFTOVER = re.compile(rf"[0-9a-f]{{32}}{re.escape(UNFINISHED)}[0-9a-f]{{8}}")
 LEFT_SECONDS = 86_400.0
-MOST_BYTES = 64_000_000
-"""of a file that is read"""
+SIZES = frozenset(LEAST_SIZE << k for k in range(15))
+"""bytes of files that are read, up to 64 MiB"""
 
 
 class Delivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="records"):
@@ -32,7 +34,7 @@ class Delivery(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="rec
     names: bytes
     """the key by which all devices name things"""
     records: Sequence[DeviceRecord]
-    number: int
+    number: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
     """of the key's generation"""
     without: tuple[bytes, ...]
     """the devices that had been removed when the key was made"""
@@ -59,24 +61,26 @@ class SharedFolder:
         """The sealed files; what was not finished a day ago was killed, and goes."""
         try:
             found = os.listdir(self.path)
-            left = [self.path / name for name in found if _LEFTOVER.fullmatch(name)]
-            for path in left:
-                if time.time() - path.stat().st_mtime > LEFT_SECONDS:
-                    path.unlink()
         except OSError as error:
             raise DevicesError(f"the folder {self.path} cannot be read: {error.strerror}") from error
+        for path in (self.path / name for name in found if _LEFTOVER.fullmatch(name)):
+            with suppress(OSError):  # another device has just finished it, or nothing can be removed here
+                if time.time() - path.lstat().st_mtime > LEFT_SECONDS:
+                    path.unlink()
         return {name for name in found if _NAME.fullmatch(name)}
 
     def remove(self, names: Sequence[str]) -> None:
-        """Files of this device whose records lie in others by now."""
+        """Files whose records lie in others by now; where that is not allowed they stay."""
         for name in names:
-            (self.path / name).unlink(missing_ok=True)
+            with suppress(OSError):
+                (self.path / name).unlink()
 
     def read(self, name: str) -> bytes:
-        """b"" of what cannot be read now."""
+        """b"" of what cannot be read now, and of what is no sealed file by its size or kind."""
         try:
-            with open(self.path / name, "rb") as file:
-                return file.read(MOST_BYTES)
+            with open(self.path / name, "rb", opener=_without_waiting) as file:
+                status = os.fstat(file.fileno())
+                return file.read(status.st_size) if stat.S_ISREG(status.st_mode) and status.st_size in SIZES else b""
         except OSError:
             return b""
 
@@ -106,6 +110,10 @@ class SharedFolder:
         except OSError as error:
             raise DevicesError(f"the folder {self.path} cannot be written: {error.strerror}") from error
         return name
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would be waited for
 
 
 def delivered(file: bytes, keys: DeviceKeys) -> tuple[Delivery, Generation] | None:

@@ -125,16 +125,8 @@ def from_record(record: StoredModel, source: str) -> PersonalModel:
         n_pages=record.n_pages,
         n_picks=record.n_picks,
         updated=record.updated,
-        votes=_sound(record.votes, source),
+        votes=record.votes,
     )
-
-
-def _sound(votes: Votes, source: str) -> Votes:
-    for vote in (*votes.votes, *votes.recent):
-        for name, (r, v) in vote.said.items():
-            if not (abs(r) <= LARGEST_WEIGHT and 0.0 <= v <= LARGEST_WEIGHT):
-                raise ModelError(f"{source}: a vote on {name!r} is {r:g} with the variance {v:g}")
-    return votes
 
 
 def _weights(values: tuple[float, ...], n: int, what: str) -> FloatVector:

@@ -29,9 +29,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from math import log1p, sqrt
+from typing import Annotated
 
 import msgspec
 import numpy as np
+from msgspec import Meta
 
 from app.learning.traits import FOLDER, NEW, Traits, feature_of
 from foltr.arrays import FloatMatrix, FloatVector
@@ -56,7 +58,7 @@ OFTEN, DAYS = 5, 3
 LEAST = 1e-3
 """what says less is not kept"""
 
-Said = dict[str, tuple[float, float]]
+Said = dict[str, tuple[Annotated[float, Meta(ge=-1e6, le=1e6)], Annotated[float, Meta(ge=0.0, le=1e6)]]]
 """trait -> (r, v)"""
 
 
@@ -103,7 +105,7 @@ class Vote(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
     query: bytes
     """the keyed hashes of its words; b"" for a query of its own"""
-    day: int
+    day: Annotated[int, Meta(ge=0, le=3_652_059)]
     """proleptic Gregorian ordinal of the last lesson"""
     said: Said
 

@@ -101,3 +101,18 @@ def test_a_wrong_name_lists_the_right_ones(computers: tuple[Device, Device], tmp
     done(laptop, "devices", "new", "--folder", str(tmp_path / "cloud"), "--name", "laptop")
     assert "no other device is called 'desk'; there are none" in laptop.run("devices", "remove", "desk").stderr
     assert "join them by their code" in desk.run("devices", "new", "--folder", str(tmp_path / "cloud")).stderr
+
+
+def test_another_folder_is_not_taken_silently(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """`new` shows the code again, in the folder where the computers meet; where that is away it says so, too."""
+    laptop, _ = computers
+    shared = tmp_path / "cloud"
+    code = done(laptop, "devices", "new", "--folder", str(shared)).splitlines()[0]
+    other = laptop.run("devices", "new", "--folder", str(tmp_path / "other"))
+    assert other.returncode == 2
+    assert f"your computers meet in {shared}" in other.stderr
+    assert done(laptop, "devices", "new", "--folder", str(shared)).splitlines()[0] == code
+    shared.rename(tmp_path / "pulled out")
+    away = laptop.run("devices", "new")
+    assert away.stdout.split() == [code]
+    assert "cannot be read" in away.stderr

@@ -7,15 +7,19 @@ import shutil
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.commands.model import forget_everything
-from app.devices.device_keys import Generation, read_keys
+from app.devices.device_keys import DeviceKeys, Generation, read_keys
 from app.devices.own_devices import meet_quietly
-from app.devices.sealing import LEAST_SIZE, DevicesError, to_code
-from app.devices.shared_folder import SharedFolder, delivered, received
+from app.devices.records import Body, DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
+from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed, to_code
+from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
+from app.learning.votes import Vote
 from app.search.saved import SavedSearches
 from app.settings import Settings
+from console.durable import UNFINISHED
 from tests.app.devices.computers import Computer
 
 
@@ -153,7 +157,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
         Computer(tmp_path / "fourth", shared).join(to_code(keys.newest.secret))
     met = lost.devices().meet()
     assert met.n_received == 0
-    assert "open with no key" in met.words()
+    assert "nothing of the others can be read" in met.words()
 
 
 def takes_over(lost: Computer, desk: Computer) -> None:
@@ -360,3 +364,141 @@ def test_two_processes_of_one_device_take_turns(tmp_path: Path, shared: Path) ->
     code = laptop.devices().code
     begun.meet()
     assert laptop.devices().code == begun.code == code
+
+
+UNUSABLE = [
+    SavedSearch("two words\n", "fish"),
+    SavedSearch("nested", "@other fish"),
+    SharedSetting("search.page_size", "{not JSON"),
+    SharedSetting("search.page_size", '"many"'),
+    Lesson(Vote(b"", 738_000, {"pdf": (float("nan"), 1.0)}), 1),
+    Lesson(Vote(b"", 738_000, {"pdf": (1.0, -1.0)}), 1),
+    Opened(b"q" * 8, b"p" * 8, b"a" * 8, b"t" * 8, b"", n_opened=float("inf")),
+    Opened(b"q" * 8, b"p" * 8, b"a" * 8, b"t" * 8, b""),
+]
+
+
+@pytest.mark.parametrize("body", UNUSABLE)
+def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path, body: Body) -> None:
+    """Of a newer version, or of a device that means harm: all else is exchanged and searched, and one can leave."""
+    laptop, desk = two(tmp_path, shared)
+    keys = read_keys(desk.paths)
+    assert keys is not None
+    when = float("nan") if body == UNUSABLE[-1] else time.time()
+    SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, when, (), False, body)])
+    desk.open("fish", "crane.txt")
+    desk.meet()
+    assert meet_quietly(laptop.paths, laptop.settings) == ""
+    assert laptop.weights() == desk.weights()
+    assert len(laptop.ask("fish")) == 4
+    assert laptop.devices().leave() == ""
+
+
+def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> None:
+    """A card that puts a key of its own under another's name, or one that none can seal for, is not read."""
+    laptop, desk = two(tmp_path, shared)
+    keys = read_keys(desk.paths)
+    assert keys is not None
+    cards = {one.called: one for one in laptop.devices().known()}
+    for public in (public_key(new_private_key()), bytes(32), b"short"):
+        with pytest.raises(ValueError, match="key"):
+            msgspec.structs.replace(cards["laptop"], value=("laptop", public))
+        forged = DeviceRecord(keys.device, 1 << 60, time.time(), (), False, Removed(b"place of the card"))
+        content = msgspec.msgpack.decode(msgspec.msgpack.encode(Delivery(1, keys.device, keys.names, [forged], 0, ())))
+        content["records"][0][-1] = ["device", cards["laptop"].name, ["laptop", public]]
+        (shared / os.urandom(16).hex()).write_bytes(sealed(msgspec.msgpack.encode(content), keys.newest.key))
+    assert laptop.devices().meet().n_unread == 3
+    assert {one.called: one for one in laptop.devices().known()} == cards
+    laptop.devices().remove("desk")
+
+
+def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> None:
+    """After it no newer one could come, and nobody could be removed any more."""
+    laptop, desk = two(tmp_path, shared)
+    keys = read_keys(desk.paths)
+    assert keys is not None
+    (public,) = [one.value[1] for one in desk.devices().known() if one.called == "laptop"]
+    SharedFolder(keys.folder).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
+    code = laptop.devices().code
+    laptop.meet()
+    assert laptop.devices().code == code
+    laptop.devices().remove("desk")
+    assert laptop.devices().code != code
+
+
+def test_nothing_in_the_folder_is_waited_for(tmp_path: Path, shared: Path) -> None:
+    """Pipes, endless and huge files, folders, and links to nowhere, named as sealed files or unfinished ones are."""
+    laptop, desk = two(tmp_path, shared)
+    names = iter(f"{number:032x}" for number in range(9))
+    os.mkfifo(shared / next(names))
+    (shared / next(names)).symlink_to("/dev/zero")
+    (shared / next(names)).mkdir()
+    with open(shared / next(names), "wb") as file:
+        file.truncate(1 << 30)
+    for name in (next(names), f"{next(names)}{UNFINISHED}00000000"):
+        (shared / name).symlink_to("/nowhere")
+    desk.open("fish", "crane.txt")
+    desk.meet()
+    assert laptop.devices().meet().n_received > 0
+    assert laptop.weights() == desk.weights()
+
+
+def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) -> None:
+    """As where a computer lost its data folder and joined again: more stands behind the name of each."""
+    laptop, desk = two(tmp_path, shared)
+    shutil.rmtree(desk.paths.data_dir)
+    desk.index()
+    desk.join(laptop.devices().code)
+    laptop.meet()
+    first, second, _ = [one.called for one in laptop.devices().known()]
+    assert first != second
+    assert first.startswith("desk ")
+    assert second.startswith("desk ")
+    keys = read_keys(desk.paths)
+    assert keys is not None
+    (former,) = {first, second} - {one.called for one in desk.devices().known() if one.name == keys.device}
+    laptop.devices().remove(former)
+    desk.meet()
+    assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
+
+
+def test_one_that_has_just_joined_can_be_removed(tmp_path: Path, shared: Path) -> None:
+    """By one that had not heard of it; what it wrote afterwards troubles nobody who is alone by then."""
+    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    desk.join(laptop.begin())
+    laptop.devices().remove("desk")
+    for _ in range(3):
+        desk.open("fish", "crane.txt")
+        desk.meet()
+        assert meet_quietly(laptop.paths, laptop.settings) == ""
+
+
+def test_who_leaves_unheard_says_so(tmp_path: Path, shared: Path) -> None:
+    """Where the folder is away it can leave nevertheless, and another one can still remove it."""
+    laptop, desk = two(tmp_path, shared)
+    shared.rename(tmp_path / "pulled out")
+    assert "cannot be read" in desk.devices().leave()
+    (tmp_path / "pulled out").rename(shared)
+    laptop.devices().remove("desk")
+    assert [one.called for one in laptop.devices().known()] == ["laptop"]
+
+
+def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shared: Path) -> None:
+    """Under the former key it names an accomplice, to whom one that was off until then does not hand on the new one."""
+    laptop, desk = two(tmp_path, shared)
+    lost = Computer(tmp_path / "lost", shared)
+    lost.join(laptop.devices().code)
+    for computer in (laptop, desk):
+        computer.meet()
+    laptop.devices().remove("lost")
+    keys = read_keys(lost.paths)
+    assert keys is not None
+    accomplice = DeviceKeys.begun("printer", shared, keys.newest, keys.names, None)
+    card = DeviceCard(accomplice.device, ("printer", public_key(accomplice.private)))
+    SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, time.time(), (), False, card)])
+    members = [one.value[1] for one in laptop.devices().known()]
+    for computer in (desk, laptop, desk):
+        computer.meet()
+    assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
+    for path in shared.iterdir():
+        assert received(path.read_bytes(), accomplice, members) is None

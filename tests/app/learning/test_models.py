@@ -82,9 +82,9 @@ def test_export_and_import(store: Store, tmp_path: Path, ranker: str) -> None:
         ('"prior": [\n  3.0', '"prior": [\n  3e30', "beyond 1e.06"),
         ('"n_pages"', '"surprise": 1, "n_pages"', "surprise"),
         ('"title"', '"body"', "named twice"),
-        ('"new": [\n      0.', '"new": [\n      1e90, 0.1], "pdf": [0.', "a vote on 'new' is 1e"),
+        ('"new": [\n      0.', '"new": [\n      1e90, 0.1], "pdf": [0.', "Expected `float` <= 1000000"),
         ('"recent": [\n', '"recent": [[null, 1, {"pdf": [1.0, -1.0]}],\n', "Expected `bytes`"),
-        ('"recent": [\n', '"recent": [["", 1, {"pdf": [1.0, -1.0]}],\n', "variance -1"),
+        ('"recent": [\n', '"recent": [["", 1, {"pdf": [1.0, -1.0]}],\n', "Expected `float` >= 0.0"),
         ("{", "not json {", "no model"),
     ],
 )

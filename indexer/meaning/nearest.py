@@ -167,17 +167,17 @@ def _parts(root: Node) -> tuple[Node, ...]:
     return root.children if isinstance(root, And) else (root,)
 
 
-def filled(similarity: Floats, text: Floats, seen: Mask | bool = True) -> Floats:
+def filled(similarity: Floats, text: Floats) -> Floats:
     """[n_docs] similarities, those below 0 as 0.
 
     A document without vectors (nan) gets what one of its text score (`text`, any scale) has by the line of least
-    squares through the others, so that it stands where its words put it; only those `seen` [n_docs] draw the line.
+    squares through the others, so that it stands where its words put it.
     """
-    known = ~np.isnan(similarity) & seen
+    known = ~np.isnan(similarity)
     if not known.any():
-        return np.nan_to_num(np.clip(similarity, 0.0, 1.0))
+        return np.zeros(similarity.size)
     x, y = text[known], similarity[known]
     spread = float(np.var(x))
     slope = max(float(np.mean((x - x.mean()) * (y - y.mean()))) / spread, 0.0) if spread > 0 else 0.0
     expected = np.clip(y.mean() + slope * (text - x.mean()), y.min(), y.max())
-    return np.clip(np.where(np.isnan(similarity), expected, similarity), 0.0, 1.0)
+    return np.clip(np.where(known, similarity, expected), 0.0, 1.0)

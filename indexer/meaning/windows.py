@@ -37,12 +37,14 @@ LEAST_DEVIATION = 0.06
 def meaning_feature(closeness: Closeness, candidates: Candidates, snapshot: Snapshot) -> Floats:
     """[n_docs] in [0, 1]; MIDDLE for all where nothing is known of any."""
     similarity, trust = _similarity(closeness, candidates, snapshot)
-    seen = ~closeness.is_across(candidates.docs)
-    seen = seen if seen.any() else ~seen  # texts in other languages move no other text
-    similarity = filled(similarity, candidates.bm25f, seen)
     if not similarity.size:
         return similarity
-    of_page = similarity[seen]
+    across = closeness.is_across(candidates.docs)
+    own = filled(
+        np.where(across, np.nan, similarity), candidates.bm25f
+    )  # others move it as if nothing were known of them
+    of_page = own[~across | (candidates.bm25f > 0)] if not across.all() else similarity
+    similarity = np.where(across, np.clip(similarity, 0.0, 1.0), own)
     away = trust * (similarity - of_page.mean()) / max(float(of_page.std()), LEAST_DEVIATION)
     return np.asarray(np.clip(MIDDLE + STEP * away, 0.0, 1.0))
 

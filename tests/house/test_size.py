@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (176, 27_808),
+    "app": (176, 27_861),
     "console": (8, 1_024),
     "indexer": (114, 19_800),
     "simulation": (94, 15_257),
-    "federation_server": (62, 7_653),
-    "foltr": (66, 8_230),
+    "federation_server": (62, 7_753),
+    "foltr": (66, 8_240),
 }
 """files and lines, at most"""
 CROWDED = {}

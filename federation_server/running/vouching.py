@@ -70,6 +70,8 @@ def take_back_ranker(
     forgotten, "gone-on" where the group has closed a round without it, or the backup does not know its lineage.
     """
     agreed = group.terms(connection)
+    if asked.group_id != agreed.group_id:
+        raise Refused("wrong-group")
     try:
         lost = open_document(forgetter.vault.identity.public, asked.ranker, "model", wire.ModelRecord)
         theta = wire.decode_vector(lost.theta, agreed.n_params)
@@ -79,10 +81,13 @@ def take_back_ranker(
         raise Refused("wrong-ranker", "it is of another group, or over another version's features")
     group.lock(connection)
     since, has_learned = _restored_to(connection, lost.lineage)
-    unlearned = [stone for stone in tombstones.in_database(connection) if stone.method not in KEEPS_RANKER]
+    covered = KEEPS_RANKER if forgetting.covers(agreed) else ()
+    unlearned = [stone for stone in tombstones.in_database(connection) if stone.method not in covered]
     if connection.execute(select(lineages).where(lineages.c.lineage == lost.lineage)).first() is None and not unlearned:
         raise Refused("gone-on", "its lineage began after the backup")
-    if since is None or any(stone.lineage == lost.lineage and (stone.round or 0) <= lost.round for stone in unlearned):
+    if since is None or any(
+        stone.lineage in (None, lost.lineage) and (stone.round or 0) <= lost.round for stone in unlearned
+    ):
         raise Refused("wrong-lineage", "the ranker was given up, not lost by a restore")
     if lost.round > since:
         if has_learned:

@@ -36,7 +36,7 @@ ABOUT = "backup.json"
 STATE = "state.sqlite"
 KEY = "key"
 _GROUP_TABLES = ("membership", "uploads", "group_ranker", "roster", "round_lists", "receipts")
-_GROUP_VALUES = ("federation standing", "federation roster seen")
+_GROUP_VALUES = ("federation standing", "federation roster seen", "federation ranker seen")
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError, OverflowError)
 """what reading a ZIP file with changed bytes raises"""
 _LEDGER = "time, group_id, lineage, round, n_params, mechanism, exact_count, against"

@@ -37,6 +37,8 @@ REASONS: dict[str, tuple[int, str]] = {
     "false-answer": (400, "the answer is none of this member's shares"),
     "not-in-roster": (403, "this device takes no part in this"),
     "wrong-roster": (409, "these entries do not continue the group's roster"),
+    "wrong-ranker": (400, "this is no ranker of the group that this server signed"),
+    "gone-on": (409, "the group has learned on since the restore, without this ranker"),
     "bad-vouching": (400, "the signature for a member does not hold"),
     "too-large": (413, "the body is larger than the server takes"),
     "too-slow": (408, "the body did not arrive in time"),

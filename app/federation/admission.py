@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import msgspec
 
 from app.federation import consent, group_roster, membership, moving, receipts
-from app.federation.adoption import consider
+from app.federation.adoption import consider, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import GONE, ConsentError, Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing, applicant
@@ -71,7 +71,9 @@ class Admission:
             membership.save_standing(
                 self.store, msgspec.structs.replace(Standing().seen(announced), roster_known=shown)
             )
-            consider(self.store, self.settings, announced.terms, server.newest_model(announced), now=int(self.clock()))
+            signed, newest = server.newest_model(announced)
+            note_newest(self.store, announced, signed, newest)
+            consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))
         return member
 
     def leave(self, *, forget: bool) -> KeptReceipt | None:

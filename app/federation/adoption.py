@@ -22,8 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.federation import group_ranker, membership
+from app.federation.failures import Declined
 from app.federation.group_ranker import GroupRanker
-from app.federation.server import theta_of
+from app.federation.server import Correspondence, theta_of
 from app.federation.taking_part import ReplayPages, newest_pages
 from app.federation.terms import method_of
 from app.learning.learner import Learner, theta_prior
@@ -31,7 +32,7 @@ from app.learning.pace import Pace
 from app.settings import Settings
 from app.store import Store
 from foltr.arrays import FloatVector
-from foltr.federated.wire import ModelRecord, Terms, digest
+from foltr.federated.wire import Announcement, ModelRecord, Signed, Terms, decode, digest, encode
 from foltr.online.ips import clipped_propensities, position_propensities
 from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.interaction import Interaction
@@ -158,6 +159,42 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
     if present is None or (present.hash, present.alpha, present.tested) != (chosen.hash, alpha, chosen.tested):
         group_ranker.save(store, chosen.record, alpha=alpha, tested=chosen.tested, now=now)
     return sentence
+
+
+def note_newest(store: Store, announced: Announcement, signed: Signed, newest: ModelRecord) -> None:
+    """Keep the group's newest ranker as the server signed it, once its lineage is the one that this device follows."""
+    if newest.lineage == announced.lineage and store.value(membership.RANKER_SEEN) != encode(signed):
+        store.set_value(membership.RANKER_SEEN, encode(signed), durable=True)
+
+
+def follow_lineage(store: Store, server: Correspondence, announced: Announcement) -> str:
+    """What becomes of the ranker of a lineage that the group has left; a sentence, "" where there is nothing to say.
+
+    A server that lost it by a restore gets it back. One that has learned on without it is not believed to have a better
+    one: the adopted ranker stays until the group's is shown to serve no worse. A ranker that was given up, as when
+    somebody was forgotten, is dropped before anything else.
+    """
+    stored, adopted = store.value(membership.RANKER_SEEN), group_ranker.load(store)
+    signed = decode(stored, Signed) if stored is not None else None
+    before = adopted.record if adopted is not None else None
+    before = decode(signed.body, ModelRecord) if signed is not None else before
+    if before is None or before.lineage >= announced.lineage:
+        return ""
+    try:
+        newest = server.hand_back_ranker(signed) if signed is not None else None
+    except Declined as refusal:
+        if refusal.reason == "gone-on":
+            return (
+                f"the server was restored from a backup, and goes on without what round {before.round} had taught it: "
+                "your ranker stays until the group's is shown to serve you as well"
+            )
+        newest = None
+    if newest is None:
+        group_ranker.erase(store)
+        return ""
+    if newest.lineage == announced.lineage:
+        return ""
+    return f"the server was restored from a backup: it has the ranker of round {before.round} back from this device"
 
 
 def compare(seen: ReplayPages, offered: ModelRecord, present: GroupRanker | None, terms: Terms) -> AdoptionVerdict:

@@ -118,6 +118,7 @@ def erase(store: Store) -> None:
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
     store.set_value(STANDING_KEY, None, durable=True)
     store.set_value(ROSTER_SEEN, None, durable=True)
+    store.set_value(RANKER_SEEN, None, durable=True)
 
 
 class KeptReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -181,6 +182,8 @@ def receipt_in_words(receipt: Receipt) -> str:
 STANDING_KEY = "federation standing"
 ROSTER_SEEN = "federation roster seen"
 """the JSON of the Signed page at whose end the verified roster stands"""
+RANKER_SEEN = "federation ranker seen"
+"""the JSON of the newest Signed ranker of the lineage that this device follows"""
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

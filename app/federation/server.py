@@ -40,6 +40,7 @@ from foltr.federated.wire import (
     ModelRecord,
     NoiseCommitment,
     R,
+    RankerReturn,
     Receipt,
     RosterEntry,
     RosterPage,
@@ -212,9 +213,16 @@ class Correspondence:
             raise Distrusted("the server sent another model than was asked for")
         return signed, found
 
-    def newest_model(self, announced: Announcement) -> ModelRecord:
-        """The common ranker of this moment, which may be newer than the announcement."""
-        return model(self._transport.get("/v1/models/newest"), self.member, announced)
+    def newest_model(self, announced: Announcement) -> tuple[Signed, ModelRecord]:
+        """The common ranker of this moment, which may be newer than the announcement, with its signature."""
+        answer = self._transport.get("/v1/models/newest")
+        return _decode(answer, Signed), model(answer, self.member, announced)
+
+    def hand_back_ranker(self, ranker: Signed) -> ModelRecord:
+        """Give a restored server a ranker that it signed; the one from which the group goes on."""
+        asked = RankerReturn(group_id=self.member.group_id, ranker=ranker)
+        answer = _decode(self._transport.post("/v1/models", encode(asked)), Signed)
+        return opened(self.member.server_key, answer, "model", ModelRecord)
 
     def roster(self, after: int) -> tuple[Signed, RosterPage]:
         """Entries of the roster from this number on, unverified but for the server's signature."""

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from app.federation import consent, group_ranker, group_roster, ledger, membership, moving, taking_part
-from app.federation.adoption import consider
+from app.federation import consent, group_roster, ledger, membership, moving, taking_part
+from app.federation.adoption import consider, follow_lineage, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
 from app.federation.ledger import LedgerEntry, State, Upload
@@ -102,11 +102,11 @@ class Sync:
     def _with(self, member: Membership) -> SyncReport:
         began = self.clock()
         with self.reach.talk(member) as server:
-            announced, renamed = self._enter(server)
+            announced, entering = self._enter(server)
             announced, place, summed = self._help_to_sum(server, announced)
             decision = self._decide(server, announced, place)
-            newest = server.newest_model(announced)
-        upload, said = decision.upload, [renamed, summed]
+            signed, newest = server.newest_model(announced)
+        upload, said = decision.upload, [*entering, summed]
         if decision.start is not None:
             upload = self._prepared(member, announced, place.occasion, decision.start)
             self.sleep(taking_part.pause(taking_part.chance(announced, member), self.clock() - began))
@@ -115,23 +115,27 @@ class Sync:
             with self.reach.talk(member) as server:
                 sent, sentence = self._send(server, announced, upload, place.occasion)
                 said.append(self._add_up(server, announced, place.occasion))
-                newest = server.newest_model(announced)
+                signed, newest = server.newest_model(announced)
+        note_newest(self.store, announced, signed, newest)
         said += [sentence, consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
         return SyncReport(announced.round, sent, tuple(filter(None, said)), decision.refused)
 
-    def _enter(self, server: Correspondence) -> tuple[Announcement, str]:
-        """The present round, once the user agrees to its terms and the ledger knows what was spent; and a new name."""
+    def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, str]]:
+        """The present round, once the user agrees to its terms and the ledger knows what was spent; sentences about a
+        new name, and a restored server."""
         if broken := taking_part.broken_word(self.store):
             raise Distrusted(broken)
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
             group_roster.follow(self.store, server)  # a restored server has it back before it says who is in a round
         announced = self._announced(server)
+        if restored := follow_lineage(self.store, server, announced):
+            announced = self._announced(server)
         renamed, now = membership.rename(self.store, announced.group), int(self.clock())
         consent.ask(self.store, server.member, announced.terms, self.settings.federation, agrees=self.agrees, now=now)
         moving.note(self.store, announced.moved)
         self._catch_up(server.member, announced)
-        return announced, renamed
+        return announced, (renamed, restored)
 
     def _help_to_sum(self, server: Correspondence, announced: Announcement) -> tuple[Announcement, RoundPlace, str]:
         """Add up what waits for the committee, if this device is in it; the round and its place in it from then on."""
@@ -195,7 +199,7 @@ class Sync:
         return self._answer_list(server, announced, occasion)
 
     def _announced(self, server: Correspondence) -> Announcement:
-        """The present round; what an abandoned lineage had learned is dropped before anything else."""
+        """The present round; whatever waits for another one has ended."""
         before = membership.load_standing(self.store)
         announced = group_roster.asked(self.store, server, partial(server.announcement, before))
         with self.store.transaction():
@@ -204,9 +208,6 @@ class Sync:
             if (announced.lineage, announced.round) >= (present.lineage, present.round):
                 membership.save_standing(self.store, present.seen(announced))
         ledger.settle_past(self.store, announced.lineage, announced.round)
-        adopted = group_ranker.load(self.store)
-        if adopted is not None and adopted.record.lineage < announced.lineage:
-            group_ranker.erase(self.store)
         return announced
 
     def _catch_up(self, member: Membership, announced: Announcement) -> None:

@@ -303,6 +303,8 @@ def follow_rankers(store: Store, server: Correspondence, announced: Announcement
         if (ranker.lineage, ranker.round) != (lineage, round):
             raise Distrusted(f"the server's ranker of round {round} is that of another round")
         _compare(store, ranker, signed)
+        if known[0] != lineage and not ranker.previous:
+            break  # the lineage began with what a restored server got back
         round, wanted = round - 1, ranker.previous
     if known[0] == lineage and (round, wanted) != known[1:]:
         raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")

@@ -165,6 +165,14 @@ def newest(connection: Connection) -> Published:
     return _published(row)
 
 
+def first(connection: Connection, lineage: int) -> Published | None:
+    """The model that a lineage began with, None when it was erased: of round 0, or what a restored server got back."""
+    row = connection.execute(
+        select(models).where(models.c.lineage == lineage).order_by(models.c.round).limit(1)
+    ).first()
+    return _published(row) if row is not None else None
+
+
 def at(connection: Connection, lineage: int, round: int) -> Published | None:
     """A model of the past, None when there is none or it was erased."""
     row = connection.execute(select(models).where(models.c.lineage == lineage, models.c.round == round)).first()

@@ -77,7 +77,7 @@ def latest_models(connection: Connection, n: int) -> list[ModelSummary]:
     rows = connection.execute(query).all()
     if not rows:
         return []
-    origin = group.at(connection, rows[0].lineage, 0)
+    origin = group.first(connection, rows[0].lineage)
     found = []
     for row in rows:
         record = decode(bytes(row.record), ModelRecord)

@@ -197,6 +197,16 @@ def end(connection: Connection, open_round: Round, *, now: int, state: str, **re
     )
 
 
+LOST = "known by its ranker alone, which a member handed back after a restore; of at least so many updates"
+
+
+def note_lost(connection: Connection, lineage: int, number: int, *, floor: int, now: int) -> None:
+    """A round of which a restore left the ranker alone: it counts as closed now, by as few updates as may be."""
+    moments = dict.fromkeys(("opened", "deadline", "closed"), now)
+    row = {"lineage": lineage, "round": number, "purpose": "learn", "state": "closed", "guard": LOST, **moments}
+    connection.execute(insert(rounds).values(**row, public_key=b"", model_hash="", n_updates=max(floor, 1)))
+
+
 def of_round(table: Table, here: Round) -> ColumnElement[bool]:
     """Whether a row of the table is of this round."""
     return and_(table.c.lineage == here.lineage, table.c.round == here.number)

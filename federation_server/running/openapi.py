@@ -21,6 +21,7 @@ ADDRESSES: tuple[tuple[str, str, str, type[wire.Record] | None, type[wire.Record
     ("/v1/members", "post", "Become a member with an invite", wire.Enrolment, wire.Signed, True),
     ("/v1/round", "get", "The present round", None, wire.Signed, True),
     ("/v1/models/{hash}", "get", "A published common ranker; `newest` for the newest", None, wire.Signed, True),
+    ("/v1/models", "post", "Hand back a ranker that a restored server lacks", wire.RankerReturn, wire.Signed, True),
     ("/v1/updates", "post", "Send the round's update", wire.Sealed, wire.Accepted, True),
     ("/v1/roster", "get", "The members' chain, from entry `after` on", None, wire.Signed, True),
     ("/v1/roster", "post", "Hand back entries that a restored server lacks", wire.RosterReturn, wire.Signed, True),

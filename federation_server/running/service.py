@@ -280,6 +280,15 @@ class Service:
             active_member(connection, device, now=self.clock())
         return self._document("roster", page)
 
+    def take_back_ranker(self, request: Request) -> wire.Signed:
+        """Take a ranker that a restored database lacks; that from which the group goes on."""
+        device, asked = self._asked(request, wire.RankerReturn)
+        with writing(self.engine) as connection:
+            active_member(connection, device, now=self.clock())
+            newest = vouching.take_back_ranker(connection, self.forgetter, asked, now=self.clock())
+        self._expectations.forget()
+        return self._document("model", newest)
+
     def invite(self, request: Request) -> wire.Invited:
         """Take a member's invite."""
         device, asked = self._asked(request, wire.InviteOffer)

@@ -7,17 +7,23 @@ voucher changes nothing.
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+import msgspec
+from sqlalchemy import Connection, exists, select, update
 
 from federation_server.database import note_erasure
-from federation_server.forgetting import tombstones
-from federation_server.forgetting.tombstones import hash_of_member
+from federation_server.forgetting import forgetting, tombstones
+from federation_server.forgetting.forgetting import KEEPS_RANKER, Forgetter
+from federation_server.forgetting.tombstones import Restored, hash_of_member
 from federation_server.group import enrolment, group, roster_book
 from federation_server.group.authentication import active_member
 from federation_server.refusals import Refused
-from foltr.errors import RecordError
+from federation_server.rounds import rounds
+from federation_server.tables import lineages, members
+from federation_server.tables import rounds as rounds_table
+from foltr.errors import FoltrError, RecordError
 from foltr.federated import wire
 from foltr.federated.envelope import SignatureError, open_document, verify
+from foltr.federated.method import Model
 from foltr.federated.sealed.roster import INVITE, invite_text
 
 INVITE_DAYS = 7
@@ -53,6 +59,78 @@ def take_back(
         if one.number not in after.members:
             enrolment.end_membership(connection, one.device, now=now)
     return roster_book.page(connection, after=min((seen.number, *(entry.number for entry in asked.entries[:1]))))
+
+
+def take_back_ranker(
+    connection: Connection, forgetter: Forgetter, asked: wire.RankerReturn, *, now: int
+) -> wire.ModelRecord:
+    """After a restore a device hands back the newest ranker that it knows; the one from which the group goes on.
+
+    Refused("wrong-lineage") for a ranker that was not lost by restores alone but given up, as when somebody was
+    forgotten, "gone-on" where the group has closed a round without it, or the backup does not know its lineage.
+    """
+    agreed = group.terms(connection)
+    if asked.group_id != agreed.group_id:
+        raise Refused("wrong-group")
+    try:
+        lost = open_document(forgetter.vault.identity.public, asked.ranker, "model", wire.ModelRecord)
+        theta = wire.decode_vector(lost.theta, agreed.n_params)
+    except FoltrError as error:
+        raise Refused("wrong-ranker", str(error)) from error
+    if any(getattr(lost, name) != getattr(agreed, name) for name in ("group_id", "method", "ranker", "manifest_hash")):
+        raise Refused("wrong-ranker", "it is of another group, or over another version's features")
+    group.lock(connection)
+    since, has_learned = _restored_to(connection, lost.lineage)
+    covered = KEEPS_RANKER if forgetting.covers(agreed) else ()
+    unlearned = [stone for stone in tombstones.in_database(connection) if stone.method not in covered]
+    if connection.execute(select(lineages).where(lineages.c.lineage == lost.lineage)).first() is None and not unlearned:
+        raise Refused("gone-on", "its lineage began after the backup")
+    if since is None or any(
+        stone.lineage in (None, lost.lineage) and (stone.round or 0) <= lost.round for stone in unlearned
+    ):
+        raise Refused("wrong-lineage", "the ranker was given up, not lost by a restore")
+    if lost.round > since:
+        if has_learned:
+            raise Refused("gone-on")
+        _go_on(connection, forgetter, lost, Model(theta, lost.round, noise=lost.noise), since, now=now)
+    return group.newest(connection).record
+
+
+def _restored_to(connection: Connection, lineage: int) -> tuple[int | None, bool]:
+    """The round of a lineage to which restores alone led back, None where other things did; whether a round has closed
+    since."""
+    here, since, has_learned = group.newest(connection).record.lineage, None, False
+    while here != lineage:
+        row = connection.execute(select(lineages).where(lineages.c.lineage == here)).one()
+        if row.reason != "restore":
+            return None, False
+        closed = exists().where(rounds_table.c.lineage == here, rounds_table.c.state == "closed")
+        has_learned = has_learned or bool(connection.execute(select(closed)).scalar_one())
+        here, since = row.parent_lineage, row.parent_round
+    return since, has_learned
+
+
+def _go_on(
+    connection: Connection, forgetter: Forgetter, lost: wire.ModelRecord, start: Model, since: int, *, now: int
+) -> None:
+    """Begin a lineage from the ranker, and count the rounds after `since` that led to it.
+
+    Who took part in them is lost, so whoever is not known to have taken part before may have from the first of them on.
+    """
+    agreed, policy, place = group.terms(connection), forgetter.policy, (lost.lineage, lost.round)
+    forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
+    for number in range(since + 1, lost.round + 1):
+        rounds.note_lost(connection, lost.lineage, number, floor=agreed.floor, now=now)
+    carried = (lost.lineage, *group.carried_by(connection, lost.lineage))
+    begun = group.begin_lineage(connection, agreed, start, reason="restore", now=now, parent=place)
+    group.set_fact(connection, f"carried {begun}", msgspec.json.encode(carried).decode())
+    forgetter.file.append(Restored(begun))
+    silent = update(members).where(members.c.first_round.is_(None))
+    connection.execute(silent.values(first_lineage=lost.lineage, first_round=since + 1))
+    connection.execute(
+        update(members).where(members.c.last_round.is_(None)).values(last_lineage=lost.lineage, last_round=lost.round)
+    )
+    rounds.open_next(connection, forgetter.vault, policy.schedule, now=now)
 
 
 def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now: int) -> wire.Invited:

@@ -33,8 +33,8 @@ Answer = Callable[[HttpRequest], Awaitable[Response]]
 TICK_SECONDS = 1.0
 BODY_SECONDS = 30.0
 """for a whole body to arrive"""
-LARGEST_ROSTER = 2_000_000
-"""bytes of a roster that is handed back: of more than a thousand entries"""
+LARGEST_RETURN = 2_000_000
+"""bytes of what is handed back to a restored server: of more than a thousand entries of a roster"""
 CLEAN_EVERY = 60
 """ticks between looking for rows to drop"""
 JSON = "application/json"
@@ -63,9 +63,10 @@ class Server:
             self.route("/v1/members", "POST", self.enrol),
             self.route("/v1/round", "GET", self._by(service.announcement)),
             self.route("/v1/models/{hash:str}", "GET", self.model),
+            self.route("/v1/models", "POST", self._by(service.take_back_ranker, largest=LARGEST_RETURN)),
             self.route("/v1/updates", "POST", self.update),
             self.route("/v1/roster", "GET", self.roster),
-            self.route("/v1/roster", "POST", self.take_back),
+            self.route("/v1/roster", "POST", self._by(service.take_back, largest=LARGEST_RETURN)),
             self.route("/v1/invites", "POST", self._by(service.invite)),
             self.route("/v1/vouchers", "POST", self._by(service.vouch)),
             self.route("/v1/noise", "POST", self._by(service.noise)),
@@ -119,10 +120,6 @@ class Server:
             raise Refused("malformed", "after is a number")
         return _json(await run_in_threadpool(self.service.roster, await self._signed(http), int(after)))
 
-    async def take_back(self, http: HttpRequest) -> Response:
-        request = await self._signed(http, largest=LARGEST_ROSTER)
-        return _json(await run_in_threadpool(self.service.take_back, request))
-
     async def shared(self, http: HttpRequest) -> Response:
         accepted = await run_in_threadpool(self.service.shared, await self._signed(http))
         self.counters.accepted.inc()
@@ -171,11 +168,11 @@ class Server:
         answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
         return answer
 
-    def _by(self, method: Callable[[Request], Record]) -> Answer:
+    def _by(self, method: Callable[[Request], Record], *, largest: int = 0) -> Answer:
         """What answers signed requests by a method of the service."""
 
         async def answer(http: HttpRequest) -> Response:
-            return _json(await run_in_threadpool(method, await self._signed(http)))
+            return _json(await run_in_threadpool(method, await self._signed(http, largest=largest)))
 
         return answer
 

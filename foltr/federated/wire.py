@@ -178,7 +178,7 @@ class ModelRecord(Record, frozen=True):
     group_id: str
     lineage: int
     round: int
-    """how many rounds of this lineage led to it"""
+    """how many rounds of this lineage led to it, and of the one before where a restore had lost its ranker"""
     method: str
     ranker: Literal["linear", "neural"]
     manifest_hash: str
@@ -282,6 +282,15 @@ class RosterReturn(Record, frozen=True):
     """the server's own RosterPage, whose number and head these entries lead to"""
     entries: tuple[RosterEntry, ...]
     """in order, at least from the first that the server lacks; bodies of members that left may be missing"""
+
+
+class RankerReturn(Record, frozen=True):
+    """A device hands back the newest ranker that it knows, which a restored server may have lost."""
+
+    group_id: str
+    """the group's random name"""
+    ranker: Signed
+    """the server's own ModelRecord"""
 
 
 class InviteOffer(Record, frozen=True):
@@ -578,6 +587,7 @@ DEVICE_RECORDS: tuple[type[Record], ...] = (
     InviteOffer,
     Vouching,
     RosterReturn,
+    RankerReturn,
     Farewell,
 )
 """everything that a device sends, besides the signature headers"""

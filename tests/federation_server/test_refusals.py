@@ -93,7 +93,7 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         assert live.refused(wanted) == counts[wanted], wanted
         seen.add(wanted)
     # The others have tests of their own: replays, floods, slow bodies, a database that is away, a full disk, the
-    # dashboard's, and those of sealed groups (test_sealed_rounds).
+    # dashboard's, and those of sealed groups (test_sealed_rounds) and restored servers (test_restored_server).
     sealed = {
         "wrong-mode",
         "wrong-phase",
@@ -105,5 +105,7 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "not-in-roster",
         "wrong-roster",
         "bad-vouching",
+        "wrong-ranker",
+        "gone-on",
     }
     assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "disk-full", "not-admin"} | sealed

@@ -132,7 +132,8 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         lambda folder: membership.load_standing(state(folder)).synced == 7,
     ),
     "that a group was left": (
-        MEMBERSHIP + "for key in (membership.STANDING_KEY, membership.ROSTER_SEEN): store.set_value(key, b'x')",
+        MEMBERSHIP + "from app.federation.membership import RANKER_SEEN, ROSTER_SEEN, STANDING_KEY\n"
+        "for key in (STANDING_KEY, ROSTER_SEEN, RANKER_SEEN): store.set_value(key, b'x')",
         "membership.erase(store)",
         lambda folder: not values(folder, "SELECT * FROM meta"),
     ),

@@ -11,22 +11,25 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from app.federation import group_roster, ledger, membership, moving, taking_part
+from app.federation import group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.failures import Declined, Distrusted, FederationError
+from app.federation.overview import overview
 from federation_server import backup, setup
 from federation_server.commands.doctor import checks
+from federation_server.dashboard.view import page
 from federation_server.database import reading
-from federation_server.group import enrolment, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds as the_rounds
+from federation_server.rounds.history import epsilon, spent_in_period
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.links import from_link
 from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
 from tests.app.federation.groups import Person
 from tests.app.federation.test_moving import announce, elsewhere
-from tests.app.federation.test_restored_server import place, restored
-from tests.federation_server.client import Running, run, running
-from tests.federation_server.sealed_members import make_sealed
+from tests.app.federation.test_restored_server import place, restored, seen
+from tests.federation_server.client import Running, make_server, run, running
+from tests.federation_server.sealed_members import TWO_WEIGHTS, make_sealed
 
 Make = Callable[..., Person]
 
@@ -61,10 +64,10 @@ def told_to(person: Person) -> Announcement:
         return server.announcement(membership.load_standing(person.store))
 
 
-def hold_round(live: Running, everyone: list[Person], *, n: int = 0) -> tuple[int, int]:
+def hold_round(live: Running, everyone: list[Person], *, n: int = 0, alone: bool = False) -> tuple[int, int]:
     """All sync until the open round is added up, without a word of error; its lineage and number.
 
-    `n` of them are in its cohort; without it, all.
+    `n` of them are in its cohort; without it, all. With `alone` nobody answers the next one meanwhile.
     """
     live.server.service.tick()
     with reading(live.made.engine) as connection:
@@ -72,15 +75,21 @@ def hold_round(live: Running, everyone: list[Person], *, n: int = 0) -> tuple[in
     assert here is not None
     key = (rounds.c.lineage == here.lineage, rounds.c.round == here.number)
     query = select(rounds.c.state, rounds.c.rule, rounds.c.n_updates).where(*key)
-    for person in everyone * 3:
+    for turn, person in enumerate(everyone * 3):
         with reading(live.made.engine) as connection:
             row = connection.execute(query).one()
         if row.state == "closed":
             break
-        person.sync()
+        person.sync(at_once=not alone or turn < len(everyone))
         assert place(person) >= (here.lineage, here.number)
     assert row == ("closed", "sum", n or len(everyone))
     return here.lineage, here.number
+
+
+def hand_back_all(everyone: list[Person]) -> None:
+    """Whoever knows the newest ranker has handed it back before anybody answers."""
+    for person in everyone:
+        person.sync(at_once=False)
 
 
 def entries(made: Installation) -> tuple[RosterEntry, ...]:
@@ -112,17 +121,18 @@ def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str
     if first == "unknown":
         everyone.reverse()
     with running(again) as live:
-        everyone[0].sync()
+        everyone[0].sync(at_once=False)
         assert entries(again) == before
+        hand_back_all(everyone)
         where = hold_round(live, everyone)
         assert where[0] > 1
-        assert hold_round(live, everyone) == (where[0], 2)
+        assert hold_round(live, everyone) == (where[0], where[1] + 1)
         assert [place(person)[0] for person in everyone] == [where[0]] * 7
         with reading(again.engine) as connection:
             members = enrolment.all_members(connection)
         assert {member.device for member in members} == {device(person) for person in everyone}
         assert {member.expires for member in members} == {None}
-    noted = taking_part.noted_lists(everyone[0].store, where[0], 1)
+    noted = taking_part.noted_lists(everyone[0].store, *where)
     assert len(noted) == 1
 
 
@@ -155,6 +165,7 @@ def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make
         hold_round(live, everyone)
     again = restored(made, tmp_path / "backup", tmp_path / "second")
     with running(again) as live:
+        hand_back_all(everyone)
         hold_round(live, everyone)
         with reading(again.engine) as connection:
             known = {member.device_key for member in enrolment.all_members(connection)}
@@ -284,3 +295,43 @@ def test_a_sealed_group_moves_in_the_midst_of_a_round(tmp_path: Path, make_perso
     with running(there) as live:
         assert hold_round(live, everyone) == (1, 1)
         assert {membership.member(person.store).address for person in everyone} == {there.public_address}
+
+
+def test_the_newest_ranker_and_what_is_left_of_the_year_come_back(tmp_path: Path, make_person: Make) -> None:
+    """Four rounds of five, a backup after the first, a restore, one sync each: the ranker of the fourth is back, no
+    older one is adopted, the fifth round is the next, and server and devices say that it is the last of the year."""
+    made = make_server(tmp_path / "first", quorum=0, floor=3, in_period=5, mode="sealed", privacy=TWO_WEIGHTS)
+    with running(made) as live:
+        everyone = friends(made, make_person, 5)
+        hold_round(live, everyone, alone=True)
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        for _ in range(3):
+            hold_round(live, everyone, alone=True)
+        hand_back_all(everyone)
+    lost, now = seen(everyone[0]), int(time.time())
+    before = [group_ranker.load(person.store) for person in everyone]
+    assert lost.round == 4
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again) as live:
+        for person, kept in zip(everyone, before, strict=True):
+            person.sync(at_once=False)
+            assert membership.load_standing(person.store).error == ""
+            assert seen(person).theta == lost.theta
+            adopted = group_ranker.load(person.store)
+            assert (adopted and adopted.record.round) in (kept and kept.record.round, 4)
+            assert overview(person.store, person.settings.federation, now=now)["privacy"]["rounds_left"] == 1
+        with reading(again.engine) as connection:
+            agreed = group.terms(connection)
+            spent, here = spent_in_period(connection, agreed, now=now), the_rounds.present(connection)
+            shown = page(connection, again.forgetter.policy, now=now)
+        assert here is not None
+        assert here.number == 5
+        assert (spent.n_rounds, spent.n_left) == (4, 1)
+        assert spent.epsilon == epsilon(agreed, 4)
+        assert "handed back after a restore" in shown
+        lineage, number = hold_round(live, everyone, alone=True)
+        assert number == 5
+        assert told_to(everyone[0]).phase == "rest"
+        said = next(check.text for check in checks(again, again.folder, now=now) if check.name == "round")
+        assert said.startswith("resting until")
+    assert lineage > lost.lineage

@@ -7,24 +7,28 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.federation import group_ranker, ledger, membership
-from app.federation.failures import Unreachable
+from app.federation.failures import Declined, Unreachable
 from app.federation.server import Answer, Correspondence
 from federation_server import backup, setup
 from federation_server.backup import restore
+from federation_server.database import reading
+from federation_server.group import enrolment, group
 from federation_server.serve import Installation, open_installation
 from foltr.federated.links import from_link
+from foltr.federated.wire import ModelRecord, Signed, decode
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, running
 
 Make = Callable[..., Person]
 
 
-def make_group(folder: Path, make_person: Make, *, n: int) -> tuple[Installation, list[Person]]:
-    """A server whose rounds close with every member's update, and its members."""
-    made = make_server(folder, quorum=n)
+def make_group(folder: Path, make_person: Make, *, n: int, quorum: int = 0) -> tuple[Installation, list[Person]]:
+    """A server whose rounds close with every member's update, or so many, and its members."""
+    made = make_server(folder, quorum=quorum or n)
     people = [make_person(allow_unprotected=True) for _ in range(n)]
     with running(made):
         for seed, person in enumerate(people):
@@ -63,8 +67,20 @@ def place(person: Person) -> tuple[int, int]:
     return seen.lineage, seen.round
 
 
+def signed(person: Person) -> Signed:
+    """The newest ranker that this device knows, as the server signed it."""
+    stored = person.store.value(membership.RANKER_SEEN)
+    assert stored is not None
+    return decode(stored, Signed)
+
+
+def seen(person: Person) -> ModelRecord:
+    return decode(signed(person).body, ModelRecord)
+
+
 def test_devices_follow_a_restored_server(tmp_path: Path, make_person: Make) -> None:
-    """A backup of an open round that one has answered, three later rounds, a restore: all answer its first round."""
+    """A backup of an open round that one has answered, three later rounds, a restore: one who missed the last of them
+    comes first, then one who has its ranker, and the next round is the fifth."""
     made, people = make_group(tmp_path / "first", make_person, n=2)
     with running(made):
         assert hold_round(people) == 1
@@ -77,16 +93,27 @@ def test_devices_follow_a_restored_server(tmp_path: Path, make_person: Make) -> 
     before = int(time.time())
     again = restored(made, tmp_path / "backup", tmp_path / "second")
     with running(again):
-        assert hold_round(people) == 1
+        people[0].see_pages(6, seed=79)
+        early = people[0].sync()
+        assert (early.round, early.sent) == (4, True)
+        assert "it has the ranker of round 3 back from this device" in early.said[0]
+        newest = seen(people[1])
+        assert not people[1].sync().sent  # its pages have taught the lost rounds
+        assert hold_round(people) == 5
         for person in people:
             person.sync()
             lineage, number = place(person)
             assert lineage >= before
-            assert number == 2
+            assert number == 6
             adopted = group_ranker.load(person.store)
             assert adopted is not None
             assert adopted.record.lineage == lineage
-            assert len(ledger.entries(person.store)) == 5  # the ledger never forgets
+        assert [len(ledger.entries(person.store)) for person in people] == [6, 5]  # the ledger never forgets
+        with reading(again.engine) as connection:
+            begun = group.at(connection, lineage, 4)
+            assert begun is not None
+            assert begun.record.theta == newest.theta
+            assert enrolment.all_members(connection)[0].first_round == 1
 
 
 def test_an_update_that_waits_has_simply_ended(tmp_path: Path, make_person: Make) -> None:
@@ -110,11 +137,13 @@ def test_an_update_that_waits_has_simply_ended(tmp_path: Path, make_person: Make
 
 
 def test_restored_twice_and_from_an_older_backup(tmp_path: Path, make_person: Make) -> None:
-    """Newest first, then an older one, within the same second: lineages rise, and devices answer each time."""
+    """Newest first, then an older one, within the same second: lineages rise, devices answer each time, and
+    one that has adopted a ranker has it still."""
     made, people = make_group(tmp_path / "first", make_person, n=2)
     backup.write(made.engine, tmp_path / "older", now=int(time.time()))
     with running(made):
         hold_round(people)
+        people[0].sync()
     backup.write(made.engine, tmp_path / "newer", now=int(time.time()))
     seen = [place(people[0])]
     now, present = time.time(), made
@@ -122,6 +151,9 @@ def test_restored_twice_and_from_an_older_backup(tmp_path: Path, make_person: Ma
         folder = tmp_path / f"again-{number}"
         present = restored(present, tmp_path / name, folder)
         with running(present):
+            assert group_ranker.load(people[0].store) is not None
+            people[0].sync()
+            assert group_ranker.load(people[0].store) is not None
             hold_round(people)
             people[0].sync()
         seen.append(place(people[0]))
@@ -144,3 +176,81 @@ def test_what_was_carried_over_teaches_once(tmp_path: Path, make_person: Make) -
         assert [upload.n_interactions for upload in ledger.all_uploads(people[1].store)] == [18, 6]
         assert [upload.n_interactions for upload in ledger.all_uploads(people[2].store)] in ([18], [18, 0])
         assert fresh.round == 2
+
+
+def test_a_group_that_has_learned_on_takes_nothing_from_anybody(tmp_path: Path, make_person: Make) -> None:
+    """Two who know only the backup's ranker close a round first: who has a newer one is told, and keeps it."""
+    made, people = make_group(tmp_path / "first", make_person, n=4, quorum=2)
+    backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+    with running(made):
+        assert [hold_round(people[:2]) for _ in range(2)] == [1, 2]
+        people[0].sync()
+        newer = group_ranker.load(people[0].store)
+        assert newer is not None
+        assert newer.record.round == 2
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again):
+        assert hold_round(people[2:]) == 1
+        said = people[0].sync().said
+        assert any("goes on without what round 2 had taught it" in line for line in said)
+        assert group_ranker.load(people[0].store) is not None
+        with reading(again.engine) as connection:
+            assert group.newest(connection).record.round == 1
+        place(people[0])
+        assert not any("restored" in line for line in people[0].sync().said)
+
+
+def test_only_what_the_server_signed_and_lost_is_taken_back(tmp_path: Path, make_person: Make) -> None:
+    """Altered, of another group, and older: the first two are refused with their code, and none begins a lineage."""
+    made, people = make_group(tmp_path / "first", make_person, n=2)
+    other, strangers = make_group(tmp_path / "other", make_person, n=2)
+    backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+    with running(other):
+        hold_round(strangers)
+        strangers[0].sync()
+    with running(made):
+        older = signed(people[0])
+        hold_round(people)
+        people[0].sync()
+    newest = signed(people[0])
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    forged = msgspec.structs.replace(newest, body=newest.body.replace(b'"noise":0.0', b'"noise":1.0'))
+    assert forged != newest
+    member = membership.member(people[0].store)
+    with running(again), people[0].reach.talk(member) as server:
+        for wrong in (forged, signed(strangers[0])):
+            with pytest.raises(Declined) as no:
+                server.hand_back_ranker(wrong)
+            assert no.value.reason == "wrong-ranker"
+        fallen = server.hand_back_ranker(older)
+        assert fallen.round == 0
+        taken = server.hand_back_ranker(newest)
+        assert (taken.round, taken.theta) == (1, seen(people[0]).theta)
+        assert server.hand_back_ranker(older) == server.hand_back_ranker(newest) == taken
+        assert taken.lineage > fallen.lineage
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_ranker_that_holds_somebody_forgotten_is_not_taken_back(
+    tmp_path: Path, make_person: Make, before: int
+) -> None:
+    """Who was forgotten had taken part before the backup, or only since: the device that was away drops its ranker."""
+    made, people = make_group(tmp_path / "first", make_person, n=3)
+    with running(made):
+        for _ in range(before):
+            hold_round(people)
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        hold_round(people)
+        people[0].sync()
+        assert group_ranker.load(people[0].store) is not None
+        assert people[2].joining().leave(forget=True).receipt.method == "reaggregate"  # type: ignore[union-attr]
+    newest = signed(people[0])
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again):
+        member = membership.member(people[0].store)
+        with people[0].reach.talk(member) as server, pytest.raises(Declined) as no:
+            server.hand_back_ranker(newest)
+        assert no.value.reason == "wrong-lineage"
+        people[0].sync()
+        adopted = group_ranker.load(people[0].store)
+        assert adopted is None or adopted.record.lineage == place(people[0])[0]

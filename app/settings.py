@@ -126,7 +126,8 @@ class MeaningSettings(Section, frozen=True):
     one_shot: Annotated[
         bool,
         Meta(
-            description="Use it for single commands too; each takes .4 s longer, but where a resident process answers."
+            description="Use it for single commands too; each takes .4 s longer (1.7 with texts in several languages "
+            "and the extra for them), but where a resident process answers."
         ),
     ] = True
     languages: Annotated[

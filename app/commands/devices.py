@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search devices new --folder ~/Dropbox/foltr     begins on the first computer, and shows a code
-foltr-search devices join CODE --folder ~/Dropbox/foltr   on each other one, where that folder arrives
+foltr-search devices join --folder ~/Dropbox/foltr    on each other one, where that folder arrives
 foltr-search devices                                  their names
 foltr-search devices remove old-laptop                it was lost: it reads nothing of what comes
 """
@@ -60,19 +60,23 @@ def new(folder: Path | None, name: str) -> int:
     elif folder and str(folder.expanduser().absolute()) != devices.keys.folder:
         raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync --folder` names another")
     _show(devices.code)
-    say("on the other computer: foltr-search devices join CODE --folder FOLDER")
+    say("on the other computer: foltr-search devices join --folder FOLDER")
     return 0
 
 
 @command.command("join", examples="foltr-search devices join ABCD-... --folder ~/Sync/foltr --name desk")
-@click.argument("code")
+@click.argument("code", required=False)
 @FOLDER
 @NAME
-def join(code: str, folder: Path | None, name: str) -> int:
-    """Make this computer one of those that showed CODE, and bring along what it has learned."""
+def join(code: str | None, folder: Path | None, name: str) -> int:
+    """Make this computer one of those that showed CODE, and bring along what it has learned.
+
+    Without CODE it is asked for, so that neither the shell's history nor the list of processes has it.
+    """
     if folder is None:
         raise click.UsageError("wanted --folder FOLDER, the one that the first computer was given")
     devices = _devices()
+    code = code or click.prompt("The code that `devices new` shows", err=True)
     met = devices.join(code, name, folder.expanduser().absolute())
     say(f"joined: {', '.join(one.called for one in devices.known())}; {met.words()}")
     return 0

@@ -70,7 +70,17 @@ def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], 
     laptop, desk = computers
     shared = str(tmp_path / "cloud")
     code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
-    done(desk, "devices", "join", code, "--folder", shared, "--name", "desk")
+    join = (
+        sys.executable,
+        "-m",
+        "app",
+        "devices",
+        "join",
+        "--folder",
+        shared,
+    )  # asked for: no list of processes has it
+    joined = subprocess.run(join, env=desk.environment(), input=f"{code}\n", text=True, capture_output=True, check=True)
+    assert code not in joined.stdout
     last = found(desk)[-1]
     open_twice(laptop, paths(laptop)[-1])
     done(laptop, "devices", "sync")

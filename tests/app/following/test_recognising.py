@@ -226,12 +226,13 @@ def test_a_picture_that_is_gone_is_no_failure(paths: Paths, notes: Path, recogni
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
 def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recognising: Recognising) -> None:
     """The reader stands still while something else needs the processor, and then reads the file it had in hand."""
+    before = set(multiprocessing.active_children())
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
         closing(Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None, may_be_suspended=True)) as one,
     ):
         assert one.step()
-        (reader,) = multiprocessing.active_children()
+        (reader,) = {*multiprocessing.active_children()} - before
         one.suspend()
         until(lambda: psutil.Process(reader.pid).status() == "stopped")
         assert one.step()

@@ -42,7 +42,8 @@ class Making:
         """
         chosen = settings.meaning
         self._catalogue, self._on_progress, self._may_work = catalogue, on_progress, may_work
-        self._began, self._done_before = time.monotonic(), -1
+        self._since: dict[str, tuple[float, int]] = {}
+        """encoder -> when its first step was done, and how many documents it had then"""
         self._makers: list[VectorMaker] = []
         opened_first = _opened_first(settings, paths, catalogue)
         if not chosen.enabled:
@@ -112,10 +113,9 @@ class Making:
     def _left(self, maker: VectorMaker) -> float | None:
         """Seconds to the end, if the rest goes as fast as what this run has done."""
         now = time.monotonic()
-        if self._done_before < 0:
-            self._began, self._done_before = now, maker.n_done
-        texts = WorkDone(maker.n_done - self._done_before, maker.n_total - self._done_before)
-        return remaining_seconds(now - self._began, texts, texts)
+        began, done_before = self._since.setdefault(maker.kind.name, (now, maker.n_done))
+        texts = WorkDone(maker.n_done - done_before, maker.n_total - done_before)
+        return remaining_seconds(now - began, texts, texts)
 
     def _report(self, phase: Phase, **values: Any) -> None:
         self._on_progress(Progress(phase=phase, generation=self._catalogue.generation, **values))

@@ -43,11 +43,9 @@ def why_none() -> str:
 
 def _files() -> list[Path]:
     found = find_spec(PACKAGE)
-    files = (
-        [Path(found.origin or "").with_name("resources") / name for name in ("weights.npz", "sp.model")]
-        if found
-        else []
-    )
+    if found is None:
+        return []
+    files = [Path(found.origin or "").with_name("resources") / name for name in ("weights.npz", "sp.model")]
     return files if all(file.is_file() for file in files) else []
 
 

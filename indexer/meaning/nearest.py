@@ -52,12 +52,13 @@ class Closeness(Struct, frozen=True, eq=False):
 
     def is_across(self, numbers: Ints) -> Mask:
         """[n] which documents are close by the encoder of other languages."""
-        known = np.full(numbers.size, np.nan) if self.across is None else self.across.similarity[numbers]
-        return ~np.isnan(known)
+        if self.across is None:
+            return np.zeros(numbers.size, dtype=np.bool_)
+        return ~np.isnan(self.across.similarity[numbers])
 
     def passage(self, number: int) -> tuple[int, int]:
         """Where the closest passage of a document with vectors stands in its text."""
-        if self.across is not None and self.is_across(np.array([number])).all():
+        if self.across is not None and not np.isnan(self.across.similarity[number]):
             return self.across.passage(number)
         first, after = int(self.asked.first[number]), int(self.asked.after[number])
         start, end = self.asked.spans[first + int(np.argmax(self.of_passages[first:after]))].tolist()

@@ -40,9 +40,7 @@ def meaning_feature(closeness: Closeness, candidates: Candidates, snapshot: Snap
     if not similarity.size:
         return similarity
     across = closeness.is_across(candidates.docs)
-    own = filled(
-        np.where(across, np.nan, similarity), candidates.bm25f
-    )  # others move it as if nothing were known of them
+    own = filled(np.where(across, np.nan, similarity), candidates.bm25f)  # as if nothing were known of the others
     of_page = own[~across | (candidates.bm25f > 0)] if not across.all() else similarity
     similarity = np.where(across, np.clip(similarity, 0.0, 1.0), own)
     away = trust * (similarity - of_page.mean()) / max(float(of_page.std()), LEAST_DEVIATION)

@@ -36,6 +36,15 @@ def two(tmp_path: Path, shared: Path) -> tuple[Computer, Computer]:
     return laptop, desk
 
 
+def one_more(tmp_path: Path, shared: Path, *others: Computer) -> Computer:
+    """Called lost, joined by the code of the first of the others, who have met it."""
+    lost = Computer(tmp_path / "lost", shared)
+    lost.join(others[0].devices().code)
+    for computer in others:
+        computer.meet()
+    return lost
+
+
 def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, shared: Path) -> None:
     """After two, where the home has another name; the others stand as they stood."""
     laptop, desk = two(tmp_path, shared)
@@ -130,10 +139,7 @@ def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> No
 def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Path) -> None:
     """No file that is written from then on opens with any key that it has; the others go on together."""
     laptop, desk = two(tmp_path, shared)
-    lost = Computer(tmp_path / "lost", shared)
-    lost.join(laptop.devices().code)
-    for computer in (laptop, desk):
-        computer.meet()
+    lost = one_more(tmp_path, shared, laptop, desk)
     keys = read_keys(lost.paths)
     assert keys is not None
     laptop.devices().remove("lost")
@@ -325,10 +331,7 @@ def test_who_leaves_keeps_what_it_knows(tmp_path: Path, shared: Path) -> None:
 def test_members_are_not_told_of_files_for_others(tmp_path: Path, shared: Path) -> None:
     """Keys that were handed to others, and files under former keys, are no trouble for who reads the newest."""
     laptop, desk = two(tmp_path, shared)
-    lost = Computer(tmp_path / "lost", shared)
-    lost.join(laptop.devices().code)
-    for computer in (laptop, desk):
-        computer.meet()
+    one_more(tmp_path, shared, laptop, desk)
     laptop.devices().remove("lost")
     late = Computer(tmp_path / "late", shared)
     late.join(laptop.devices().code)
@@ -486,10 +489,7 @@ def test_who_leaves_unheard_says_so(tmp_path: Path, shared: Path) -> None:
 def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shared: Path) -> None:
     """Under the former key it names an accomplice, to whom one that was off until then does not hand on the new one."""
     laptop, desk = two(tmp_path, shared)
-    lost = Computer(tmp_path / "lost", shared)
-    lost.join(laptop.devices().code)
-    for computer in (laptop, desk):
-        computer.meet()
+    lost = one_more(tmp_path, shared, laptop, desk)
     laptop.devices().remove("lost")
     keys = read_keys(lost.paths)
     assert keys is not None

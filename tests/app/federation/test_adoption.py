@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log2, sqrt
 from pathlib import Path
 
@@ -74,12 +74,10 @@ def test_the_bound_is_honest() -> None:
     assert 0.03 <= passed <= 0.08
 
 
-def noisy(seed: int, *, deviation: float) -> ModelRecord:
-    """The shipped ranker with pure noise in the ten weights that a group shares by default."""
+def noisy(seed: int, *, deviation: float, among: Sequence[str] = SHARED) -> ModelRecord:
+    """The shipped ranker with pure noise in these weights, or in the ten that a group shares by default."""
     theta = theta_prior()
-    theta[[NAMES.index(name) for name in SHARED]] += deviation * np.random.default_rng(seed).standard_normal(
-        len(SHARED)
-    )
+    theta[[NAMES.index(name) for name in among]] += deviation * np.random.default_rng(seed).standard_normal(len(among))
     return msgspec.structs.replace(model(theta), noise=deviation)
 
 
@@ -103,7 +101,7 @@ def test_an_untested_ranker_is_believed_beyond_its_noise(make_person: Make) -> N
     assert "what is more than noise (only 0" in consider(person.store, person.settings, DEFAULT, offered, now=1)
     adopted = group_ranker.load(person.store)
     assert adopted is not None
-    expected = theta_prior() + (1 - 1.5 * 0.7**2 / 9) * 3.0 * lover_of("recent_week")
+    expected = theta_prior() + (1 - 3 * 0.7**2 / 9) * 3.0 * lover_of("recent_week")
     np.testing.assert_allclose(adopted.theta, expected)
     person.see_pages(60, feature="recent_week")
     assert consider(person.store, person.settings, DEFAULT, offered, now=2).startswith("adopted the group's ranker")
@@ -116,7 +114,10 @@ def test_an_untested_ranker_is_believed_beyond_its_noise(make_person: Make) -> N
 def test_noise_alone_or_of_unknown_size_is_not_believed(make_person: Make) -> None:
     """A ranker no farther from the shipped one than its noise, and one whose noise nobody tells, are kept away."""
     person = make_person()
-    for offered in (noisy(1, deviation=0.3), msgspec.structs.replace(model(lover_of("newer")), noise=0.0)):
+    for offered in (
+        noisy(1, deviation=0.3, among=("newer", "size")),
+        msgspec.structs.replace(model(lover_of("newer")), noise=0.0),
+    ):
         assert "nothing but noise" in consider(person.store, person.settings, DEFAULT, offered, now=1)
         assert group_ranker.load(person.store) is None
 

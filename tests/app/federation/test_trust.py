@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.federation.group_ranker import AGE, DOUBT, DOUBT_OF_KINDS, KINDS, believed
+from app.federation.group_ranker import AGE, DOUBT, KINDS, TASTE, believed
+from foltr.arrays import FloatVector
 
 NAMES = ("bm25f", *AGE, "size", *KINDS)
 SHIPPED = np.arange(10.0)
 
 
-def moved(**changes: float) -> np.ndarray:
+def moved(**changes: float) -> FloatVector:
     return SHIPPED + np.array([changes.get(name, 0.0) for name in NAMES])
 
 
@@ -31,16 +32,48 @@ def test_what_is_no_more_than_noise_stays_as_shipped() -> None:
     assert (found[1:4] > SHIPPED[1:4] + 8).all()
 
 
-def test_a_number_common_to_all_kinds_says_nothing() -> None:
-    """All five kinds raised alike, and one by 5 more: only what differs from their mean counts, by its largest."""
-    theta = moved(**{**dict.fromkeys(KINDS, 2.0), "is_mail": 7.0})
-    part = np.array([-1.0, -1.0, -1.0, -1.0, 4.0])
-    share = 1.0 - DOUBT_OF_KINDS / 16
-    np.testing.assert_allclose(believed(SHIPPED, theta, 1.0, NAMES)[5:], SHIPPED[5:] + share * part)
+def by_weighing(part: FloatVector, noise: float) -> FloatVector:
+    """Lifts above the mean lift, given moves of all kinds: of none or one, by lot, and any number added to all."""
+    d = len(part)
+    weights, means = [], []
+    for lifted in (np.zeros(d), *np.eye(d)):
+        covariance = noise**2 * np.eye(d) + TASTE**2 * np.diag(lifted) + 1e5 * np.ones((d, d))
+        solved = np.linalg.solve(covariance, part)
+        prior = 0.5 if not lifted.any() else 0.5 / d
+        weights.append(prior * np.exp(-0.5 * part @ solved) / np.sqrt(np.linalg.det(covariance)))
+        means.append(TASTE**2 * lifted * solved)
+    mean = np.average(means, axis=0, weights=weights)
+    found: FloatVector = mean - mean.mean()
+    return found
+
+
+@pytest.mark.parametrize("part", [(2.0, 2.0, 2.0, 2.0, 7.0), (0.3, -1.2, 0.8, 0.1, 0.4), (-5.0, 0.5, 0.0, -0.5, 1.0)])
+@pytest.mark.parametrize("noise", [0.45, 0.9, 1.8])
+def test_a_kind_is_lifted_as_far_as_all_that_may_be_weighs(part: tuple[float, ...], noise: float) -> None:
+    """The mean of the posterior, computed by the densities of all six possibilities; equal lifts of all say nothing."""
+    theta = moved(**dict(zip(KINDS, part, strict=True)))
+    lift = (believed(SHIPPED, theta, noise, NAMES) - SHIPPED)[5:]
+    np.testing.assert_allclose(lift - lift.mean(), by_weighing(np.array(part), noise), atol=1e-3)
+
+
+def test_where_noise_is_next_to_nothing_a_kind_keeps_its_lead() -> None:
+    """And numbers without end stay numbers."""
+    theta = moved(is_source=0.001, is_mail=4.0)
+    lift = (believed(SHIPPED, theta, 1e-2, NAMES) - SHIPPED)[5:]
+    np.testing.assert_allclose(lift[-1] - lift[:-1], 4.0, atol=2e-3)
+    assert np.isfinite(believed(SHIPPED, moved(is_mail=1e9, is_text=-1e9), 1e-200, NAMES)).all()
+
+
+def test_a_block_of_two_is_doubted_more() -> None:
+    """To shorten two numbers wins nothing on average: at noise 1, 1.6 in each moves three and leaves two as shipped."""
+    theta = moved(bm25f=1.6, size=1.6, recent_week=1.6, recent_year=1.6, newer=1.6)
+    found = believed(SHIPPED, theta, 1.0, NAMES) - SHIPPED
+    np.testing.assert_allclose(found[1:4], 1.6 * (1 - 1.5 / 1.6**2))
+    assert found[0] == found[4] == 0.0
 
 
 def test_a_kind_that_lies_where_it_lay_changes_no_rule() -> None:
-    """Noise of coins adds up to nothing now and then: the other four are still judged as kinds, by their largest."""
+    """Noise of coins adds up to nothing now and then: the other four are still judged as kinds."""
     theta = moved(is_text=-1.0, is_source=-1.0, is_document=-1.0, is_mail=1.7)
     assert believed(SHIPPED, theta, 1.0, NAMES)[NAMES.index("is_mail")] > SHIPPED[-1]
 

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (176, 27_922),
+    "app": (176, 27_929),
     "console": (8, 1_024),
     "indexer": (114, 19_810),
     "simulation": (94, 15_257),

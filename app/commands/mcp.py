@@ -40,7 +40,7 @@ def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
     from app.search.granted import Granted, RefusedError
 
     if not folders:
-        raise click.UsageError("name the folders that an agent may see: foltr-search mcp FOLDER...", None)
+        raise click.UsageError("wanted folders that an agent may see, as in: foltr-search mcp ~/Notes", None)
     try:
         import mcp.server  # noqa: F401
     except ImportError:

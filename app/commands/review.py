@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.commands.command import FOUND, NOTHING_FOUND, load, say
-from app.commands.search import SearchCommand
+from app.commands.search import NOTHING_INDEXED, SearchCommand
 from console.printable import safe_line, safe_text
 
 if TYPE_CHECKING:
@@ -73,6 +73,9 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
 
     with closing(Search(context.settings, context.paths)) as search:
         begun = any(deeds.values())
+        if text and not begun and not search.status().n_documents:
+            say(NOTHING_INDEXED)
+            return NOTHING_FOUND
         review = Review(search, number) if number else Review.of_query(search, text, begun=begun)
         if deeds["forget"]:
             review.book.forget(review.about.number)

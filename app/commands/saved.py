@@ -6,6 +6,7 @@ import click
 
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
 from app.commands.completion import saved_names
+from console.printable import safe_line
 
 EXAMPLES = """
 foltr-search saved                                list them
@@ -44,8 +45,10 @@ def add(name: str, query: tuple[str, ...]) -> int:
     """Save QUERY as @NAME, in place of what had that name."""
     from app.search.saved import SavedSearches
 
-    SavedSearches(load().paths.saved).save(name, " ".join(query))
-    say(f"saved as @{name.removeprefix('@')}")
+    saved, bare, text = SavedSearches(load().paths.saved), name.removeprefix("@"), " ".join(query)
+    before = saved.all().get(bare, text)
+    saved.save(name, text)
+    say(f"saved as @{bare}" + (f", in place of: {safe_line(before)}" if before != text else ""))
     return 0
 
 

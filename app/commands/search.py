@@ -42,6 +42,7 @@ foltr-search search invoice --order modified -n 3
 foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result stands where it stands
 """
+NOTHING_INDEXED = "nothing is indexed yet; `foltr-search index FOLDER` does it"
 
 
 class SearchCommand(Command):
@@ -239,7 +240,7 @@ def say_about(page: ResultPage) -> None:
         known = "-n N stands outside of quotes" if option == "-n" else "options of one letter there are none but -n N"
         say(f"{option} leaves out the word {option[1:]!r}, as -word does; {known}")
     if page.n_documents == 0:
-        say("nothing is indexed yet; `foltr-search index FOLDER` does it")
+        say(NOTHING_INDEXED)
     elif not page.hits:
         say("nothing found; `foltr-search why PATH` tells whether a file is indexed")
     if page.searched:

@@ -1,8 +1,10 @@
 """Pages of source code have a ranker of their own: the more of what was found is source code, the more it says.
 
     t_d = (1 - g) theta0 . x_d + g w . z_d        without picks and habits, which stand on top of it
-    g = (share - LEAST) / (MOST - LEAST), within [0, 1]
+    g = r(share) r(best), r(x) = (x - LEAST) / (MOST - LEAST), within [0, 1]
     share = of (BM25F / the best BM25F)^2, added up over the candidates, what is source code
+    best = the best BM25F of source code / the best BM25F: a letter that alone has a rare word stays first, however many
+           files of a checkout have the others
 
 w is shipped (app/code.json, made by `python -m benchmarks code`), z are the features of indexer.retrieval.code. A page
 of texts is what it is without all this.
@@ -24,7 +26,7 @@ from indexer.retrieval.features import Feature
 from indexer.storage.snapshot import Snapshot
 
 LEAST, MOST = 0.3, 0.5
-"""shares of source code up to which its ranker says nothing, and from which on it says all"""
+"""shares of source code, and of the best, up to which its ranker says nothing, and from which on it says all"""
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 
 
@@ -62,6 +64,11 @@ def share_of_code(is_source: Mask, bm25f: FloatVector) -> float:
     """g, of the candidates [n_docs] that are source code and the BM25F of all."""
     if not is_source.any():
         return 0.0
-    likely = (bm25f / max(float(bm25f.max()), 1e-9)) ** 2
+    near = bm25f / max(float(bm25f.max()), 1e-9)
+    likely = near**2
     share = float(likely[is_source].sum()) / max(float(likely.sum()), 1e-9)
-    return min(max((share - LEAST) / (MOST - LEAST), 0.0), 1.0)
+    return _rising(share) * _rising(float(near[is_source].max()))
+
+
+def _rising(x: float) -> float:
+    return min(max((x - LEAST) / (MOST - LEAST), 0.0), 1.0)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from app.search.results import Snippet
 from console.printable import UNSAFE
-from indexer.text.analysis import fold, is_ideographic
+from indexer.text.analysis import PAIRED, fold, is_ideographic
 from indexer.text.markdown import FENCE_SIGN, HASHES
 
 Span = tuple[int, int]
@@ -30,7 +30,6 @@ Span = tuple[int, int]
 MAX_WORDS = 400
 """Forms beyond are not looked for: the pattern stays small."""
 
-_CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _MARKS = "[\u0300-\u036f]"
 _COMMON_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0326\u0327\u0328"
 """Combining marks of decomposed text, as some systems write it; a text without any needs simpler patterns."""
@@ -44,7 +43,7 @@ _JOINED = (
 """those of them among which are the letters that fold to several"""
 _BETWEEN = r"(?:['’][sS])?[\W_]{1,20}"
 """between the words of a phrase: blanks, punctuation, line ends"""
-_LETTERS = {"ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "marks": r"[^\W_]", "cjk": rf"[^\W_{_CJK}]"}
+_LETTERS = {"ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "marks": r"[^\W_]", "cjk": rf"[^\W_{PAIRED}]"}
 """what words are made of; in "unicode" and "marks" the text has no CJK left, in "cjk" such words are looked for"""
 
 
@@ -113,7 +112,7 @@ class _FoldedLetters:
         self._is_known = np.ones(0x20000, dtype=np.bool_)
         for codes in _FOLDING:
             self._is_known[codes.start : codes.stop] = False
-        for first, last in re.findall("(.)-(.)", _CJK) if without_cjk else ():
+        for first, last in re.findall("(.)-(.)", PAIRED) if without_cjk else ():
             self._folded[ord(first) : ord(last) + 1] = ord("·")
             self._is_known[ord(first) : ord(last) + 1] = True
 

@@ -231,11 +231,14 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
     if root is None and found and not problems and not as_you_type:
         problems.append(Problem(0, len(text), "there is no word here to search for"))
     shown = tuple(sorted(problems, key=lambda problem: problem.position)[:MAX_PROBLEMS])
-    return Query(text, root, shown, not parser.explicit_and and _is_plain(root), _operators(found)[:MAX_PROBLEMS])
+    return Query(text, root, shown, not parser.explicit_and and _is_plain(root), _operators(found, problems))
 
 
-def _operators(found: Sequence[Token]) -> tuple[Problem, ...]:
-    """What each operator of the tokens asks for, to be said where little is found; beside a field each is meant."""
+def _operators(found: Sequence[Token], problems: Sequence[Problem]) -> tuple[Problem, ...]:
+    """What each operator of the tokens asks for, to be said where little is found; beside a field each is meant.
+
+    Nothing of one that a problem tells of already: it was not read so.
+    """
     said = {
         "and": "only documents with both sides",
         "or": "either side is enough",
@@ -244,11 +247,12 @@ def _operators(found: Sequence[Token]) -> tuple[Problem, ...]:
     }
     tied = {token.end for token in found if token.kind == "field"}
     opened = {token.start for token in found if token.kind == "field"}
+    told = {problem.position for problem in problems}
     return tuple(
         Problem(token.start, token.end - token.start, f"read as an operator: {said[token.kind]}")
         for token in found
-        if token.kind in said and token.start not in tied and token.end not in opened
-    )
+        if token.kind in said and token.start not in tied | told and token.end not in opened
+    )[:MAX_PROBLEMS]
 
 
 def _is_plain(root: Node | None) -> bool:

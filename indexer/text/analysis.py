@@ -3,8 +3,9 @@
 A raw token is a run of word characters with joints inside ("3.2.20", "foo_bar", "user's", "camelCase"). It
 gives one term for each piece at successive positions, the parts of a camel-cased piece at the piece's own
 position, and, where pieces are joined by anything but an apostrophe, the whole at the position of its first
-piece. Terms are lower case without accents; they are not stemmed (queries are expanded instead). Text in
-Chinese, Japanese and Korean gives overlapping pairs of characters, one position each, and its last character.
+piece. Terms are lower case without accents; they are not stemmed (queries are expanded instead). Text in scripts
+without blanks between words (Chinese, Japanese, Thai ...) and in Korean gives overlapping pairs of characters, one
+position each, and its last character.
 What gives no term (encoded data, an underline) takes no position, so a phrase is a run of successive positions.
 """
 
@@ -58,13 +59,21 @@ RawTerms = tuple[tuple[tuple[str, int], ...], int]
 """((term, offset of its position), ...), and how many positions the raw token takes"""
 
 
+PAIRED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103e\u1780-\u17d3"
+)
+"""the letters of the scripts that are indexed in pairs: East Asia's; Thai, Lao, Burmese and Khmer with their marks"""
+STROKED = str.maketrans("łøđħŧı", "lodhti")
+"""letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard"""
+
 # What only texts beyond ASCII need is made for the first of them: it takes as long as a query.
 
 
 @cache
 def _cjk() -> re.Pattern[str]:
     """Characters of the scripts that are indexed in pairs."""
-    return re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+    return re.compile(f"[{PAIRED}]+")
 
 
 @cache
@@ -81,17 +90,17 @@ def _raw_marked() -> re.Pattern[str]:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents: "Café" and "CAFE" become "cafe"."""
+    """Lower case without accents: "Café" and "CAFE" become "cafe", "Łódź" "lodz". Marks of Thai to Khmer stay."""
     return text.lower() if text.isascii() else _fold(text)
 
 
 @_remembered
 def _fold(text: str) -> str:
-    text = text.casefold()
+    text = text.casefold().translate(STROKED)
     if text.isascii():
         return text
     decomposed = unicodedata.normalize("NFKD", text)
-    bare = "".join(c for c in decomposed if not unicodedata.combining(c))
+    bare = "".join(c for c in decomposed if not unicodedata.combining(c) or "\u0e00" <= c <= "\u17ff")
     return bare.casefold()  # what was taken apart may be capitals: ℂ has no small letter, C has
 
 

@@ -73,6 +73,7 @@ NAMES = ("", *(name.title() for name in STEMMERS.values()), "Japanese", "Korean"
 """of `LANGUAGES`, in English"""
 
 _SIGN = {code: re.compile(f"[{signs}]") for code, signs in SIGNS.items()}
+_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = re.compile("[\u0430-\u045f]"), re.compile("[ыэё]"), re.compile("[іїєўј]")
 _SAMPLE = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII_WORDS = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
@@ -97,9 +98,11 @@ def detect(text: str) -> str:
 
 
 def told_by_signs(text: str) -> str:
-    """The language whose letters a fifth of all letters of `text` are; "" for none."""
+    """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own."""
+    text = text.lower()
     n_letters = sum(map(str.isalpha, text))
-    return next((code for code, sign in _SIGN.items() if 5 * len(sign.findall(text)) > n_letters), "")
+    russian = {"ru": _CYRILLIC} if _RUSSIAN.search(text) and not _NOT_RUSSIAN.search(text) else {}
+    return next((code for code, sign in (_SIGN | russian).items() if 5 * len(sign.findall(text)) > n_letters), "")
 
 
 @lru_cache(maxsize=20)

@@ -10,6 +10,32 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 
+WITHOUT_EXTRAS = """
+import importlib, importlib.metadata as metadata, pkgutil, re, sys, tomllib
+
+def plain(name):
+    return re.sub("[-_.]+", "-", re.match("[A-Za-z0-9_.-]+", name)[0]).lower()
+
+with open("pyproject.toml", "rb") as file:
+    waiting = [plain(one) for one in tomllib.load(file)["project"]["dependencies"]]
+brought = set()
+while waiting:
+    if (name := waiting.pop()) not in brought:
+        brought.add(name)
+        try:
+            waiting += [plain(one) for one in metadata.requires(name) or () if "extra ==" not in one]
+        except metadata.PackageNotFoundError:
+            pass  # of another system or Python
+ours = ("console", "foltr", "indexer", "app")
+for name, packages in metadata.packages_distributions().items():
+    if name not in ours and not brought & {plain(one) for one in packages}:
+        sys.modules[name] = None
+for package in ours:
+    for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+"""
+
 HEAVY = ("numpy", "textual", "rich", "whoosh", "watchfiles", "pypdfium2", "openpyxl", "selectolax")
 
 
@@ -21,6 +47,11 @@ def loaded_after(code: str, *, exit_code: int = 0) -> set[str]:
     )
     assert done.returncode == exit_code, done.stderr
     return set(done.stderr.splitlines()[-1].split())
+
+
+def test_the_device_needs_no_extra() -> None:
+    """With what `pip install .` brings and nothing else every module of the device can be imported."""
+    loaded_after(WITHOUT_EXTRAS)
 
 
 @pytest.mark.parametrize("module", ["foltr", "foltr.online.pdgd", "federation_server.cli"])

@@ -13,7 +13,7 @@ from indexer.extract.source import Limits, Source, cut
 
 _PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")
 _EDGE = re.compile(r"\{\\(?:header|footer)[lrf]?\b")
-_INFO = re.compile(r"\{\\info\b(.{0,20000}?)\}\s*\}", re.S)
+_INFO = re.compile(r"\{\\info\b(.{0,20000})", re.S)
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
@@ -85,9 +85,9 @@ def _scanned(source_text: str) -> str:
 
 
 def _property(info: str, name: str, source_text: str) -> str:
-    """The value of one property, read in the code page of the document."""
-    found = re.search(rf"\{{\\{name}\s([^{{}}]{{1,1000}})\}}", info + "}")
-    if found is None:
+    """The value of one property, read in the code page of the document; where it is there in Unicode too, that."""
+    found = re.findall(rf"\{{\\{name}\s([^{{}}]{{1,1000}})\}}", info)
+    if not found:
         return ""
     page = re.search(r"\\ansicpg\d+", source_text[:2000])
-    return _plain(f"{{\\rtf1\\ansi{page[0] if page else ''} {found[1]}}}").strip()
+    return _plain(f"{{\\rtf1\\ansi{page[0] if page else ''} {found[-1]}}}").strip()

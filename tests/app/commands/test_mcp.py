@@ -90,7 +90,7 @@ def test_it_starts_for_named_folders_alone_and_says_what_may_be_seen(device: Dev
     """Without a folder, or with one that is none, it is one line and exit code 2; at the end of the pipe it ends."""
     device.index()
     for arguments, says in (
-        ((), "name the folders that an agent may see"),
+        ((), "wanted folders that an agent may see, as in: foltr-search mcp ~/Notes\n"),
         (("/no/such",), "/no/such: wanted a folder"),
     ):
         done = device.run("mcp", *arguments)

@@ -43,6 +43,14 @@ def test_a_dialogue_in_lines(device: Device) -> None:
     assert listed.endswith("\t1 found, 1 read\tkingfisher fish\n")
 
 
+def test_without_an_index_nothing_is_begun(device: Device) -> None:
+    """It says what to do, as a search does, and no review is left behind."""
+    done = answered(device, "fish", answers="")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "foltr-search: nothing is indexed yet; `foltr-search index FOLDER` does it\n"
+    assert device.run("review", "--list").stdout == ""
+
+
 def test_programs_get_a_line_of_json_a_document(device: Device) -> None:
     """All documents, and then the end; going on afterwards has nothing to ask."""
     device.index()

@@ -16,6 +16,9 @@ def test_a_search_is_saved_used_and_removed(device: Device) -> None:
     assert device.run("saved").returncode == 1
     assert device.run("saved", "add", "diving", "fish", "-stork", "dives").returncode == 0
     assert device.run("saved").stdout == "@diving\tfish -stork dives\n"
+    assert device.run("saved", "add", "heron", "x").stderr == "foltr-search: saved as @heron\n"
+    assert device.run("saved", "add", "@heron", "y").stderr == "foltr-search: saved as @heron, in place of: x\n"
+    assert device.run("saved", "remove", "heron").returncode == 0
     for more in ("", " river"):
         short, long = device.run("search", "@diving" + more), device.run("search", "fish -stork dives" + more)
         assert short.stdout == long.stdout != ""

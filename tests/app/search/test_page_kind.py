@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from unittest import mock
@@ -72,6 +73,15 @@ def test_the_share_by_hand() -> None:
     assert share_of_code(np.array([True, False]), np.zeros(2)) == 0.0
 
 
+def test_many_weak_pages_of_code_say_nothing() -> None:
+    """Sixty files that share a common word with the letter that is asked for do not decide how it is ranked."""
+    is_source, bm25f = np.arange(61) > 0, np.full(61, 0.3)
+    bm25f[0] = 1.0
+    assert share_of_code(is_source, bm25f) == 0.0
+    bm25f[1:] = 0.4
+    assert share_of_code(is_source, bm25f) == pytest.approx((0.4 - LEAST) / (MOST - LEAST))
+
+
 @given(st.lists(st.tuples(st.booleans(), st.floats(0.1, 9)), min_size=2, max_size=60))
 def test_one_weak_candidate_more_makes_no_jump(found: list[tuple[bool, float]]) -> None:
     """What scores a tenth of the best moves the share by a hundredth of one candidate at most."""
@@ -95,6 +105,21 @@ def test_the_implementation_comes_before_its_tests_and_what_is_written_about_it(
     """The words alone prefer the document that says them most; the ranker of code the file that is asked for."""
     assert names(without_kinds(search, "policy of each retry"))[0] != "retry_policy.py"
     assert names(ask(search, "policy of each retry"))[0] == "retry_policy.py"
+
+
+def test_a_letter_that_alone_has_all_words_stays_first(tmp_path: Path) -> None:
+    """A checkout in which one of the words is everywhere does not bury it."""
+    home = tmp_path / "home"
+    for i in range(40):
+        (home / "src").mkdir(parents=True, exist_ok=True)
+        (home / "src" / f"order{i}.py").write_text(f"def order_{i}(order):\n    return order\n" * 9, encoding="ascii")
+        (home / f"note{i}.txt").write_text(f"Nothing of it, number {i}.", encoding="ascii")
+    mail = "From: shop@example.org\nSubject: Your order #4458-2291 has shipped\n\nDear customer, it comes with DHL.\n"
+    (home / "parcel.eml").write_text(mail, encoding="ascii")
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    update_index(QUIET, paths, roots=[str(home)])
+    with closing(Search(QUIET, paths)) as search:
+        assert names(ask(search, "order 4458-2291"))[0] == "parcel.eml"
 
 
 def test_what_is_said_of_a_page_of_code(search: Search) -> None:

@@ -174,6 +174,13 @@ def test_operators_alone_ask_nothing(text: str) -> None:
     assert parse(text, now=NOW).root is None
 
 
+@pytest.mark.parametrize("text", ["AND", "OR OR", '""', "train OR", '"train ticket'])
+def test_what_could_not_be_read_is_not_said_to_be_read(text: str) -> None:
+    """An operator that a problem tells of has no second line that says what it did."""
+    assert parse(text).problems
+    assert parse(text).operators == ()
+
+
 @pytest.mark.parametrize(
     ("text", "tree"),
     [

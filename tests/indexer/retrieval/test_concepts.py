@@ -213,6 +213,19 @@ def test_words_that_look_like_code_are_meant_as_written_too(make_index: MakeInde
     assert joined_counts(snapshot, "heron", texts) == {2: 1, 3: 1}
 
 
+def test_a_number_and_its_unit_may_be_written_apart(make_index: MakeIndex) -> None:
+    """Where no document writes them as one, and as the two words side by side alone; asked exactly, not at all."""
+    snapshot = make_index(["23 kg of honey, motet BWV 227", "kg 23 and 40 kg", "900v lamps"]).snapshot()
+    assert forms(snapshot, "23kg") == [{"23kg", "23 kg"}]
+    assert forms(snapshot, "BWV227", typing=True) == [{"bwv227", "bwv 227"}]
+    assert forms(snapshot, "900V") == [{"900v"}]
+    assert forms(snapshot, "=23kg") == [{"23kg"}]
+    assert forms(snapshot, "90", typing=True) == [{"90", "900v"}]
+    lookup = ConceptLookup(snapshot, ("en",))
+    (concept,) = concepts_of(parse("23kg"), lookup)
+    assert lookup.counts(concept)["body"][0].tolist() == [0]
+
+
 def test_a_year_in_a_name_is_the_beginning_of_its_dates(make_index: MakeIndex) -> None:
     """IMG_2026 finds IMG_20260815 and IMG_2026_0815 among names, in texts only itself."""
     names = ["IMG_20260815_1.jpg", "IMG_2026_0815.jpg", "IMG_2025_2026.jpg", "IMG_20250815.jpg"]

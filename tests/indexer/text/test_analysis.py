@@ -27,7 +27,7 @@ from indexer.text.analysis import whole_term as whole
 from indexer.text.sketch import sketch, word_hash
 
 PIECES = ["heron", "Heron", "fooBar", "XMLParser", "3", "C++", "f#", "x", "S", "é", "e\u0301", "東", "京", "ー", "ß",
-          "हि", "ﬁ", "\ud83d", "0123456789abcdef" * 2, "z" * 41, "A" * 300]  # fmt: skip
+          "น้ำ", "က္", "ł", "हि", "ﬁ", "\ud83d", "0123456789abcdef" * 2, "z" * 41, "A" * 300]  # fmt: skip
 JOINTS = ["", " ", ".", "_", "-", "'", "’", "@", "\n", ", ", "--", "._", "+", "#"]
 TEXTS = st.lists(st.sampled_from(PIECES + JOINTS), max_size=30).map("".join) | st.text(max_size=60)
 
@@ -80,6 +80,7 @@ def one_by_one(text: str) -> tuple[dict[str, list[int]], int]:
         ("東", {"東": [0]}),
         ("東京tower x", {"東京": [0], "京": [0], "tower": [1], "x": [2]}),
         ("हिन्दी", {"हिनदी": [0]}),
+        ("ค่าน้ำ", {"ค่": [0], "่า": [1], "าน": [2], "น้": [3], "้ํา": [4], "ํา": [4]}),
         ("straße ﬁn", {"strasse": [0], "fin": [1]}),
         ("", {}),
         ("-- ... '' __", {}),
@@ -206,5 +207,5 @@ def test_an_empty_text_has_no_postings() -> None:
 @pytest.mark.parametrize("same", [str.upper, str.lower, str.title, lambda text: fold(text)])
 def test_case_and_accents_do_not_change_the_words(same: Callable[[str], str]) -> None:
     """However a text is written, its sequence of words is the same."""
-    text = "Größe naïve ÉCOLE Ångström"
-    assert sequence(same(text)) == ["grosse", "naive", "ecole", "angstrom"]
+    text = "Größe naïve ÉCOLE Ångström Łódź Ørsted ışık"
+    assert sequence(same(text)) == ["grosse", "naive", "ecole", "angstrom", "lodz", "orsted", "isik"]

@@ -43,6 +43,7 @@ def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
     ("text", "code"),
     [("柏林房子的租约 2024", "zh"), ("家を借りる契約", "ja"), ("집 임대 계약", "ko"), ("عقد إيجار البيت", "ar"),
      ("สัญญาเช่าบ้าน", "th"),
+     ("Смета на ремонт крыши", "ru"), ("Кошторис на ремонт дахів і стін", ""), ("a song called ты", ""),
      ("a house called 家", ""), ("дом", "")],
 )  # fmt: skip
 def test_letters_of_its_own_tell_a_language(text: str, code: str) -> None:

@@ -21,6 +21,16 @@ def test_rtf_text_and_properties(single) -> None:
     assert "top" in document.text
 
 
+def test_a_title_that_is_there_in_unicode_too_is_read_so(single) -> None:
+    """LibreOffice writes a title twice where the code page has not all its letters."""
+    document = single(
+        "toplanti.rtf",
+        b"{\\rtf1\\ansi{\\info{\\upr{\\title Toplant\\'3fs\\'3f}{\\*\\ud{\\title Toplant\\u305\\'3fs\\u305\\'3f}}}"
+        b"{\\author Ann}}{\\pard text\\par}}",
+    )
+    assert (document.title, document.author) == ("Toplantısı", "Ann")
+
+
 def test_rtf_pictures_cost_nothing(single) -> None:
     """Megabytes of hexadecimal digits are no text."""
     text = single("a.rtf", "{\\rtf1 before {\\pict\n" + ("0123456789abcdef" * 8 + "\n") * 20_000 + "} after}").text

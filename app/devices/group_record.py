@@ -12,10 +12,10 @@ from app.devices.records import DeviceRecord, GroupTold, bodies
 from app.devices.sealing import DevicesError
 from app.federation import membership, pen
 from app.federation.adoption import consider_known
-from app.federation.failures import FederationError
 from app.federation.pen import GroupView
 from app.settings import Settings
 from app.store import Store
+from foltr.errors import FoltrError
 
 TOLD = "devices group"
 """a digest of what the others were told last"""
@@ -35,9 +35,11 @@ def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, GroupView]:
     found = {}
     for told in bodies(counting, GroupTold):
         try:
-            found[told.name] = msgspec.msgpack.decode(told.value, type=GroupView)
-        except msgspec.MsgspecError:
+            view = msgspec.msgpack.decode(told.value, type=GroupView)
+            view.check()
+        except (msgspec.MsgspecError, FoltrError, ValueError):
             continue
+        found[told.name] = view
     return found
 
 
@@ -50,7 +52,7 @@ def follow_group(
     if not pen.holds(store) and membership.load(store) is not None:
         try:
             consider_known(store, settings, now=int(now))
-        except FederationError as error:  # of another version: said at the next sync, and stops no exchange
+        except FoltrError as error:  # of another version: said at the next sync, and stops no exchange
             membership.note_standing(store, error=str(error))
 
 

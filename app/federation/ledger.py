@@ -24,7 +24,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -37,17 +37,20 @@ from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Against, Ledger, Neighbours
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
+Number = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
+"""that the database can hold"""
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """One round's update."""
 
-    time: int
+    time: Number
     """seconds since 1970"""
     group_id: str
-    lineage: int
-    round: int
-    n_params: int
+    lineage: Number
+    round: Number
+    n_params: Number
     """numbers sent"""
     mechanism: Mechanism
     exact_count: bool

@@ -22,7 +22,7 @@ import msgspec
 
 from app.federation import ledger, membership
 from app.federation.failures import FederationError, SpentError
-from app.federation.ledger import DAY, LedgerEntry
+from app.federation.ledger import DAY, LedgerEntry, Number
 from app.federation.membership import KeptReceipt, Membership, Standing
 from app.settings import FederationSettings
 from app.store import Store, decode_record
@@ -34,15 +34,17 @@ BROUGHT = "federation brought"
 """how many entries the ledger had when this device first joined others, and by what name they are told from theirs"""
 SEAT_BYTES = 16
 TAKEN = -1
+MOST_AHEAD = 1_000
+"""hands that a device may have missed; after the greatest number of all nobody could take the pen any more"""
 
 
 class Pen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who answers for all devices of a person."""
 
-    number: int = -1
+    number: Number = -1
     seat: bytes = b""
     """b"" where this device was told of nobody yet"""
-    begins: int = 0
+    begins: Number = 0
     """seconds since 1970 before which nothing is sent; TAKEN until that is known"""
 
     @property
@@ -64,8 +66,8 @@ class GroupView(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     membership: Membership | None
     """without the key of its noise: whoever steals one device learns nothing of what another one's notes hide"""
     standing: Standing
-    roster: Sequence[tuple[int, bytes]]
-    lists: Sequence[tuple[int, int, int, bytes]]
+    roster: Sequence[tuple[Number, bytes]]
+    lists: Sequence[tuple[Number, Number, Number, bytes]]
     """of the newest round that has one, and those that prove something against the server"""
     values: tuple[bytes | None, bytes | None]
     """where the verified roster ends, and the newest ranker, as the server signed them"""
@@ -75,6 +77,10 @@ class GroupView(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
         """ "" where there is none, and where it ended"""
         found = self.membership
         return "" if found is None or found.device in self.ended else found.device
+
+    def check(self) -> None:
+        """An error of any kind where a part of it is none that could be used."""
+        _ = self.member, [kept.receipt for kept in self.receipts]
 
 
 SIGNED = (membership.ROSTER_SEEN, membership.RANKER_SEEN)
@@ -200,7 +206,8 @@ def follow(store: Store, views: Sequence[GroupView]) -> None:
     """Take over what the devices of this person know, this one's own former views among them."""
     with store.transaction():
         former, seat = _pen(store) or Pen(), store.value(SEAT)
-        _keep(store, max((former, *(one.pen for one in views)), key=lambda pen: pen.rank))
+        near = (one.pen for one in views if one.pen.number < former.number + MOST_AHEAD)
+        _keep(store, max((former, *near), key=lambda pen: pen.rank))
         ledger.add_entries(store, [entry for one in views for entry in one.spent], _spent(store))
         _add_receipts(store, [kept for one in views for kept in one.receipts])
         membership.note_ended(store, [member for one in views for member in one.ended])

@@ -274,7 +274,10 @@ class Sync:
         upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         with self.store.transaction():
             pen.require(self.store)
-            return ledger.write_upload(self.store, upload, self._cost(member, announced, occasion))
+            cost, spent = self._cost(member, announced, occasion), ledger.entries(self.store)
+            if not ledger.has(spent, cost):  # by another process; the pen may have been away since this was decided
+                ledger.check_budget(spent, cost, self.settings.federation)
+            return ledger.write_upload(self.store, upload, cost)
 
     def _pages(self, announced: Announcement) -> ReplayPages:
         forgets = announced.purpose == "forget"

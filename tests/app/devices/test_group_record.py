@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from app import backup
@@ -13,12 +16,13 @@ from app.devices.group_record import follow_group, hand_pen, note_group, views
 from app.devices.record_log import RecordLog
 from app.devices.records import DeviceRecord, GroupTold
 from app.devices.sealing import DevicesError
-from app.federation import ledger, pen
+from app.federation import ledger, membership, pen
 from app.federation.failures import SpentError
 from app.federation.ledger import DAY, LedgerEntry, Upload
 from app.paths import Paths
 from app.settings import FederationSettings, Settings
 from app.store import Store
+from foltr.federated.wire import Signed
 from foltr.privacy.mechanisms import Gaussian
 
 HISTORIES = int(os.environ.get("FOLTR_TEST_HISTORIES", "15"))
@@ -167,3 +171,43 @@ def test_a_view_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
         assert list(views(log.counting())) == [b"a" * 16]
         follow_group(store, log, b"a" * 16, log.counting(), SETTINGS, now=1.0)
         assert pen.holds(store)
+
+
+HOSTILE: list[Callable[[dict[str, Any]], object]] = [
+    lambda view: view["spent"][0].update(time=1 << 63),
+    lambda view: view["spent"][0].update(mechanism={"mechanism": "of tomorrow"}),
+    lambda view: view["pen"].update(number=(1 << 64) - 1),
+    lambda view: view["pen"].update(number=1 << 53),
+    lambda view: view["membership"].update(seed=b"short"),
+    lambda view: view["receipts"].append(RECEIPT),
+    lambda view: view["roster"].append([(1 << 64) - 1, b""]),
+    lambda view: view["standing"].update(terms=b"no terms"),
+    lambda view: view.update(values=[b"no page", b"no ranker"]),
+]
+MEMBER = membership.Membership(
+    address="http://a", fingerprint="", certificate="", seed=bytes(32), group="g", group_id="g", agreed="yes"
+)
+LEFT = membership.keep(MEMBER, Signed(kind="receipt", body=b"none", signature=b""))
+RECEIPT = msgspec.to_builtins(LEFT, builtin_types=(bytes,))
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)))
+def test_what_a_stolen_device_says_stops_nothing(tmp_path: Path, number: int) -> None:
+    """Numbers beyond all, keys that are none, records of another version: the pen stays, and the pen can be taken."""
+    with Store(tmp_path / "other.sqlite") as other:
+        membership.save(other, MEMBER)
+        cost = LedgerEntry(1, "g", 1, 1, 10, Gaussian(clip=0.8, noise_multiplier=1.0), False)
+        ledger.add_entries(other, [cost], ())
+        view = msgspec.msgpack.decode(msgspec.msgpack.encode(pen.view(other)))
+    HOSTILE[number](view)
+    for has_pen in (True, False):
+        with Store(tmp_path / f"{has_pen}.sqlite") as store:
+            log = RecordLog(store, b"a" * 16)
+            pen.be_one_of_several(store, is_first=has_pen)
+            log.add(GroupTold(b"b" * 16, msgspec.msgpack.encode(view)))
+            follow_group(store, log, b"a" * 16, log.counting(), SETTINGS, now=1.0)
+            assert pen.holds(store) == has_pen
+            pen.take(store)
+            follow_group(store, log, b"a" * 16, log.counting(), SETTINGS, now=1.0)
+            assert pen.holds(store)
+            assert b"a" * 16 in views(log.counting())

@@ -36,7 +36,11 @@ ABOUT = "backup.json"
 STATE = "state.sqlite"
 KEY = "key"
 _GROUP_TABLES = ("membership", "uploads", "group_ranker", "roster", "round_lists", "receipts")
-_GROUP_VALUES = ("federation standing", "federation roster seen", "federation ranker seen")
+SEAT = "federation seat"
+_GROUP_VALUES = (
+    "federation standing", "federation roster seen", "federation ranker seen",
+    "federation ended", "federation pen", "federation brought", SEAT,
+)  # fmt: skip
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError, OverflowError)
 """what reading a ZIP file with changed bytes raises"""
 _LEDGER = "time, group_id, lineage, round, n_params, mechanism, exact_count, against"
@@ -172,6 +176,7 @@ def restore(paths: Paths, source: Path) -> None:
             with closing(_restorable(source, inside[STATE])) as store:
                 if len(key) == KEY_BYTES:
                     bring_key(store, key)
+                store.set_value(SEAT, None)  # a pen that was held then may have been used and handed over since
                 _give_state(store, places[STATE])
         for name, path in beside.items():
             path.replace(places[name])

@@ -184,12 +184,23 @@ def state_of_member() -> Iterator[tuple[Store, Settings]]:
 
     context = load()
     context.paths.create_data_dir()
+    exchange(context)
     try:
         with Store(context.paths.state) as store:
             yield store, context.settings
+            exchange(context)
     except Unreachable as error:
         say(f"no answer from {error}; nothing is lost, try again later")
         raise click.exceptions.Exit(UNREACHABLE) from error
+
+
+def exchange(context: Context) -> None:
+    """Meet the other devices of this person, where there are any; says what stood in its way."""
+    if context.paths.device_keys.exists():
+        from app.devices.own_devices import meet_quietly
+
+        if trouble := meet_quietly(context.paths, context.settings):
+            say(trouble)
 
 
 @contextmanager

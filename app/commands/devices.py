@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FOUND, Group, load, say
+from app.commands.command import FOUND, Group, exchange, load, say
 
 if TYPE_CHECKING:
     from app.devices.own_devices import OwnDevices
@@ -47,11 +47,10 @@ def new(folder: Path | None, name: str) -> int:
 
     The code opens all that your computers exchange: show it to nobody.
     """
-    from app.devices.own_devices import OwnDevices, meet_quietly
+    from app.devices.own_devices import OwnDevices
 
     context = load()
-    if trouble := meet_quietly(context.paths, context.settings):  # the code may be another one by now
-        say(trouble)
+    exchange(context)  # the code may be another one by now
     devices = OwnDevices(context.paths, context.settings)
     if devices.keys is None or devices.keys.has_left:
         if folder is None:
@@ -105,16 +104,47 @@ def remove(name: str) -> int:
 
     What it had read by then it keeps. The code is another one from now on.
     """
-    _devices().remove(name)
+    devices = _devices()
+    devices.remove(name)
     say(f"{name} is removed; the others take the new key with their next exchange")
+    if group := devices.group():
+        say(f"it has the key by which you are in {group}: `foltr-search leave` ends it, then join by a new invite")
+        if not devices.holder():
+            say("it answered that group for all: `foltr-search devices pen --take` on one that is left")
+    return 0
+
+
+@command.command("pen", examples="foltr-search devices pen desk")
+@click.argument("name", required=False)
+@click.option("--take", is_flag=True, help="Take it for this computer, because the one that has it is lost.")
+def pen(name: str | None, take: bool) -> int:
+    """Print which computer answers the rounds of a group for all of them, or let NAME do it from now on.
+
+    In a group your computers are one member with one privacy budget, so one of them holds the pen, and it alone can
+    hand it over. Whoever takes it sends nothing until all that a lost one may have sent has left the budget's window.
+    """
+    devices = _devices()
+    if take:
+        devices.take_pen()
+        say("this computer holds the pen; nothing is sent until federation.budget_days have passed since its next sync")
+    elif name:
+        devices.hand_pen(name)
+        say(f"{name} holds the pen once it has met this computer in the folder")
+    else:
+        held = [one.called for one in devices.known() if one.name == devices.holder()]
+        click.echo(held[0] if held else "none that is known; `foltr-search devices pen --take` ends that")
     return 0
 
 
 @command.command("leave", examples="foltr-search devices leave")
 def leave() -> int:
     """Let this computer be alone again: it keeps what it knows, and the others get a new key."""
-    trouble = _devices().leave()
+    devices = _devices()
+    group = devices.group()
+    trouble = devices.leave()
     say("this computer is alone; what it learned stays here")
+    if group and not devices.group():
+        say(f"your others go on as the member of {group}")
     if trouble:
         say(f"the others do not know it ({trouble}): `foltr-search devices remove` on one of them tells them")
     return 0

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, load, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, exchange, load, say
 
 EXAMPLES = """
 foltr-search serve                     answer and watch, until Ctrl-C
@@ -90,11 +90,7 @@ def _warm(context: Context) -> None:
 
     for name in sorted(ANSWERED):
         import_module(COMMANDS[name])
-    if context.paths.device_keys.exists():
-        from app.devices.own_devices import meet_quietly
-
-        if trouble := meet_quietly(context.paths, context.settings):
-            say(trouble)
+    exchange(context)
     with search_for_command(context.settings, context.paths) as search:
         page = search.search(SearchRequest(text="a"))
         for hit in page.hits[:1]:

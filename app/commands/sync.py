@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import FAILED, Command, say, state_of_member
+from app.commands.command import FAILED, Command, load, say, state_of_member
 
 EXAMPLES = """
 foltr-search sync
@@ -24,11 +24,16 @@ def command(yes: bool, now: bool) -> int:
     ledger before it leaves. The ranker is adopted where your own pages show that it serves you no worse. Exit code 2
     when the privacy budget forbids sending, 3 when the server cannot be reached.
     """
+    from functools import partial
+
     from app.commands.join import asking
+    from app.devices.own_devices import meet_quietly
     from app.federation.sync import Sync
 
+    context = load()
+    meet = partial(meet_quietly, context.paths, context.settings)
     with state_of_member() as (store, settings):
-        report = Sync(store, settings, asking(yes=yes), at_once=now).run()
+        report = Sync(store, settings, asking(yes=yes), at_once=now, meet=meet).run()
     for line in filter(None, (*report.said, report.refused)):
         say(line)
     return FAILED if report.refused else 0

@@ -7,14 +7,14 @@ folder, below config.toml: what a person wrote on a device holds on that device.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
 
 from app.devices.device_keys import DeviceKeys
 from app.devices.record_log import RecordLog
-from app.devices.records import SavedSearch, SharedSetting, bodies
+from app.devices.records import DeviceRecord, SavedSearch, SharedSetting, bodies
 from app.paths import Paths
 from app.search.saved import SavedError, SavedSearches
 from app.settings import Settings, written_settings
@@ -60,9 +60,8 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tu
     return (*gone, *((name, value) for name, value in after.items() if before.get(name) != value))
 
 
-def follow_choices(store: Store, log: RecordLog, paths: Paths, settings: Settings) -> None:
+def follow_choices(store: Store, counting: Sequence[DeviceRecord], paths: Paths, settings: Settings) -> None:
     """Do here what was chosen on any device; what cannot be used here, as of a newer version, is passed over."""
-    counting = log.counting()
     chosen = {one.name: one.value for one in bodies(counting, SharedSetting) if one.value}
     shared = {}
     for name in sorted(chosen.keys() & set(settings.devices.share)):

@@ -15,12 +15,14 @@ from app.devices.brought import Renaming, bring, folders_above
 from app.devices.choices import follow_choices, note_choices
 from app.devices.device_keys import DeviceKeys, Generation, write_keys
 from app.devices.file_places import Places
+from app.devices.group_record import follow_group, note_group
 from app.devices.merged_state import is_merged, merge_records
 from app.devices.naming import ADOPTED, Naming
-from app.devices.record_log import UNREAD, RecordLog
+from app.devices.record_log import UNREAD, Known, RecordLog
 from app.devices.records import DeviceCard, DeviceRecord, Removed, bodies
 from app.devices.sealing import DevicesError, public_key
 from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
+from app.federation.pen import bring_along
 from app.learning.pick_keys import load_key
 from app.paths import Paths
 from app.search.reading import Reader, language_codes
@@ -78,10 +80,15 @@ class Meeting:
         n_received, n_unread = self._read(names)
         if is_new:
             note_choices(self._store, self.log, self.keys, self._paths, self._settings)
-        if self.keys.is_to_hand_on or not is_merged(self._store, self._catalogue):
-            self._renew_key()
-            follow_choices(self._store, self.log, self._paths, self._settings)
-            self._merge()
+        if is_merged(self._store, self.log, self._catalogue):  # else a state that was put back hears itself first
+            note_group(self._store, self.log, self.keys.device)
+        if self.keys.is_to_hand_on or not is_merged(self._store, self.log, self._catalogue):
+            known = self.log.known()
+            device = self.keys.device
+            follow_group(self._store, self.log, device, known.counting, self._settings, now=self._now)
+            self._renew_key(known.counting)
+            follow_choices(self._store, known.counting, self._paths, self._settings)
+            self._merge(known)
         n_sent = self._write()
         self._folder.remove(self._outdated)
         return Met(n_received, n_sent, n_unread, is_shut_out=n_unread > 0 and self._is_shut_out(names))
@@ -108,6 +115,8 @@ class Meeting:
             bring(self._store, self.log, self._catalogue, renaming)
             self.log.add(DeviceCard(keys.device, (keys.name, public_key(keys.private))), now=self._now)
             self._store.set_value(ADOPTED, keys.device)
+            bring_along(self._store)
+            note_group(self._store, self.log, keys.device)
             self._merge()
         write_keys(self._paths, keys)  # for who has the former names open, and looks at this file
 
@@ -119,9 +128,10 @@ class Meeting:
             for word in own.terms(np.arange(len(own.ends))):
                 yield stem(word, reading.languages[0])
 
-    def _merge(self) -> None:
-        learning = self._settings.learning
-        self._outdated += merge_records(self._store, self._paths, learning, self.keys, self._catalogue, now=self._now)
+    def _merge(self, known: Known | None = None) -> None:
+        self._outdated += merge_records(
+            self._store, self._paths, self._settings.learning, self.keys, self._catalogue, now=self._now, known=known
+        )
 
     def _read(self, names: set[str]) -> tuple[int, int]:
         """Take what is new; how many records that were, and how many files cannot be opened."""
@@ -176,9 +186,8 @@ class Meeting:
         write_keys(self._paths, keys)
         self.keys = keys
 
-    def _renew_key(self) -> None:
+    def _renew_key(self, counting: Sequence[DeviceRecord]) -> None:
         """A new key for those that stay, where a device was removed that has the present one."""
-        counting = self.log.counting()
         removed = {one.name for one in bodies(counting, Removed)}
         if removed - set(self.keys.newest.without) and self.keys.device not in removed:
             self._use(self.keys.with_generation(self.keys.newest.next(removed)))

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 
 from app.devices.device_keys import DeviceKeys
 from app.devices.naming import PAGES_FORGOTTEN, hashed_content, naming_of
-from app.devices.record_log import RecordLog
+from app.devices.record_log import Known, RecordLog
 from app.devices.records import (
     ID_BYTES,
     DeviceRecord,
     Forgotten,
+    GroupTold,
     Opened,
     forgotten,
     lessons_of,
     openings_of,
     picks_of,
-    that_count,
 )
 from app.learning import outcomes
 from app.learning.learner import Learner, theta_prior
@@ -40,45 +39,44 @@ FEW = 8
 """of more documents with the same content none is meant"""
 
 
-def is_merged(store: Store, catalogue: Catalogue) -> bool:
+def is_merged(store: Store, log: RecordLog, catalogue: Catalogue) -> bool:
     """Whether the state is what all records say."""
     done = (store.value(MERGED) or b"").split(b" ")
-    return done[0] == _stamp(store) and done[1:] in ([], [b"%d" % catalogue.generation])
+    return done[0] == log.stamp() and done[1:] in ([], [b"%d" % catalogue.generation])
 
 
 def merge_records(
-    store: Store, paths: Paths, settings: LearningSettings, keys: DeviceKeys, catalogue: Catalogue, *, now: float
-) -> Sequence[str]:
-    """Make the state what all records say, in one transaction.
+    store: Store, paths: Paths, settings: LearningSettings, keys: DeviceKeys, catalogue: Catalogue, *, now: float,
+    known: Known | None = None,
+) -> Sequence[str]:  # fmt: skip
+    """Make the state what all records say, in one transaction; `known` is what they were shortly before.
 
     Records that mean nothing any more go; the files of this device that hold such ones are given.
     """
     log, naming = RecordLog(store, keys.device), naming_of(store, paths, catalogue, keys)
     with store.transaction():
-        records = log.all()
-        counting = that_count(records)
+        known = log.known(known)
+        records, counting = known.records, known.counting
+        present = {record.id for record in counting}
         gone = [record.id for record in forgotten(records)]
+        gone += [one.id for one in records if isinstance(one.body, GroupTold) and one.id not in present]  # has keys
         if len(records) - len(counting) > SURPLUS:
-            gone = list({record.id for record in records} - {record.id for record in counting})
+            gone = [record.id for record in records if record.id not in present]
         outdated = log.drop(gone)
         _forget_pages(store, counting)
-        document_of, are_all_here = _documents(catalogue, Hasher(naming.key, naming.place), counting)
+        openings = openings_of(counting)
+        document_of, are_all_here = _documents(catalogue, Hasher(naming.key, naming.place), openings)
         picks = Picks(store, naming.key, enabled=settings.enabled and settings.remember_picks, place=naming.place)
-        picks.hold(*picks_of(openings_of(counting), document_of))
+        picks.hold(*picks_of(openings, document_of))
         learner = Learner(
             store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=settings
         )
         lessons = lessons_of(counting)
         learner.hold(lessons.votes, n_pages=lessons.n_pages, n_picks=lessons.n_picks, updated=lessons.updated, now=now)
-        found = _stamp(store)
+        found = log.stamp()
         store.set_value(MERGED, found if are_all_here else found + b" %d" % catalogue.generation)
     store.erase()
     return outdated
-
-
-def _stamp(store: Store) -> bytes:
-    ids = b"".join(bytes(id_) for (id_,) in store.rows("SELECT id FROM device_records ORDER BY id"))
-    return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
 
 
 def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
@@ -94,10 +92,10 @@ def _forget_pages(store: Store, counting: Sequence[DeviceRecord]) -> None:
 
 
 def _documents(
-    catalogue: Catalogue, hasher: Hasher, counting: Sequence[DeviceRecord]
+    catalogue: Catalogue, hasher: Hasher, openings: Sequence[tuple[float, Opened]]
 ) -> tuple[Callable[[Opened], PickedDocument], bool]:
     """Which document here each opening is of, and whether all are here: at its place, else the one with its content."""
-    wanted = [opening for _, opening in openings_of(counting)]
+    wanted = [opening for _, opening in openings]
     contents, places = {one.content for one in wanted}, {(one.path, one.part) for one in wanted}
     here: set[tuple[bytes, bytes]] = set()
     by_content: dict[bytes, list[tuple[bytes, bytes]]] = {}

@@ -6,8 +6,8 @@ import os
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -15,11 +15,13 @@ from msgspec.structs import replace
 from app.devices.choices import NOTED
 from app.devices.device_keys import DeviceKeys, Generation, read_keys, write_keys
 from app.devices.exchange import Meeting, Met
+from app.devices.group_record import hand_pen, holder
 from app.devices.naming import ADOPTED
 from app.devices.record_log import RecordLog
 from app.devices.records import DeviceCard, Removed, bodies
 from app.devices.sealing import DevicesError, from_code, new_secret, to_code
 from app.devices.shared_folder import SharedFolder, delivered
+from app.federation import membership, pen
 from app.learning.pick_keys import load_key
 from app.paths import Paths, SettingsError
 from app.settings import Settings
@@ -52,7 +54,7 @@ class OwnDevices:
             raise DevicesError(f"{folder} holds files of other devices: join them by their code, or name another one")
         with Store(self._paths.state) as store:
             names = self.keys.names if self.keys else load_key(self._paths.key, store)
-        return self._become(name, folder, Generation(0, new_secret()), names)
+        return self._become(name, folder, Generation(0, new_secret()), names, is_first=True)
 
     def join(self, code: str, name: str, folder: Path) -> Met:
         """Make this one more of the devices that meet in `folder`."""
@@ -73,7 +75,7 @@ class OwnDevices:
                 f"this is one of several devices already, as {self.keys.name!r}; `devices leave` ends it"
             )
 
-    def _become(self, name: str, folder: Path, generation: Generation, names: bytes) -> Met:
+    def _become(self, name: str, folder: Path, generation: Generation, names: bytes, *, is_first: bool = False) -> Met:
         plain = " ".join(name.split())[:NAME_LENGTH]
         if not plain:
             raise DevicesError("wanted a name for this device, got none")
@@ -83,6 +85,9 @@ class OwnDevices:
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()
                 store.set_value(NOTED, None)
+                pen.be_alone(store)  # until it is one of several, which a kill may prevent
+                if is_first:
+                    pen.be_one_of_several(store, is_first=True)
             write_keys(self._paths, self.keys)
             return self._meet()
 
@@ -145,34 +150,83 @@ class OwnDevices:
         named = (replace(one, value=(one.called + end, one.value[1])) for one, end in zip(cards, more, strict=True))
         return sorted(named, key=lambda one: one.value)
 
+    def _others(self) -> list[DeviceCard]:
+        return [one for one in self.known() if one.name != self._joined().device]
+
     def remove(self, name: str) -> Met:
         """Another device is none of this person's any more: what is written from now on it cannot read."""
+        self._note_removed(self._other(name))
+        return self.meet()
+
+    def _other(self, name: str) -> bytes:
         self.meet()  # it may have joined since
-        others = [one for one in self.known() if one.name != self._joined().device]
+        others = self._others()
         found = next((one.name for one in others if one.called == name), None)
         if found is None:
             there_are = ", ".join(one.called for one in others) or "none"
             raise DevicesError(f"no other device is called {name!r}; there are {there_are}")
-        self._note_removed(found)
-        return self.meet()
+        return found
+
+    def hand_pen(self, name: str) -> Met:
+        """Let another device answer the group from now on; FederationError unless this one does now."""
+        other = self._other(name)
+        with self._alone():
+            keys = self._joined()
+            with Store(self._paths.state) as store:
+                hand_pen(store, RecordLog(store, keys.device), keys.device, other)
+            return self._meet()
+
+    def take_pen(self) -> Met:
+        """Answer the group from now on without the word of the device that did, because it is lost."""
+        self.meet()
+        with self._alone():
+            with Store(self._paths.state) as store:
+                pen.take(store)
+            return self._meet()
+
+    def holder(self) -> bytes:
+        """The device that answers the group for all, b"" where it is none of those that are known."""
+        with Store(self._paths.state) as store:
+            found = holder(store, RecordLog(store, self._joined().device))
+        return found if any(one.name == found for one in self.known()) else b""
+
+    def group(self) -> str:
+        """The group that this person is a member of, "" for none."""
+        with Store(self._paths.state) as store:
+            member = membership.load(store)
+        return member.group if member else ""
 
     def leave(self) -> str:
-        """Be alone again: what was learned stays here, and the others go on under a new key.
+        """Be alone again: what was learned stays here, and the others go on under a new key, and as the group's member.
 
         Returns why they do not hear of it, else ""; one of them can still remove this one.
         """
         with self._alone():
             keys, trouble = self._joined(), ""
             try:
+                self._meet()
+                self._leave_group_to(self._others())
                 self._note_removed(keys.device)
                 self._meet()
             except TROUBLES as error:
                 trouble = " ".join(str(error).split())
+            others = self._others()
             with Store(self._paths.state) as store:
                 RecordLog(store, keys.device).drop_all()
+                if others:
+                    membership.erase(store, is_over=False)
+                pen.be_alone(store)
             self.keys = self._joined().left()
             write_keys(self._paths, self.keys)
         return trouble
+
+    def _leave_group_to(self, heirs: Sequence[DeviceCard]) -> None:
+        keys = self._joined()
+        with Store(self._paths.state) as store:
+            for heir in heirs if pen.holds(store) else ():
+                with suppress(DevicesError):  # of one that nothing came from
+                    hand_pen(store, RecordLog(store, keys.device), keys.device, heir.name)
+                    break
 
     def _note_removed(self, device: bytes) -> None:
         with Store(self._paths.state) as store:
@@ -183,6 +237,8 @@ class OwnDevices:
 
 def meet_quietly(paths: Paths, settings: Settings) -> str:
     """Where this is one of several devices, exchange with them; why that was not done, as one line, else ""."""
+    if not paths.device_keys.exists():
+        return ""
     try:
         devices = OwnDevices(paths, settings)
         if devices.keys is None or devices.keys.has_left:

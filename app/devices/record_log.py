@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import msgspec
 
-from app.devices.records import Body, DeviceRecord, Forgotten, that_count
+from app.devices.records import ID_BYTES, Body, DeviceRecord, Forgotten, that_count
 from app.devices.sealing import DevicesError
 from app.store import Store, decode_record
 
@@ -22,6 +24,16 @@ def _as_read(record: DeviceRecord) -> DeviceRecord:
 
 UNREAD = "unread "
 """stands before what a file that could not be used is known by"""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """All records of one moment, and which of them mean something: decoding them takes most of an exchange's time."""
+
+    stamp: bytes
+    records: list[DeviceRecord]
+    counting: list[DeviceRecord]
+    """in their order"""
 
 
 class RecordLog:
@@ -63,6 +75,19 @@ class RecordLog:
     def counting(self) -> list[DeviceRecord]:
         """Those that mean something, in their order."""
         return that_count(self.all())
+
+    def stamp(self) -> bytes:
+        """Another one with every record that comes or goes."""
+        ids = b"".join(bytes(id_) for (id_,) in self._store.rows("SELECT id FROM device_records ORDER BY id"))
+        return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
+
+    def known(self, before: Known | None = None) -> Known:
+        """All that is there now; `before` where that is so still."""
+        stamp = self.stamp()
+        if before is not None and before.stamp == stamp:
+            return before
+        records = self.all()
+        return Known(stamp, records, that_count(records))
 
     def without_file(self) -> list[DeviceRecord]:
         """Those that are in no file of the folder as far as this device knows."""

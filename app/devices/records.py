@@ -113,7 +113,16 @@ class Removed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", ta
     value: str = ""
 
 
-Body: TypeAlias = Opened | Moved | Lesson | Forgotten | SavedSearch | SharedSetting | DeviceCard | Removed
+class GroupTold(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="group"):
+    """What a device knows of its person's groups (app.federation.pen.GroupView, packed)."""
+
+    name: bytes
+    """the device"""
+    value: bytes
+
+
+Named: TypeAlias = SavedSearch | SharedSetting | DeviceCard | Removed | GroupTold
+Body: TypeAlias = Opened | Moved | Lesson | Forgotten | Named
 _KINDS: Mapping[type, Forgettable] = {Opened: "picks", Moved: "picks", Lesson: "lessons"}
 
 
@@ -161,7 +170,7 @@ def _all_but_last(records: Sequence[DeviceRecord], kinds: tuple[type, ...], n: i
 
 def _name(body: Body) -> tuple[object, ...]:
     """What only the last record of that name counts for; () where each counts."""
-    return (type(body), body.name) if isinstance(body, SavedSearch | SharedSetting | DeviceCard | Removed) else ()
+    return (type(body), body.name) if isinstance(body, Named) else ()
 
 
 def forgotten(records: Sequence[DeviceRecord]) -> list[DeviceRecord]:

@@ -24,7 +24,7 @@ import numpy as np
 from app.federation import group_ranker, membership
 from app.federation.failures import Declined
 from app.federation.group_ranker import GroupRanker
-from app.federation.server import Correspondence, theta_of
+from app.federation.server import Correspondence, check_terms, theta_of
 from app.federation.taking_part import ReplayPages, newest_pages
 from app.federation.terms import method_of
 from app.learning.learner import Learner, theta_prior
@@ -159,6 +159,18 @@ def consider(store: Store, settings: Settings, terms: Terms, offered: ModelRecor
     if present is None or (present.hash, present.alpha, present.tested) != (chosen.hash, alpha, chosen.tested):
         group_ranker.save(store, chosen.record, alpha=alpha, tested=chosen.tested, now=now)
     return sentence
+
+
+def consider_known(store: Store, settings: Settings, *, now: int) -> str:
+    """The same with what another device of this person has fetched; drops a ranker of a lineage that the group left."""
+    standing, stored = membership.load_standing(store), store.value(membership.RANKER_SEEN)
+    adopted, terms = group_ranker.load(store), standing.agreed_terms
+    if adopted is not None and adopted.record.lineage < standing.lineage:
+        group_ranker.erase(store)
+    if stored is None or terms is None:
+        return ""
+    check_terms(terms)
+    return consider(store, settings, terms, decode(decode(stored, Signed).body, ModelRecord), now=now)
 
 
 def note_newest(store: Store, announced: Announcement, signed: Signed, newest: ModelRecord) -> None:

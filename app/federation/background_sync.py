@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from app.federation import consent, group_roster, ledger, membership
+from app.federation import consent, group_roster, ledger, membership, pen
 from app.federation.failures import ConsentError, Unreachable
 from app.federation.server import Connect
 from app.federation.sync import Sync
@@ -49,6 +50,8 @@ class BackgroundSync:
             member, terms = membership.load(store), membership.load_standing(store).agreed_terms
             if member is None or not member.agreed or member.background != "unasked" or terms is None:
                 return ()
+            if not pen.holds(store):
+                return ()
             spent, now = ledger.entries(store), int(self._clock())
             here = group_roster.company(group_roster.known(store, member.group_id), member)
             meaning = consent.describe(member, terms, self._settings.federation, spent, here, now=now)
@@ -66,17 +69,20 @@ class BackgroundSync:
             return None
         with Store(self._paths.state) as store:
             member = membership.load(store)
-            agreed = member is not None and member.agreed and member.background == "yes"
+            agreed = pen.holds(store) and member is not None and member.agreed and member.background == "yes"
             if not agreed or self._clock() < membership.load_standing(store).synced + every:
                 return None
             self._not_before = self._clock() + RETRY_SECONDS
             return self._sync(store)
 
     def _sync(self, store: Store) -> News:
+        from app.devices.own_devices import meet_quietly  # which few have
+
         try:
             report = Sync(
-                store, self._settings, lambda lines: False, by=self._by, clock=self._clock, at_once=False
-            ).run()
+                store, self._settings, lambda lines: False, by=self._by, clock=self._clock, at_once=False,
+                meet=partial(meet_quietly, self._paths, self._settings),
+            ).run()  # fmt: skip
         except Unreachable as error:
             return News(f"not synced: {error}", important=False)
         except ConsentError as error:

@@ -277,7 +277,8 @@ def describe(
         yield (
             f"Your own budget (epsilon {settings.epsilon_budget:g} within {settings.budget_days:,} days) is enough for "
             f"{count(left, 'more note')}; then nothing is sent until the first are {settings.budget_days:,} days past. "
-            "It counts what this folder knows: what another device of yours sends, or a lost folder sent, comes on top."
+            "It counts what this folder knows: what another device of yours sends, or a lost folder sent, comes on top "
+            "unless they are one (`foltr-search devices`)."
         )
     yield (
         f"You are member {member.device}; the key is of this group alone. `foltr-search privacy` lists every field "

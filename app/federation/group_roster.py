@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from app.federation import membership
+from app.federation import membership, pen
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence, Reach
@@ -227,7 +227,7 @@ class Invitation:
 
 def invite(store: Store, reach: Reach) -> Invitation:
     """An invite by which this device vouches for whoever redeems it, once."""
-    member, token = membership.member(store), secrets.token_urlsafe(TOKEN_BYTES)
+    member, token = pen.speaker(store), secrets.token_urlsafe(TOKEN_BYTES)
     with reach.talk(member) as server:
         roster = follow(store, server)
         me = roster.of_device(member.device)
@@ -249,20 +249,20 @@ def invite(store: Store, reach: Reach) -> Invitation:
 
 def waiting(store: Store, reach: Reach) -> tuple[RosterMember, ...]:
     """Members for whom nobody has vouched yet, in the order in which they joined."""
-    with reach.talk(membership.member(store)) as server:
+    with reach.talk(pen.speaker(store)) as server:
         roster = follow(store, server)
     return tuple(one for _, one in sorted(roster.members.items()) if not one.vouched)
 
 
 def find(store: Store, reach: Reach, device: str) -> RosterMember:
     """The member whose pseudonym begins so."""
-    with reach.talk(membership.member(store)) as server:
+    with reach.talk(pen.speaker(store)) as server:
         return chosen(follow(store, server), device)
 
 
 def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False) -> RosterMember:
     """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member."""
-    with reach.talk(membership.member(store)) as server:
+    with reach.talk(pen.speaker(store)) as server:
         found = chosen(follow(store, server), device)
         if found.vouched and not gone:
             raise FederationError(f"{found.device} is vouched for already")

@@ -18,12 +18,13 @@ group's ranker stays, nothing is sent, and `opens` says when the oldest entries 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 import sqlite3
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -36,17 +37,20 @@ from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Against, Ledger, Neighbours
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
+Number = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
+"""that the database can hold"""
+
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
     """One round's update."""
 
-    time: int
+    time: Number
     """seconds since 1970"""
     group_id: str
-    lineage: int
-    round: int
-    n_params: int
+    lineage: Number
+    round: Number
+    n_params: Number
     """numbers sent"""
     mechanism: Mechanism
     exact_count: bool
@@ -96,6 +100,27 @@ def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
     row = dataclasses.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
     db.execute(f"INSERT INTO privacy_ledger ({', '.join(ENTRY)}) VALUES (:{', :'.join(ENTRY)})", row)
+
+
+def aside(entry: LedgerEntry, origin: bytes = b"") -> LedgerEntry:
+    """An entry beside that of the same round of another member: under a lineage below zero, which no group has."""
+    if entry.lineage < 0:
+        return entry
+    hashed = hashlib.blake2b(origin + msgspec.msgpack.encode(entry), digest_size=6).digest()
+    return dataclasses.replace(entry, lineage=-1 - int.from_bytes(hashed, "big"))
+
+
+def add_entries(store: Store, others: Iterable[LedgerEntry], known: Iterable[LedgerEntry]) -> None:
+    """Count once what other devices of this person have written; `known` is what the ledger holds, as they know it."""
+    with store.transaction() as db:
+        counted = {aside(entry) for entry in known}
+        rounds = {(entry.group_id, entry.lineage, entry.round) for entry in entries(store)}
+        for entry in others:
+            if (beside := aside(entry)) not in counted:
+                round = (entry.group_id, entry.lineage, entry.round)
+                write_entry(db, beside if round in rounds else entry)
+                counted.add(beside)
+                rounds.add(round)
 
 
 def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours) -> float:

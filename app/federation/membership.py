@@ -8,7 +8,8 @@ nor change the rules unnoticed. Receipts are kept as proof, and for asking how f
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Literal
 
 import msgspec
@@ -113,8 +114,27 @@ def rename(store: Store, name: str) -> str:
     return f"the group {present.group} is called {name} from now on"
 
 
-def erase(store: Store) -> None:
-    """Forget the group and the key; what was spent on it stays in the privacy ledger."""
+ENDED = "federation ended"
+
+
+def ended(store: Store) -> tuple[str, ...]:
+    """Pseudonyms of the members that this person was and is no more, on whichever device it left."""
+    return tuple((store.value(ENDED) or b"").decode().split())
+
+
+def note_ended(store: Store, members: Iterable[str]) -> None:
+    """Never be these members again, whatever another device or an older state says."""
+    store.set_value(ENDED, " ".join(sorted({*ended(store), *members})).encode(), durable=True)
+
+
+def erase(store: Store, *, is_over: bool = True) -> None:
+    """Forget the group and the key; what was spent on it stays in the privacy ledger.
+
+    Not `is_over`: this person's other devices go on as the member.
+    """
+    with suppress(FederationError):  # of a damaged record nothing can be told to them
+        if is_over and (present := load(store)) is not None:
+            note_ended(store, [present.device])
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
     store.set_value(STANDING_KEY, None, durable=True)
     store.set_value(ROSTER_SEEN, None, durable=True)

@@ -19,8 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-from app.federation import consent, group_roster, ledger, membership, moving, taking_part
-from app.federation.adoption import consider, follow_lineage, note_newest
+from app.federation import consent, group_roster, ledger, membership, moving, pen, taking_part
+from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
 from app.federation.ledger import LedgerEntry, State, Upload
@@ -77,13 +77,24 @@ class Sync:
     sleep: Callable[[float], None] = time.sleep
     at_once: bool = True
     """whether to answer now, or with a sync in the later part of the round's time (app.federation.taking_part)"""
+    meet: Callable[[], str] = str
+    """exchanges with this person's other devices, and gives why it did not, else ""; a device alone does nothing"""
 
     @property
     def reach(self) -> Reach:
         return Reach(self.settings.federation, self.by, self.clock)
 
     def run(self) -> SyncReport:
-        """One sync; FederationError says what stood in its way, and is remembered for `federation status`."""
+        """One sync; FederationError says what stood in its way, and is remembered for `federation status`.
+
+        A device that does not hold the pen asks nothing: what the one that does has fetched is there.
+        """
+        self._meet()
+        if not pen.holds(self.store):
+            membership.member(self.store)
+            tested = consider_known(self.store, self.settings, now=int(self.clock()))
+            elsewhere = "another of your computers answers the group (`foltr-search devices pen`)"
+            return SyncReport(membership.load_standing(self.store).round, False, (*filter(None, (tested,)), elsewhere))
         member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         try:
             report = self._with(member)
@@ -99,6 +110,11 @@ class Sync:
         membership.note_standing(self.store, synced=synced, error=report.refused)
         return report
 
+    def _meet(self) -> None:
+        """Know what the other devices spent, and let them know it, before anything leaves."""
+        if trouble := self.meet():
+            raise FederationError(f"nothing was sent: {trouble}")
+
     def _with(self, member: Membership) -> SyncReport:
         began = self.clock()
         with self.reach.talk(member) as server:
@@ -112,6 +128,7 @@ class Sync:
             self.sleep(taking_part.pause(taking_part.chance(announced, member), self.clock() - began))
         sent, sentence = announced.received or (upload is not None and upload.state == "sent"), decision.sentence
         if upload is not None and upload.body is not None:
+            self._meet()
             with self.reach.talk(member) as server:
                 sent, sentence = self._send(server, announced, upload, place.occasion)
                 said.append(self._add_up(server, announced, place.occasion))
@@ -172,7 +189,7 @@ class Sync:
             return RoundPlace(None)
         taking_part.follow_rankers(self.store, server, announced)
         taking_part.note_roster(self.store, server.member, announced)
-        if announced.phase == "rest":
+        if self._begins(server.member) or announced.phase == "rest":
             return RoundPlace(None)
         return taking_part.place(self.store, server, announced)
 
@@ -221,6 +238,10 @@ class Sync:
 
     def _why_not(self, member: Membership, announced: Announcement, place: RoundPlace) -> str:
         """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""
+        if begins := self._begins(member):
+            raise SpentError(
+                f"nothing is sent before {iso_day(begins)}: this device took the pen of one that may have spent all"
+            )
         if announced.phase == "rest":
             return f"the group rests until {iso_day(announced.opens)}: its ranker stays, and nothing is sent"
         if place.why_not:
@@ -251,7 +272,12 @@ class Sync:
             body = taking_part.change_of(announced, theta, pages, member)
         last = 0 if announced.purpose == "forget" else pages.last
         upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
-        return ledger.write_upload(self.store, upload, self._cost(member, announced, occasion))
+        with self.store.transaction():
+            pen.require(self.store)
+            cost, spent = self._cost(member, announced, occasion), ledger.entries(self.store)
+            if not ledger.has(spent, cost):  # by another process; the pen may have been away since this was decided
+                ledger.check_budget(spent, cost, self.settings.federation)
+            return ledger.write_upload(self.store, upload, cost)
 
     def _pages(self, announced: Announcement) -> ReplayPages:
         forgets = announced.purpose == "forget"
@@ -267,6 +293,12 @@ class Sync:
         return ledger.plan_entry(
             announced.terms, lineage=announced.lineage, round=announced.round, now=now, mechanism=part
         )
+
+    def _begins(self, member: Membership) -> int:
+        """Before when nothing is sent or added up, because the pen was lost; 0 once that is past."""
+        now = self._moment(member)
+        begins = pen.begin(self.store, self.settings.federation, now=now)
+        return begins if now < begins else 0
 
     def _moment(self, member: Membership) -> int:
         """The time that goes into the ledger: a clock that went back must not give anything back."""

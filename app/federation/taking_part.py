@@ -36,7 +36,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from app.federation import group_roster, membership
+from app.federation import group_roster, membership, pen
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence, opened
@@ -379,6 +379,7 @@ def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:
 def _note(store: Store, announced: Announcement, signed: Signed) -> None:
     """Durable before anything is answered; Distrusted, with the proof kept, when another list was noted before."""
     with store.transaction() as db:
+        pen.require(store)
         before = noted_lists(store, announced.lineage, announced.round)
         if len(before) < PROOF and signed.body not in [one.body for one in before]:
             db.execute(

@@ -59,6 +59,12 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
     assert "received" in done(desk, "devices", "sync")
     assert found(desk)[0] == first[-1]
     assert done(laptop, "devices").splitlines() == ["desk", "laptop\tthis one"]
+    assert done(laptop, "devices", "pen") == done(desk, "devices", "pen") == "laptop\n"
+    done(laptop, "devices", "pen", "desk")
+    done(desk, "devices", "sync")
+    assert done(laptop, "devices", "pen") == done(desk, "devices", "pen") == "desk\n"
+    assert "another of your computers answers" in laptop.run("devices", "pen", "desk").stderr
+    done(laptop, "devices", "pen", "--take")
     assert "desk is removed" in done(laptop, "devices", "remove", "desk")
     assert done(laptop, "devices", "new").splitlines()[0] != code
     done(laptop, "devices", "leave")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from pathlib import Path
 
@@ -36,6 +37,17 @@ def store(tmp_path: Path) -> Store:
 def spend(store: Store, number: int, mechanism: Mechanism = LOCAL) -> Upload:
     upload = Upload(1, number, b"sealed", "waiting", 0, 5)
     return ledger.write_upload(store, upload, entry(number, mechanism))
+
+
+def test_what_other_devices_spent_counts_once(store: Store) -> None:
+    """However often it is told; a round that both had paid for, each as a member of its own, counts for both."""
+    spend(store, 1)
+    theirs = [dataclasses.replace(entry(number), time=2) for number in (1, 2)]
+    for _ in range(2):
+        ledger.add_entries(store, [entry(1), *theirs], ledger.entries(store))
+    assert sorted((one.time, one.lineage > 0, one.round) for one in ledger.entries(store)) == [
+        (1, True, 1), (2, False, 1), (2, True, 2),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("sql", ["DELETE FROM privacy_ledger", "UPDATE privacy_ledger SET n_params = 1"])

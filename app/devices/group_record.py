@@ -1,0 +1,73 @@
+"""What the devices of a person tell each other about groups: of each the last record counts."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from app.devices.record_log import RecordLog
+from app.devices.records import DeviceRecord, GroupTold, bodies
+from app.devices.sealing import DevicesError
+from app.federation import membership, pen
+from app.federation.adoption import consider_known
+from app.federation.pen import GroupView
+from app.settings import Settings
+from app.store import Store
+from foltr.errors import FoltrError
+
+TOLD = "devices group"
+"""a digest of what the others were told last"""
+
+
+def note_group(store: Store, log: RecordLog, device: bytes) -> None:
+    """Make a record of what this device knows, where that is something else than it said last."""
+    with store.transaction():
+        view = msgspec.msgpack.encode(pen.view(store))
+        if store.value(TOLD) != (digest := hashlib.blake2b(device + view, digest_size=16).digest()):
+            log.add(GroupTold(device, view))
+            store.set_value(TOLD, digest)
+
+
+def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, GroupView]:
+    """What each device said last, by its name; of a newer version none is read, nor is anything done by half of it."""
+    found = {}
+    for told in bodies(counting, GroupTold):
+        try:
+            view = msgspec.msgpack.decode(told.value, type=GroupView)
+            view.check()
+        except (msgspec.MsgspecError, FoltrError, ValueError):
+            continue
+        found[told.name] = view
+    return found
+
+
+def follow_group(
+    store: Store, log: RecordLog, device: bytes, counting: Sequence[DeviceRecord], settings: Settings, *, now: float
+) -> None:
+    """Be the member that the others are, say what this one knows then, and test a ranker that has come."""
+    pen.follow(store, list(views(counting).values()))
+    note_group(store, log, device)
+    if not pen.holds(store) and membership.load(store) is not None:
+        try:
+            consider_known(store, settings, now=int(now))
+        except FoltrError as error:  # of another version: said at the next sync, and stops no exchange
+            membership.note_standing(store, error=str(error))
+
+
+def hand_pen(store: Store, log: RecordLog, device: bytes, to: bytes) -> None:
+    """Let another device answer from now on; DevicesError where it has not been heard of yet."""
+    seat = next((view.seat for name, view in views(log.counting()).items() if name == to), None)
+    if seat is None:
+        raise DevicesError("nothing came from that computer yet; `foltr-search devices sync` on both, then again")
+    with store.transaction():
+        pen.hand_over(store, seat)
+        note_group(store, log, device)
+
+
+def holder(store: Store, log: RecordLog) -> bytes:
+    """The device that answers for all, b"" where none that is known does."""
+    known = views(log.counting())
+    seat = max((view.pen for view in known.values()), key=lambda one: one.rank, default=pen.Pen()).seat
+    return next((name for name, view in known.items() if view.seat == seat), b"")

@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from app.settings import Settings
 from console.printable import display_path
+from indexer.documents import SPAN
 
 EDITOR_LINE: Mapping[str, str] = {
     **dict.fromkeys(
@@ -56,6 +57,12 @@ PDF_PAGE: Mapping[str, str] = {
     **dict.fromkeys(("mupdf", "xpdf"), "{path} {page}"),
 }
 """The arguments by the viewer's name, which is also in the name of its desktop entry."""
+PLAYER_START: Mapping[str, str] = {
+    "mpv": "--start={seconds} {path}",
+    "vlc": "--start-time={seconds} {path}",
+    "celluloid": "--mpv-start={seconds} {path}",
+}
+"""The same of players."""
 
 
 MAIL_SCREENS = frozenset({"mutt", "neomutt", "aerc", "alpine", "pine", "elm", "meli", "himalaya", "alot"})
@@ -175,13 +182,23 @@ class _Target(Struct, frozen=True):
     page: int
 
     def values(self) -> dict[str, str]:
-        return {"path": self.path, "line": str(max(self.line, 1)), "page": str(max(self.page, 1))}
+        page = max(self.page, 1)
+        return {"path": self.path, "line": str(max(self.line, 1)), "page": str(page), "seconds": str((page - 1) * SPAN)}
 
 
 def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
-    is_pdf = target.path.lower().endswith(".pdf")
-    if is_pdf and settings.open.pdf:
-        return Invocation(_fill(settings.open.pdf, target, "open.pdf"), needs_terminal=False)
+    from indexer.extract.kinds import TYPE_OF_KIND, kind_of  # a program that names a place is asked for by few
+
+    type_ = TYPE_OF_KIND.get(kind_of(target.path) or "", "")
+    template, known, media = {
+        "pdf": (settings.open.pdf, PDF_PAGE, "application/pdf"),
+        "audio": (settings.open.player, PLAYER_START, "audio/mpeg"),
+        "video": (settings.open.player, PLAYER_START, "video/mp4"),
+    }.get(type_, ("", {}, ""))
+    if template:
+        return Invocation(
+            _fill(template, target, "open.pdf" if type_ == "pdf" else "open.player"), needs_terminal=False
+        )
     if settings.open.opener:
         return Invocation(_fill(settings.open.opener, target, "open.opener"), needs_terminal=False)
     if sys.platform == "win32":
@@ -190,9 +207,9 @@ def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) ->
         return Invocation(("open", target.path), needs_terminal=False)
     if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
         return _plan_without_display(target, settings, env)
-    viewer = _pdf_viewer(env) if is_pdf and target.page > 1 else ""
+    viewer = _viewer(known, media, env) if known and target.page > 1 else ""
     if viewer:
-        return Invocation((viewer, *_fill(PDF_PAGE[viewer], target, viewer)), needs_terminal=False)
+        return Invocation((viewer, *_fill(known[viewer], target, viewer)), needs_terminal=False)
     return Invocation((_found("xdg-open", env), target.path), needs_terminal=False)
 
 
@@ -325,16 +342,14 @@ def _first_found(programs: tuple[str, ...], env: Mapping[str, str], *, hint: str
     raise OpenError(f"{' and '.join(programs)} not found; {hint}")
 
 
-def _pdf_viewer(env: Mapping[str, str]) -> str:
-    """The desktop's PDF viewer where we know how it is told a page, else ""."""
+def _viewer(known: Mapping[str, str], media: str, env: Mapping[str, str]) -> str:
+    """The desktop's program for such files where we know how it is told a place, else ""."""
     try:
-        answer = subprocess.run(
-            ("xdg-mime", "query", "default", "application/pdf"), capture_output=True, timeout=1, check=False
-        )
+        answer = subprocess.run(("xdg-mime", "query", "default", media), capture_output=True, timeout=1, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     name = answer.stdout.decode("utf-8", "replace").strip().removesuffix(".desktop").lower()
-    return next((v for v in PDF_PAGE if v in name and shutil.which(v, path=env.get("PATH"))), "")
+    return next((v for v in known if v in name and shutil.which(v, path=env.get("PATH"))), "")
 
 
 def _startfile(path: str) -> int:

@@ -139,7 +139,24 @@ class MeaningSettings(Section, frozen=True):
     ] = True
 
 
-class OcrSettings(Section, frozen=True):
+class Recognition(Section, frozen=True):
+    """Making text of what is no text yet, in the background."""
+
+    minutes_per_day: Annotated[
+        float, Meta(ge=0, le=1440, description="Processor time a day in the background, in minutes; 0: no bound.")
+    ] = 60.0
+    pause_on_battery: Annotated[bool, Meta(description="Wait in the background while the machine runs on battery.")] = (
+        True
+    )
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Larger files are passed over; in MB.")] = 100.0
+
+    @property
+    def max_bytes(self) -> int:
+        """`max_file_mb` in bytes."""
+        return int(self.max_file_mb * 1_000_000)
+
+
+class OcrSettings(Recognition, frozen=True):
     """Text in pictures and in PDFs that are pictures; needs the extra `ocr`, or tesseract."""
 
     background: Annotated[
@@ -153,23 +170,24 @@ class OcrSettings(Section, frozen=True):
     languages: Annotated[
         list[str], Meta(description='Data that tesseract uses, as in ["eng", "deu"]; rapidocr needs no telling.')
     ] = msgspec.field(default_factory=lambda: ["eng"])
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Larger files are passed over; in MB.")] = 100.0
     max_pages: Annotated[int, Meta(ge=1, le=10_000, description="Pages of one PDF that are read.")] = 30
     seconds_per_file: Annotated[
         float,
         Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
     ] = 60.0
-    minutes_per_day: Annotated[
-        float, Meta(ge=0, le=1440, description="Processor time a day in the background, in minutes; 0: no bound.")
-    ] = 60.0
-    pause_on_battery: Annotated[bool, Meta(description="Wait in the background while the machine runs on battery.")] = (
-        True
-    )
 
-    @property
-    def max_bytes(self) -> int:
-        """`max_file_mb` in bytes."""
-        return int(self.max_file_mb * 1_000_000)
+
+class SpeechSettings(Recognition, frozen=True):
+    """What was said in recordings and films; needs the extra `speech`."""
+
+    background: Annotated[
+        bool,
+        Meta(description="Recognise it while changes are followed, after everything else; else `index --speech` does."),
+    ] = False
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Larger files are passed over; in MB.")] = 4_000.0
+    max_minutes: Annotated[int, Meta(ge=1, le=10_000, description="Minutes of one recording that are listened to.")] = (
+        240
+    )
 
 
 class LearningSettings(Section, frozen=True):
@@ -238,13 +256,17 @@ class ScreenSettings(Section, frozen=True):
 
 
 class OpenSettings(Section, frozen=True):
-    """Programs that open a result; {path}, {line} and {page} are filled in, and no shell is involved."""
+    """Programs that open a result; {path}, {line}, {page} and {seconds} are filled in, and no shell is involved."""
 
     editor: Annotated[str, Meta(description='As in "code --goto {path}:{line}"; empty: $VISUAL, then $EDITOR.')] = ""
     pager: Annotated[str, Meta(description='As in "less +{line} {path}"; empty: $PAGER, then less.')] = ""
     opener: Annotated[str, Meta(description="Empty: the system's own (xdg-open, open, the Windows shell).")] = ""
     pdf: Annotated[
         str, Meta(description='As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.')
+    ] = ""
+    player: Annotated[
+        str,
+        Meta(description='As in "mpv --start={seconds} {path}"; empty: a known player when a moment is asked for.'),
     ] = ""
     mail: Annotated[
         str,
@@ -323,6 +345,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     search: SearchSettings = SearchSettings()
     meaning: MeaningSettings = MeaningSettings()
     ocr: OcrSettings = OcrSettings()
+    speech: SpeechSettings = SpeechSettings()
     learning: LearningSettings = LearningSettings()
     history: HistorySettings = HistorySettings()
     screen: ScreenSettings = ScreenSettings()

@@ -18,6 +18,20 @@ TYPES = (
 """What a document is, as in `type:mail`; the column value is the position in this tuple."""
 
 
+HEARD = ("audio", "video")
+"""types whose pages are spans of time"""
+SPAN = 5
+"""seconds of a page of them"""
+
+
+def page_name(type_: str, page: int) -> str:
+    """ "page 7" of what is read; when the page begins of what is heard: "12:40", "1:02:30"."""
+    if type_ not in HEARD:
+        return f"page {page}"
+    minutes, seconds = divmod((page - 1) * SPAN, 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"{minutes}:{seconds:02}"
+
+
 class FileEntry(msgspec.Struct, frozen=True, gc=False):
     """One regular file as the crawl saw it; nothing of its content was read."""
 
@@ -86,7 +100,7 @@ class ExtractedDocument(Described, frozen=True, kw_only=True):
 
     text: str
     pages: tuple[int, ...] = ()
-    """offsets in `text` at which each page begins, where the format has pages"""
+    """offsets in `text` at which each page begins, where the format has pages; of a recording each `SPAN`"""
     headings: tuple[int, ...] = ()
     """offsets in `text` of the lines that are headings, of HTML alone: in notes they are seen when they are shown"""
 

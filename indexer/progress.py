@@ -22,9 +22,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Where an update stands; also one line of JSON from the background process."""
 
     phase: Phase
+    what: str = ""
+    """in phase "recognising" "text in pictures", or what else"""
     n_done: int = 0
     """files that are up to date, those included that had not changed; in phase "meaning" documents with vectors,
-    in phase "recognising" pictures that were tried in this run"""
+    in phase "recognising" files that were tried in this run"""
     n_total: int = 0
     bytes_done: int = 0
     """of the files that are read in this run"""

@@ -12,6 +12,8 @@ from app.commands.completion import remembered_folders
 if TYPE_CHECKING:
     import threading
 
+    from app.settings import OcrSettings, SpeechSettings
+
 EXAMPLES = """
 foltr-search index ~/Documents ~/notes     remember these folders, and index everything
 foltr-search index --suggest               what there is here to choose from: folders, mail, notes, browsers, chats
@@ -19,7 +21,7 @@ foltr-search index                         look for what is new, changed, moved 
 foltr-search index --retry-failures        read again what could not be read
 foltr-search index --forget ~/Downloads    no longer index a folder
 foltr-search index --source firefox        read bookmarks and visited pages too (docs/privacy.md)
-foltr-search index --ocr                   recognise the text of pictures too (docs/configuration.md)
+foltr-search index --ocr --speech          recognise the text of pictures, and what was said in recordings and films
 foltr-search index --rebuild               make the index anew; what was learned stays
 foltr-search index --optimize              merge the index's parts and drop what was deleted
 """
@@ -39,12 +41,13 @@ foltr-search index --optimize              merge the index's parts and drop what
 @click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
 @click.option("--retry-failures", is_flag=True, help="Read the files again that could not be read.")
 @click.option("--ocr", is_flag=True, help="Then recognise the text of pictures and of PDFs that are pictures; slow.")
+@click.option("--speech", is_flag=True, help="Then recognise what was said in recordings and films; slower.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress, only what was done.")
 @setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
 @setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
 def command(
     folders: tuple[str, ...], sources: tuple[str, ...], suggest: bool, forget: tuple[str, ...], rebuild: bool,
-    optimize: bool, retry_failures: bool, ocr: bool, quiet: bool,
+    optimize: bool, retry_failures: bool, ocr: bool, speech: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Index every folder chosen so far; FOLDERs given here are added to them.
 
@@ -58,14 +61,17 @@ def command(
         return _suggest()
     load_numpy()
     from app.following.indexing import make_vectors, update_index
+    from app.following.recognising import engine_for, medium_of
     from indexer.extract.workers.reading_process import give_way
 
     context = load()
     from app.settings import anything_to_index
 
     collect_from_here()
-    if ocr and (why := _why_no_engine(context)):
-        raise click.UsageError(f"text of pictures cannot be recognised: {why}")
+    to_recognise = [context.settings.ocr] * ocr + [context.settings.speech] * speech
+    for chosen in to_recognise:
+        if why := engine_for(chosen)[1]:
+            raise click.UsageError(f"{medium_of(chosen).what} cannot be recognised: {why}")
     roots = _choose(context, folders, sources, forget)
     if not forget and not anything_to_index(context.settings, context.paths):
         say("no folders to index yet; name some: foltr-search index ~/Documents (`index --suggest` lists what is here)")
@@ -85,8 +91,9 @@ def command(
             )
         for said in summarise(summary):
             say(said)
-        if ocr and not stop.is_set():
-            _recognise(context, quiet, stop)
+        for chosen in to_recognise:
+            if not stop.is_set():
+                _recognise(context, chosen, quiet, stop)
         if not stop.is_set():
             give_way()
             with ProgressWriter(quiet=quiet) as line:
@@ -111,22 +118,17 @@ def _suggest() -> int:
     return 0
 
 
-def _why_no_engine(context: Context) -> str:
-    from indexer.extract.media.recognition import choose
-
-    return choose(context.settings.ocr.engine, context.settings.ocr.languages)[1]
-
-
-def _recognise(context: Context, quiet: bool, stop: threading.Event) -> None:
+def _recognise(context: Context, chosen: OcrSettings | SpeechSettings, quiet: bool, stop: threading.Event) -> None:
     """Recognise what waits, and index it."""
     from app.following.indexing import recognise, update_index
     from app.following.progress_lines import ProgressWriter
+    from app.following.recognising import medium_of
 
     with ProgressWriter(quiet=quiet) as line:
-        n_read = recognise(context.settings, context.paths, on_progress=line.show, stop=stop)
+        n_read = recognise(chosen, context.paths, on_progress=line.show, stop=stop)
         if n_read:
             update_index(context.settings, context.paths, on_progress=line.show)
-    say(f"text recognised in pictures: {n_read:,} files")
+    say(f"{medium_of(chosen).what} recognised: {n_read:,} files")
 
 
 def _choose(

@@ -19,6 +19,7 @@ from app.search.results import Explanation, Hit, Preview, Snippet, title_of
 from app.search.snippets import column_of, pieces
 from console.printable import display_path, safe_line
 from console.wording import also_as, columns, fit, fit_left, in_thread, iso_day, wrap
+from indexer.documents import page_name
 from indexer.properties import PROPERTIES, shown
 
 PLAIN = "{path}\\t{title}\\t{part}\\t{snippet}"
@@ -155,7 +156,8 @@ BEFORE, LONGEST = 80, 300
 def match_lines(hit: Hit, preview: Preview) -> Iterator[str]:
     """One line for each of the first matches; the first line of the text for what was found by its name alone.
 
-    Line and column count from 1, columns in bytes. Where the format has pages the text begins with the page.
+    Line and column count from 1, columns in bytes. Where the format has pages the text begins with the page, that of a
+    recording with the moment.
     """
     path, text = printed_path(hit.path), preview.text
     spans = preview.spans[:MATCHES] or ((0, 0),)
@@ -167,5 +169,6 @@ def match_lines(hit: Hit, preview: Preview) -> Iterator[str]:
         whole = text[begin : end if end >= 0 else len(text)]
         place = start - begin
         left = 0 if len(whole) <= LONGEST else max(place - BEFORE, 0)
-        page = f"[page {max(1, bisect_right(preview.pages, start))}] " if preview.pages else ""
+        page = page_name(hit.type, max(1, bisect_right(preview.pages, start)))
+        page = f"[{page}] " if preview.pages else ""
         yield f"{path}:{line}:{column_of(text, start)}:{page}{safe_line(whole[left : left + LONGEST])}"

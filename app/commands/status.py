@@ -83,7 +83,12 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths, passed_over:
         "left out": _named(passed_over),
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
-        "pictures": _recognised(status),
+        "pictures": _recognised(
+            "text", "ocr", status.n_recognised, status.n_to_recognise, status.n_without_text, status.n_unrecognised
+        ),
+        "recordings": _recognised(
+            "speech", "speech", status.n_heard, status.n_to_hear, status.n_without_speech, status.n_unheard
+        ),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
         **({"away": "\n".join(status.away)} if status.away else {}),
         "on disk": f"{status.data_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
@@ -131,14 +136,14 @@ def _unwiped(status: IndexStatus) -> str:
     return f"{count(status.n_unwiped, 'text')} still on the disk (`index --optimize` wipes them at once)"
 
 
-def _recognised(status: IndexStatus) -> str:
-    """How far the text of pictures is."""
-    parts = [f"text recognised in {status.n_recognised:,}, {status.n_to_recognise:,} wait"]
-    if status.n_without_text:
-        parts.append(f"{status.n_without_text:,} without text")
-    if status.n_unrecognised:
-        parts.append(f"{status.n_unrecognised:,} could not be read")
-    return ", ".join(parts) + (" (`index --ocr`, ocr.background)" if status.n_to_recognise else "")
+def _recognised(what: str, option: str, n_read: int, n_waiting: int, n_without: int, n_failed: int) -> str:
+    """How far the text of pictures is, or the speech of recordings."""
+    parts = [f"{what} recognised in {n_read:,}, {n_waiting:,} wait"]
+    if n_without:
+        parts.append(f"{n_without:,} without {what}")
+    if n_failed:
+        parts.append(f"{n_failed:,} could not be read")
+    return ", ".join(parts) + (f" (`index --{option}`, {option}.background)" if n_waiting else "")
 
 
 def _print_failures(failures: list[Failure]) -> None:

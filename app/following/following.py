@@ -1,4 +1,4 @@
-"""Following changes with the user's settings: the index first, then vectors, then the text of pictures.
+"""Following changes with the user's settings: the index first, then vectors, then the text of pictures and recordings.
 
 Background work gives way to everything else, and waits for mains power if asked to. Between two turns it does the
 whole scans that other processes ask for (app.following.index_requests).
@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 from app.following.index_requests import IndexRequests
 from app.following.indexing import followed_roots, make_updater, may_make_vectors, on_battery, open_index, reader_pool
-from app.following.recognising import Recognising, spent_today
+from app.following.recognising import Recognising
 from app.following.vector_making import Making
-from app.settings import Paths, Settings, SettingsError, remember_root
+from app.settings import OcrSettings, Paths, Settings, SettingsError, SpeechSettings, remember_root
 from indexer.errors import IndexDamaged, LockedError
 from indexer.extract.workers.pool import WorkerPool
 from indexer.extract.workers.reading_process import give_way
@@ -100,7 +100,7 @@ class FollowersWork(Work):
     pool: WorkerPool[PreparedFile]
     pause_on_battery: bool
     _making: Making = field(init=False)
-    _recognising: Recognising | None = field(init=False)
+    _recognising: list[Recognising] = field(init=False)
     _met: float = -math.inf
     """when the other devices of this person were met last"""
     _trouble: str = ""
@@ -111,30 +111,30 @@ class FollowersWork(Work):
     def __post_init__(self) -> None:
         may_work = may_make_vectors(self.settings)
         self._making = Making(self.settings, self.paths, self.catalogue, self.report, may_work=may_work)
-        self._recognising = self._new_recognising() if self.settings.ocr.background else None
+        self._recognising = []
+        for chosen in (self.settings.ocr, self.settings.speech):
+            if chosen.background:
+                self._recognising.append(self._new_recognising(chosen))
 
-    def _new_recognising(self) -> Recognising:
-        chosen = self.settings.ocr
-
+    def _new_recognising(self, chosen: OcrSettings | SpeechSettings) -> Recognising:
         def may_work() -> str:
-            return (on_battery() if chosen.pause_on_battery else "") or spent_today(chosen, self.paths)
+            return (on_battery() if chosen.pause_on_battery else "") or new.spent_today()
 
-        recognising = Recognising(
-            chosen, self.paths, self.catalogue, self.report, may_work=may_work, may_be_suspended=True
-        )
-        if why := recognising.why_none:
-            self.report(Progress(phase="idle", note=f"text in pictures cannot be recognised: {why}"))
-        return recognising
+        new = Recognising(chosen, self.paths, self.catalogue, self.report, may_work=may_work, may_be_suspended=True)
+        if why := new.why_none:
+            self.report(Progress(phase="idle", note=f"{new.medium.what} cannot be recognised: {why}"))
+        return new
 
     def close(self) -> None:
         self._making.close()
-        if self._recognising:
-            self._recognising.close()
+        for one in self._recognising:
+            one.close()
 
     def report(self, progress: Progress) -> None:
         """Recognition stops for an update; whoever asked for a scan sees it, too."""
-        if progress.phase in UPDATING and self._recognising:
-            self._recognising.suspend()
+        if progress.phase in UPDATING:
+            for one in self._recognising:
+                one.suspend()
         self.requests.show(progress)
         self.on_progress(progress)
 
@@ -145,7 +145,7 @@ class FollowersWork(Work):
         """Recognition comes after everything else, and first comes whatever the other devices have to tell."""
         if self.paths.device_keys.exists() and time.monotonic() - self._met > MEET_SECONDS:
             self._meet()
-        return self._making.step() or (self._recognising is not None and self._recognising.step())
+        return self._making.step() or any(one.step() for one in self._recognising)
 
     def _meet(self) -> None:
         from app.devices.own_devices import meet_quietly  # which few have

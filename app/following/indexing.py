@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.following.recognising import Recognising
 from app.following.vector_making import Making, opened_picks
-from app.settings import Paths, Settings, index_roots, index_sources
+from app.settings import OcrSettings, Paths, Settings, SpeechSettings, index_roots, index_sources
 from indexer.errors import IndexDamaged
 from indexer.extract.media import recognised
 from indexer.extract.source import MEGABYTE, Limits
@@ -130,11 +130,13 @@ def may_make_vectors(settings: Settings) -> Callable[[], str]:
     return on_battery if settings.meaning.pause_on_battery else lambda: ""
 
 
-def recognise(settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event) -> int:
-    """Recognise the text of pictures until `stop`; how many files have one now and are read by the next update."""
+def recognise(
+    chosen: OcrSettings | SpeechSettings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event
+) -> int:
+    """Recognise text until `stop`; how many files have one now and are read by the next update."""
     with (
         closing(Catalogue.open(paths.catalogue)) as catalogue,
-        closing(Recognising(settings.ocr, paths, catalogue, on_progress)) as recognising,
+        closing(Recognising(chosen, paths, catalogue, on_progress)) as recognising,
     ):
         while not stop.is_set() and recognising.step():
             pass

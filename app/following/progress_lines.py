@@ -103,7 +103,7 @@ def describe(progress: Progress) -> str:
             f"words can be searched; reading for meaning: {progress.n_done:,} of {progress.n_total:,} documents{left}"
         )
     if progress.phase == "recognising":
-        return f"recognising text: {progress.n_done:,} of {progress.n_total:,} pictures"
+        return f"recognising {progress.what}: {progress.n_done:,} of {progress.n_total:,}"
     if progress.phase != "indexing":
         return progress.phase
     parts = [

@@ -1,4 +1,4 @@
-"""Recognising the text of pictures with the user's settings: after everything else, one file after another.
+"""Recognising text in pictures and recordings with the user's settings: after everything else, one file after another.
 
 Each text is kept by the content of its file before the file is read again with it, so that a kill costs the file in
 hand and a rebuilt index finds the texts that were made.
@@ -14,13 +14,23 @@ from functools import partial
 import msgspec
 
 from app.paths import Paths
-from app.settings import OcrSettings
+from app.settings import OcrSettings, SpeechSettings
 from console.printable import display_path
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media import recognised
-from indexer.extract.media.recognised import Unrecognised, remember, seconds_since, tried
-from indexer.extract.media.recognition import Recognised, RecognitionOrder, choose, recognise_file
+from indexer.extract.media.recognised import (
+    BEGUN,
+    PICTURES,
+    RECORDINGS,
+    Medium,
+    Unrecognised,
+    recalled,
+    remember,
+    seconds_since,
+    tried,
+)
+from indexer.extract.media.recognition import Engine, Recognised, RecognitionOrder, choose, recognise_file
 from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 from indexer.progress import OnProgress, Phase, Progress
@@ -28,20 +38,27 @@ from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import read_anew
 
 MEMORY_MB = 4_096
-"""of address space that a file may add; rapidocr uses up to 1.2 GB of it"""
+"""of address space that a file may add; rapidocr uses up to 1.2 GB of it, Whisper .9"""
+STRETCH_SECONDS = 600.0
+"""of processor time for a stretch of a recording: as long as it lasts"""
 READ_TOGETHER = 16
 """files with a new text that are indexed in one go"""
 STILL_NEW_SECONDS = 60.0
 """a text waits for others at most so long"""
 
 
-def spent_today(chosen: OcrSettings, paths: Paths) -> str:
-    """Why to wait for another day, "" while there is processor time left of this one."""
-    midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
-    minutes = chosen.minutes_per_day
-    if not minutes or seconds_since(paths.data_dir / recognised.FILE, midnight) < minutes * 60:
-        return ""
-    return f"{minutes:g} minutes of processor time were used today (ocr.minutes_per_day)"
+def medium_of(chosen: OcrSettings | SpeechSettings) -> Medium:
+    """What these settings are for."""
+    return PICTURES if isinstance(chosen, OcrSettings) else RECORDINGS
+
+
+def engine_for(chosen: OcrSettings | SpeechSettings) -> tuple[Engine | None, str]:
+    """The engine that these settings want, or None and why there is none."""
+    if isinstance(chosen, OcrSettings):
+        return choose(chosen.engine, chosen.languages)
+    from indexer.extract.media import speech  # which few have
+
+    return speech.choose()
 
 
 _Outcome = tuple[FileEntry, Recognised | ExtractionError]
@@ -51,21 +68,25 @@ class Recognising:
     """Recognises text step by step; nothing where there is no engine. For one thread."""
 
     def __init__(
-        self, chosen: OcrSettings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
+        self, chosen: OcrSettings | SpeechSettings, paths: Paths, catalogue: Catalogue, on_progress: OnProgress, *,
         may_work: Callable[[], str] = lambda: "", may_be_suspended: bool = False,
     ) -> None:  # fmt: skip
         """`may_work` says why to pause now, or ""; `may_be_suspended` allows `suspend`."""
+        self.medium = medium_of(chosen)
+        if isinstance(chosen, OcrSettings):
+            self._section, self._seconds, most = "ocr", chosen.seconds_per_file, chosen.max_pages
+        else:
+            self._section, self._seconds, most = "speech", STRETCH_SECONDS, chosen.max_minutes
         self._chosen, self._catalogue, self._on_progress, self._may_work = chosen, catalogue, on_progress, may_work
         self._store = paths.data_dir / recognised.FILE
-        engine, self.why_none = choose(chosen.engine, chosen.languages)
+        engine, self.why_none = engine_for(chosen)
         self._label = engine.label if engine else ""
         self._pool: WorkerPool[Recognised] | None = None
         if engine:
-            order = RecognitionOrder(engine, chosen.seconds_per_file, chosen.max_pages, may_be_suspended)
+            order = RecognitionOrder(engine, self._seconds, most, may_be_suspended)
             function = partial(recognise_file, order=order)
-            self._pool = WorkerPool(
-                function, n_workers=1, seconds=chosen.seconds_per_file, memory_mb=MEMORY_MB, limits=Limits()
-            )
+            limits = Limits(recognised=str(self._store))
+            self._pool = WorkerPool(function, n_workers=1, seconds=self._seconds, memory_mb=MEMORY_MB, limits=limits)
         self._waiting: list[Unrecognised] = []
         self._seen: set[bytes] = set()
         """contents that this run has tried, or given to the index"""
@@ -82,7 +103,7 @@ class Recognising:
             return False
         if self._now is None and (why := self._may_work()):
             self.close()
-            self._report("idle", note=f"recognising text in pictures waits: {why}")
+            self._report("idle", note=f"recognising {self.medium.what} waits: {why}")
             return False
         if self._now is None and not self._begin():
             more = bool(self._new)
@@ -94,6 +115,14 @@ class Recognising:
             self._keep(outcome[1])
             self._report_file(outcome[0].path)
         return True
+
+    def spent_today(self) -> str:
+        """Why to wait for another day, "" while there is processor time left of this one."""
+        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
+        minutes = self._chosen.minutes_per_day
+        if not minutes or seconds_since(self._store, midnight, self._label) < minutes * 60:
+            return ""
+        return f"{minutes:g} minutes of processor time were used today ({self._section}.minutes_per_day)"
 
     def suspend(self) -> None:
         """Leave the processor to something else until the next step; the file in hand is kept."""
@@ -124,8 +153,9 @@ class Recognising:
         """Find what waits now; texts that a former run kept and did not see indexed are handed over."""
         self._generation = self._catalogue.generation
         attempts = tried(self._store)
-        without = recognised.without_text(self._catalogue.connection, self._chosen.max_bytes)
+        without = recognised.without_text(self._catalogue.connection, self.medium, self._chosen.max_bytes)
         unseen = [one for one in without if one.digest not in self._seen]
+        attempts = {digest: one for digest, one in attempts.items() if not one.is_begun}
         with_text = [one for one in unseen if (attempt := attempts.get(one.digest)) and attempt.has_text]
         self._seen.update(one.digest for one in with_text)
         self._note_new([one.path for one in with_text])
@@ -139,20 +169,33 @@ class Recognising:
         """Keep what came of the file in hand, under the content that was read."""
         assert self._now is not None
         now, self._now = self._now, None
+        if isinstance(found, ExtractionError):
+            if found.kind == "unreadable":  # it may be there again
+                self.n_done += 1
+                return
+            found = self._given_up(now.digest, found)
+        remember(
+            self._store, found.digest, engine=self._label, pages=found.pages, reason=found.left_out,
+            seconds=found.seconds,
+        )  # fmt: skip
+        if found.left_out.startswith(BEGUN):
+            self._seen.discard(now.digest)
+            self._waiting.append(now)
+            return
         self.n_done += 1
-        if isinstance(found, Recognised):
-            remember(
-                self._store, found.digest, engine=self._label, pages=found.pages, reason=found.left_out,
-                seconds=found.seconds,
-            )  # fmt: skip
-            if any(found.pages):
-                self.n_texts += 1
-                self._note_new([now.path])
-        elif found.kind != "unreadable":  # it may be there again
-            seconds = self._chosen.seconds_per_file if found.kind in ("timeout", "too-slow") else 0.0
-            remember(self._store, now.digest, engine=self._label, pages=[], reason=str(found), seconds=seconds)
+        if any(found.pages):
+            self.n_texts += 1
+            self._note_new([now.path])
         if len(self._new) >= READ_TOGETHER or (self._new and time.monotonic() - self._new_since > STILL_NEW_SECONDS):
             self._hand_over()
+
+    def _given_up(self, digest: bytes, why: ExtractionError) -> Recognised:
+        """What is kept of a file that cannot be read: what was found before, where it was begun."""
+        seconds = self._seconds if why.kind in ("timeout", "too-slow") else 0.0
+        before = recalled(self._store, digest)
+        if before is None or not before[2].startswith(BEGUN):
+            return Recognised(digest, [], str(why), seconds)
+        return Recognised(digest, before[1], f"{before[2].removeprefix(BEGUN)}: {why}", seconds)
 
     def _note_new(self, paths: list[str]) -> None:
         if not self._new:
@@ -166,7 +209,8 @@ class Recognising:
             self._new = []
 
     def _report_file(self, path: str) -> None:
-        self._report("recognising", n_done=self.n_done, n_total=self.n_total, current=display_path(path))
+        now = {"n_done": self.n_done, "n_total": self.n_total, "current": display_path(path)}
+        self._report("recognising", what=self.medium.what, **now)
 
     def _report(self, phase: Phase, **values: object) -> None:
         report = Progress(phase=phase, generation=self._catalogue.generation)

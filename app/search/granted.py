@@ -33,6 +33,7 @@ from app.search.snippets import passage
 from app.settings import LearningSettings, Settings
 from console.printable import safe_line, safe_text
 from foltr.errors import FoltrError
+from indexer.documents import HEARD, page_name
 from indexer.files.ignore import SECRETS, pattern_of
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.text.analysis import fold, words_of
@@ -305,8 +306,9 @@ class Granted:
         text, pages = self._search.text_of(hit)
         best = best_excerpt(text, page.words, tokens=tokens)
         last = best.line + best.text.rstrip("\n").count("\n")
-        at_page = bisect_right(pages, best.end - 1) if pages else 0
-        return _told(lines=[best.line, last] if best.text else None, page=at_page, text=safe_text(best.text))
+        number = bisect_right(pages, best.end - 1) if pages else 0
+        at = {"at": page_name(hit.type, number)} if number and hit.type in HEARD else {"page": number}
+        return _told(lines=[best.line, last] if best.text else None, **at, text=safe_text(best.text))
 
 
 def wanted_between(what: str, value: int, least: int, most: int) -> None:

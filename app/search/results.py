@@ -168,7 +168,7 @@ class Snippet(Struct, frozen=True):
     column: int = 0
     """where in its line the first match begins, from 1 and in bytes of UTF-8; 0 when unknown"""
     heading: str = ""
-    """of a note, the heading over the first match; "" for none"""
+    """of a note, the heading over the first match; of a recording when it was said, as "at 12:40"; "" for none"""
 
 
 class Preview(Struct, frozen=True):
@@ -270,6 +270,11 @@ class IndexStatus(Struct, frozen=True):
     """those in which there was none"""
     n_unrecognised: int = 0
     """those that could not be read"""
+    n_heard: int = 0
+    """the same of recordings and films: what was said was recognised"""
+    n_to_hear: int = 0
+    n_without_speech: int = 0
+    n_unheard: int = 0
     data_bytes: int = 0
     """of the whole data folder: the index, the catalogue, what was learned and recognised"""
     n_unwiped: int = 0

@@ -63,6 +63,7 @@ from app.search.snippets import matches, passage, passage_snippet, snippet
 from app.settings import Settings
 from app.store import StateError, Store
 from console.printable import display_path
+from indexer.documents import HEARD, page_name
 from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness
 from indexer.meaning.windows import meaning_feature
@@ -489,6 +490,8 @@ class Search:
         else:
             plain = self._texts.of(hit.doc_id, generation, unmarked=True) if hit.type in MARKED else text
             found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
+        if hit.type in HEARD and found.page:
+            return structs.replace(found, heading=f"at {page_name(hit.type, found.page)}")
         if hit.type == "markdown" and found.line:
             return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
         if row and row.headings and found.line:
@@ -530,7 +533,7 @@ class Search:
         """What the index holds and who is writing to it."""
         counts = self._catalogue.counts()
         why_none, n_read, n_all = self._meaning.coverage(self._reader.reading)
-        ocr = self._recognition()
+        ocr, speech = self._recognition()
         return IndexStatus(
             n_files=counts.n_files, n_named=counts.n_named, n_documents=counts.n_documents,
             n_failures=counts.n_failures, n_skipped=counts.n_skipped,
@@ -540,14 +543,19 @@ class Search:
             away=tuple(display_path(f"{one.path} {one.reason}") for one in self._catalogue.away()),
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
             n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,
-            n_unrecognised=ocr.n_failed, n_unwiped=Index(self._paths.index).n_unwiped,
+            n_unrecognised=ocr.n_failed, n_heard=speech.n_recognised, n_to_hear=speech.n_waiting,
+            n_without_speech=speech.n_empty, n_unheard=speech.n_failed, n_unwiped=Index(self._paths.index).n_unwiped,
         )  # fmt: skip
 
-    def _recognition(self) -> Coverage:
-        from indexer.extract.media import recognised  # no query asks
+    def _recognition(self) -> tuple[Coverage, Coverage]:
+        """Of pictures and of recordings."""
+        from indexer.extract.media.recognised import FILE, PICTURES, RECORDINGS, coverage  # no query asks
 
-        store = self._paths.data_dir / recognised.FILE
-        return recognised.coverage(self._catalogue.connection, store, self._settings.ocr.max_bytes)
+        connection, store = self._catalogue.connection, self._paths.data_dir / FILE
+        return (
+            coverage(connection, store, PICTURES, self._settings.ocr.max_bytes),
+            coverage(connection, store, RECORDINGS, self._settings.speech.max_bytes),
+        )
 
 
 def _gone(doc_id: int) -> DocumentRow:

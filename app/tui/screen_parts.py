@@ -194,7 +194,7 @@ def _phase(progress: Progress) -> str:
     if progress.phase == "meaning":
         return f"reading for meaning {count(progress.n_done)} of {count(progress.n_total)}"
     if progress.phase == "recognising":
-        return f"recognising text in pictures {count(progress.n_done)} of {count(progress.n_total)}"
+        return f"recognising {progress.what} {count(progress.n_done)} of {count(progress.n_total)}"
     return {"merging": "tidying the index", "polling": "looking for changes from time to time"}.get(progress.phase, "")
 
 

@@ -153,6 +153,25 @@ def test_a_pdf_opens_at_its_page_in_the_viewer_that_is_set(tmp_path: Path) -> No
     assert argv(path, "system", env=env) == ("xdg-open", str(path))
 
 
+@pytest.mark.parametrize(
+    ("player", "expected"),
+    [("mpv", ["mpv", "--start=760"]), ("vlc", ["vlc", "--start-time=760"]), ("totem", ["xdg-open"])],
+)
+def test_a_recording_opens_at_its_moment_where_the_player_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, player: str, expected: list[str]
+) -> None:
+    """Page 153 is 12:40; a known player of the desktop is told; open.player wins; without a moment it is the file."""
+    path = tmp_path / "memo.OGG"
+    path.write_bytes(b"OggS")
+    env = programs(tmp_path / "bin", "xdg-open", player)
+    (tmp_path / "bin" / "xdg-mime").write_text(f"#!/bin/sh\necho {player}.desktop\n")
+    (tmp_path / "bin" / "xdg-mime").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    assert list(argv(path, "system", env=env, page=153)) == [*expected, str(path)]
+    assert argv(path, "system", env=env) == ("xdg-open", str(path))
+    assert argv(path, "system", env=env, page=153, player="play {path} {seconds}") == ("play", str(path), "760")
+
+
 def test_the_folder_of_a_file_opens_even_when_the_file_is_gone(tmp_path: Path) -> None:
     """`folder` names the containing folder; any other way needs the file."""
     env = programs(tmp_path / "bin", "xdg-open")

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (178, 28_522),
+    "app": (178, 28_646),
     "console": (8, 1_024),
-    "indexer": (114, 19_822),
+    "indexer": (115, 20_071),
     "simulation": (94, 15_257),
     "federation_server": (62, 7_758),
     "foltr": (66, 8_240),

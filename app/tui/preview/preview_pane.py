@@ -25,6 +25,7 @@ from app.tui.preview.preview_rows import SIXELS, STYLES, TAB, PagePictures, Row,
 from app.tui.result_rows import mailbox_of
 from console.printable import safe_line, safe_text
 from console.wording import columns, count, fit, fit_path, short_path, size
+from indexer.documents import page_name
 
 SIDEWAYS = 8
 """cells that a wide table moves at a key press"""
@@ -348,7 +349,8 @@ class PreviewPane(Vertical):
             parts.append(size(hit.size))
         n_pages = self.body.pages.n_pages if self.body.pages is not None else len(preview.pages)
         if preview.text or self.body.pages is not None:
-            parts.append(f"page {page} of {count(n_pages)}" if n_pages else f"line {count(line)}")
+            last = page_name(hit.type, n_pages).removeprefix("page ")
+            parts.append(f"{page_name(hit.type, page)} of {last}" if n_pages else f"line {count(line)}")
         if preview.note:
             parts.append(safe_line(preview.note))
         return " · ".join(parts)

@@ -8,7 +8,7 @@ size, and only the rows in view are ever styled.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -58,8 +58,8 @@ class Layout(Unpinned, frozen=True):
     """cells"""
     starts: tuple[int, ...]
     ends: tuple[int, ...]
-    pages: dict[int, int]
-    """row -> page number, for the rows that only say where a page begins"""
+    pages: dict[int, str]
+    """row -> name, as "page 7", for the rows that only say where a page begins"""
     spans: Sequence[tuple[int, int, str]] = ()
     """(start, end, style) of parts in colour, ascending, without overlap"""
 
@@ -90,13 +90,16 @@ class Layout(Unpinned, frozen=True):
         return len(self.starts)
 
 
-def page_rule(number: int, width: int) -> Piece:
+def page_rule(name: str, width: int) -> Piece:
     """The line that says where a page begins."""
-    rule = f"── page {number} "
+    rule = f"── {name} "
     return Piece(rule + "─" * max(0, width - len(rule)), "quiet")
 
 
-def lay_out(text: str, width: int, *, pages: Sequence[int] = (), is_letter: bool = False) -> Layout:
+def lay_out(
+    text: str, width: int, *, pages: Sequence[int] = (), named: Callable[[int], str] = "page {}".format,
+    is_letter: bool = False,
+) -> Layout:  # fmt: skip
     """Wrap `text` at `width` cells, at spaces where there are some, with a row before each page after the first.
 
     In a letter (`is_letter`) lines that were broken by hand are joined where the paragraph plainly goes on.
@@ -104,12 +107,12 @@ def lay_out(text: str, width: int, *, pages: Sequence[int] = (), is_letter: bool
     width = max(1, width)
     starts: list[int] = []
     ends: list[int] = []
-    page_rows: dict[int, int] = {}
+    page_rows: dict[int, str] = {}
     waiting = [(offset, number) for number, offset in enumerate(pages, start=1) if number > 1]
     waiting.reverse()
     for start, end in _lines(text, [offset for offset, _ in reversed(waiting)], is_letter=is_letter):
         while waiting and waiting[-1][0] <= start:
-            page_rows[len(starts)] = waiting.pop()[1]
+            page_rows[len(starts)] = named(waiting.pop()[1])
             starts.append(start)
             ends.append(start)
         for row_start, row_end in wrapped(text, start, end, width):
@@ -234,7 +237,7 @@ class PagePictures(Unpinned, frozen=True):
         """The number of a page, then its picture, row by row."""
         page, line = divmod(row, self.page_height)
         if line == 0:
-            return (page_rule(page + 1, self.width),)
+            return (page_rule(f"page {page + 1}", self.width),)
         picture = self.drawn.get(page, ((Piece("…", "quiet"),),))
         return picture[line - 1] if line <= len(picture) else ()
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -30,6 +31,7 @@ from app.tui.preview.preview_rows import (
 from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.preview.table_rows import SEPARATORS, delimited_rows
 from console.printable import safe_line
+from indexer.documents import HEARD, SPAN, page_name
 from indexer.extract.kinds import kind_of
 
 OTHER_NOTES = ("org", "rst", "asciidoc", "pod")
@@ -62,7 +64,7 @@ def render(
     picture = Picture(()) if number is None else show(number)
     if number is not None and picture.n_pages and hit.type == "pdf":
         return PagePictures(width, len(picture.rows) + 1, picture.n_pages, preview.pages, {number: picture.rows})
-    form: Form = lay_out(preview.text, width, pages=preview.pages) if as_written else _text(hit, preview, width)
+    form: Form = lay_out(preview.text, width, **_paged(hit, preview)) if as_written else _text(hit, preview, width)
     text = Headed((*picture.rows, ()), form) if picture.rows else form
     above = tuple(_above(hit, width))[:MOST_ABOVE]
     return Headed((*above, ()), text) if above else text
@@ -77,6 +79,14 @@ def _pictured(hit: Hit, preview: Preview, *, turned: bool) -> int | None:
     return max(0, bisect_right(preview.pages, place) - 1)
 
 
+def _paged(hit: Hit, preview: Preview) -> dict[str, Any]:
+    """The pages as `lay_out` takes them; of a recording the minutes."""
+    if hit.type not in HEARD:
+        return {"pages": preview.pages}
+    step = 60 // SPAN
+    return {"pages": preview.pages[::step], "named": lambda number: page_name(hit.type, (number - 1) * step + 1)}
+
+
 def _text(hit: Hit, preview: Preview, width: int) -> Form:
     text = preview.text
     name = hit.part or hit.path
@@ -86,7 +96,7 @@ def _text(hit: Hit, preview: Preview, width: int) -> Form:
     table = delimited_rows(text, width, separators=separators) if _is_table(hit, preview) else None
     if table is not None:
         return table
-    layout = lay_out(text, width, pages=preview.pages, is_letter=hit.type == "mail")
+    layout = lay_out(text, width, is_letter=hit.type == "mail", **_paged(hit, preview))
     if hit.type in ("source", "markdown"):
         place = preview.spans[preview.best][0] if preview.spans else 0
         return replace(layout, spans=source_colours(name, text, place))

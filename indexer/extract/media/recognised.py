@@ -1,10 +1,10 @@
-"""Text recognised in pictures: made once for each content, kept beside the index, and found again by a rebuilt one.
+"""Text recognised in pictures and recordings: made once for each content, kept beside the index.
 
     ocr.sqlite: recognised(digest, engine, pages as JSON, reason, seconds, made)
 
 `digest` is that of the file (indexer.extract.source), `engine` what read it and in which languages, `reason` what
-went wrong or was left out, `seconds` the processor time that it took, `made` when that was. A row is durable before
-anything is made of it; a kill costs the file that was being read.
+went wrong or was left out, `seconds` the processor time that it took on the day when it was `made`. A row is durable
+before anything is made of it. A kill costs the file that was being read, of a long recording its last minutes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,25 @@ from typing import Any, NamedTuple
 import msgspec
 
 from indexer.confined.given import RecallText, ask, is_confined
-from indexer.documents import ExtractedDocument, storable
+from indexer.documents import HEARD, ExtractedDocument, storable
 from indexer.errors import IndexerError
 from indexer.extract.source import Limits, cut
 from indexer.storage.sqlite_files import cause, connect, connect_to_read
 
 FILE = "ocr.sqlite"
-TYPES_WITH_PICTURES = ("pdf", "image")
-NOTE = "text recognised in a picture"
+BEGUN = "so far "
+"""how the reason of a content begins of which more is still to be read"""
+
+
+class Medium(NamedTuple):
+    """What holds text that is no text yet."""
+
+    what: str
+    types: tuple[str, ...]
+
+
+PICTURES = Medium("text in pictures", ("pdf", "image"))
+RECORDINGS = Medium("speech in recordings", HEARD)
 
 
 class Attempt(NamedTuple):
@@ -38,6 +49,11 @@ class Attempt(NamedTuple):
     engine: str
     has_text: bool
     reason: str
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether more of it is to be read."""
+        return self.reason.startswith(BEGUN)
 
 
 def remember(
@@ -59,7 +75,11 @@ def remember(
 
 def _keep(path: Path, row: tuple[bytes | str | float, ...]) -> None:
     with _writing(path) as store:
-        store.execute("INSERT OR REPLACE INTO recognised VALUES (?, ?, ?, ?, ?, ?)", row)
+        store.execute(
+            "INSERT INTO recognised VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (digest) DO UPDATE SET engine ="
+            " excluded.engine, pages = excluded.pages, reason = excluded.reason, seconds = excluded.seconds + "
+            "seconds * (date(made, 'unixepoch', 'localtime') = date('now', 'localtime')), made = excluded.made", row
+        )  # fmt: skip
 
 
 @contextmanager
@@ -110,27 +130,26 @@ def tried(path: Path) -> dict[bytes, Attempt]:
     return {bytes(digest): Attempt(engine, bool(held), reason) for digest, engine, held, reason in rows}
 
 
-def seconds_since(path: Path, moment: float) -> float:
-    """Processor seconds that were spent since `moment` (seconds since the epoch)."""
-    rows = _rows(path, "SELECT total(seconds) FROM recognised WHERE made >= ?", moment)
+def seconds_since(path: Path, moment: float, engine: str) -> float:
+    """Processor seconds that `engine` spent since `moment` (seconds since the epoch)."""
+    rows = _rows(path, "SELECT total(seconds) FROM recognised WHERE made >= ? AND engine = ?", moment, engine)
     return float(rows[0][0]) if rows else 0.0
 
 
 class Unrecognised(NamedTuple):
-    """A PDF or picture in which the index has no text."""
+    """A file in which the index has no text."""
 
     path: str
     digest: bytes
 
 
-def without_text(catalogue: sqlite3.Connection, max_bytes: int) -> list[Unrecognised]:
-    """The PDFs and pictures that hold no text, the newest first; those of more than `max_bytes` are left out."""
-    marks = ", ".join("?" * len(TYPES_WITH_PICTURES))
+def without_text(catalogue: sqlite3.Connection, medium: Medium, max_bytes: int) -> list[Unrecognised]:
+    """Files of such types without text, the newest first; those of more than `max_bytes` are left out."""
     rows = catalogue.execute(
         "SELECT f.path, f.digest FROM documents d JOIN files f USING (file_id)"
-        f" WHERE d.n_words = 0 AND d.part = '' AND d.type IN ({marks}) AND f.state = 'indexed' AND f.digest != x''"
+        " WHERE d.n_words = 0 AND d.part = '' AND d.type IN (?, ?) AND f.state = 'indexed' AND f.digest != x''"
         " AND f.size <= ? ORDER BY f.modified_ns DESC",
-        (*TYPES_WITH_PICTURES, max_bytes),
+        (*medium.types, max_bytes),
     ).fetchall()
     return [Unrecognised(os.fsdecode(path), bytes(digest)) for path, digest in rows]
 
@@ -139,25 +158,27 @@ class Coverage(NamedTuple):
     """How far recognition is, in different contents."""
 
     n_recognised: int
-    """with a text, whether their files are still there or not"""
+    """with a text"""
     n_waiting: int
-    """not tried yet"""
+    """not tried yet, or not to the end"""
     n_empty: int
     """tried, and without text"""
     n_failed: int
     """tried, and could not be read"""
 
 
-def coverage(catalogue: sqlite3.Connection, path: Path, max_bytes: int) -> Coverage:
+def coverage(catalogue: sqlite3.Connection, path: Path, medium: Medium, max_bytes: int) -> Coverage:
     """How far it is with the store at `path`."""
-    attempts = tried(path)
+    query = "SELECT f.digest FROM documents d JOIN files f USING (file_id) WHERE d.part = '' AND d.type IN (?, ?)"
+    held = {bytes(digest) for (digest,) in catalogue.execute(query, medium.types)}
+    attempts = {digest: one for digest, one in tried(path).items() if digest in held and not one.is_begun}
     n_failed = sum(1 for one in attempts.values() if not one.has_text and one.reason)
     n_recognised = sum(1 for one in attempts.values() if one.has_text)
-    waiting = {one.digest for one in without_text(catalogue, max_bytes)} - attempts.keys()
+    waiting = {one.digest for one in without_text(catalogue, medium, max_bytes)} - attempts.keys()
     return Coverage(n_recognised, len(waiting), len(attempts) - n_recognised - n_failed, n_failed)
 
 
-def _rows(path: Path, query: str, *values: bytes | float) -> list[tuple[Any, ...]]:
+def _rows(path: Path, query: str, *values: bytes | float | str) -> list[tuple[Any, ...]]:
     if not path.exists():
         return []
     try:
@@ -169,18 +190,23 @@ def _rows(path: Path, query: str, *values: bytes | float) -> list[tuple[Any, ...
 
 def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) -> ExtractedDocument:
     """`document` with the text that is in the store `limits.recognised`, when it has none of its own."""
-    if document.type not in TYPES_WITH_PICTURES or document.text.strip() or document.part:
+    is_heard = document.type in HEARD
+    if not (is_heard or document.type in PICTURES.types) or document.text.strip() or document.part:
         return document
     found = recalled(Path(limits.recognised), digest)
-    if found is None or not any(found[1]):
+    if found is None or not any(found[1]) or found[2].startswith(BEGUN):
         return document
     engine, pages, left_out = found
-    text, truncated = cut("\f".join(pages), limits.max_text_bytes)
-    starts = accumulate((len(page) + 1 for page in pages[:-1]), initial=0)
+    between = "" if is_heard else "\f"
+    text, truncated = cut(between.join(pages), limits.max_text_bytes)
+    starts = accumulate((len(page) + len(between) for page in pages[:-1]), initial=0)
     return msgspec.structs.replace(
         document,
         text=text,
-        pages=tuple(start for start in starts if start <= len(text)) if document.type == "pdf" else (),
+        pages=tuple(start for start in starts if start <= len(text)) if document.type != "image" else (),
         truncated=truncated or left_out or document.truncated,
-        properties=(*document.properties, ("recognised", f"{NOTE} by {engine}")),
+        properties=(
+            *document.properties,
+            ("recognised", f"{'speech recognised' if is_heard else 'text recognised in a picture'} by {engine}"),
+        ),
     )

@@ -1,4 +1,4 @@
-"""Recognising the text of pictures, and of PDFs whose pages are pictures, in a worker process.
+"""Recognising the text of files that hold none, in a worker process: pictures here, what was said in `speech`.
 
 What recognises it is rapidocr (the extra `ocr`), or Debian's tesseract where it is installed. A picture is an array
 [height, width, 3] of bytes, blue first. Neither engine reaches a network: rapidocr's models are named by their files,
@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -22,6 +22,7 @@ from console.extras import how_to_add
 from indexer.confined.confinement import end_with_parent
 from indexer.confined.given import mapped, open_file
 from indexer.errors import ExtractionError
+from indexer.extract.media.recognised import BEGUN, recalled
 from indexer.extract.source import Limits, fingerprint
 from indexer.extract.workers.programs import installed, output_of, processor_seconds
 
@@ -31,14 +32,25 @@ MIN_SIDE = 48
 """pixels: smaller pictures are icons"""
 
 
+class Engine(Protocol):
+    """What reads one kind of file that holds no text."""
+
+    @property
+    def label(self) -> str:
+        """As it is kept with what it found: another label may find more."""
+
+    def read(self, path: str, pages: list[str], order: RecognitionOrder) -> str:
+        """Add to `pages`, which hold what it found before, and say what was left out; it raises what it likes."""
+
+
 class RecognitionOrder(msgspec.Struct, frozen=True):
     """How one file is to be read."""
 
-    engine: TextEngine
+    engine: Engine
     seconds: float
     """of processor time; what was read by then is kept"""
-    max_pages: int
-    """of one PDF"""
+    most: int
+    """pages of one PDF, minutes of one recording"""
     may_be_suspended: bool = False
     """whether its process must end with its parent even while it is stopped"""
 
@@ -56,37 +68,23 @@ class Recognised(msgspec.Struct, frozen=True):
 
 
 def recognise_file(path: str, limits: Limits, *, order: RecognitionOrder) -> Recognised:
-    """The text of each page of a PDF, or of one picture; raises ExtractionError."""
+    """The text of each page, behind those that were found when it was begun; raises ExtractionError."""
     if order.may_be_suspended:
         end_with_parent()
     digest, began = fingerprint(path), processor_seconds()
     if not digest:
         raise ExtractionError("unreadable", "it cannot be opened")
+    before = recalled(Path(limits.recognised), digest) if limits.recognised else None
+    pages = before[1] if before and before[2].startswith(BEGUN) else []
     try:
-        with contextlib.closing(_pictures(path)) as pictures:
-            pages, n_pages = _read(pictures, order)
+        left_out = order.engine.read(path, pages, order)
     except (ExtractionError, MemoryError):
         raise
     except Exception as error:  # whatever a decoder raises on damaged data is that file's failure
-        raise ExtractionError("malformed", f"cannot be read as a picture ({type(error).__name__})") from error
-    left_out = f"first {len(pages)} of {n_pages} pages" if len(pages) < n_pages else ""
+        raise ExtractionError(
+            "malformed", f"cannot be read by {order.engine.label} ({type(error).__name__})"
+        ) from error
     return Recognised(digest, pages, left_out, processor_seconds() - began)
-
-
-def _read(pictures: Iterator[tuple[Any, int]], order: RecognitionOrder) -> tuple[list[str], int]:
-    """The texts of `pictures`, as far as time and pages go, and how many there are."""
-    read, pages, n_pages = order.engine.load(), list[str](), 0
-    ends = processor_seconds() + order.seconds
-    for picture, n_pages in pictures:  # noqa: B007  # the last one is wanted
-        try:
-            pages.append(_text(read, picture, ends - processor_seconds()))
-        except ExtractionError as error:
-            if error.kind != "timeout" or not pages:
-                raise
-            break
-        if processor_seconds() > ends or len(pages) >= order.max_pages:
-            break
-    return pages, n_pages
 
 
 def _pictures(path: str) -> Generator[tuple[Any, int], None, None]:
@@ -143,8 +141,24 @@ class TextEngine(msgspec.Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """As it is kept with what it found: another label may find more."""
+        """Its name, and the languages that it was told."""
         return " ".join([self.name, "+".join(self.languages)]).strip()
+
+    def read(self, path: str, pages: list[str], order: RecognitionOrder) -> str:
+        """The texts of the pictures in a file, as far as time and pages go."""
+        read, n_pages = self.load(), 0
+        ends = processor_seconds() + order.seconds
+        with contextlib.closing(_pictures(path)) as pictures:
+            for picture, n_pages in pictures:  # noqa: B007  # the last one is wanted
+                try:
+                    pages.append(_text(read, picture, ends - processor_seconds()))
+                except ExtractionError as error:
+                    if error.kind != "timeout" or not pages:
+                        raise
+                    break
+                if processor_seconds() > ends or len(pages) >= order.most:
+                    break
+        return f"first {len(pages)} of {n_pages} pages" if len(pages) < n_pages else ""
 
     def load(self) -> ReadPicture:
         """What reads a picture; raises ExtractionError when the engine is not as it should be."""
@@ -180,7 +194,7 @@ def known_languages() -> frozenset[str]:
     return frozenset(done.stdout.splitlines()[1:])
 
 
-def _no_connections(event: str, arguments: tuple[object, ...]) -> None:
+def no_connections(event: str, arguments: tuple[object, ...]) -> None:
     if event in ("socket.connect", "socket.getaddrinfo", "socket.gethostbyname"):
         raise PermissionError("recognising text needs no network")
 
@@ -188,7 +202,7 @@ def _no_connections(event: str, arguments: tuple[object, ...]) -> None:
 @lru_cache(maxsize=1)
 def _rapidocr() -> ReadPicture:
     """The engine on one thread; loading takes 2.5 s of processor time."""
-    sys.addaudithook(_no_connections)
+    sys.addaudithook(no_connections)
     import rapidocr
 
     models = Path(rapidocr.__file__).parent / "models"

@@ -40,16 +40,19 @@ _LARGE = 256 << 10
 """bytes; blocks of this size are mapped one by one and unmapped when freed"""
 
 
-def return_freed_memory() -> None:
-    """Fix glibc's thresholds, which otherwise grow with the largest block ever freed; elsewhere nothing happens."""
+def return_freed_memory(large: int = _LARGE) -> None:
+    """Fix glibc's thresholds, which otherwise grow with the largest block ever freed; elsewhere nothing happens.
+
+    Blocks of `large` bytes go back at once.
+    """
     if not sys.platform.startswith("linux"):
         return
     try:
         mallopt = c_library().mallopt
     except (AttributeError, OSError):
         return  # another C library
-    mallopt(_MMAP_THRESHOLD, _LARGE)
-    mallopt(_TRIM_THRESHOLD, 4 * _LARGE)
+    mallopt(_MMAP_THRESHOLD, large)
+    mallopt(_TRIM_THRESHOLD, 4 * large)
 
 
 _IO_PRIORITY_CALL = {"x86_64": 251, "aarch64": 30}

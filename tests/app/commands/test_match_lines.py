@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from app.commands.results_text import LONGEST, MATCHES, match_lines
 from app.search.results import Hit, Preview
+from indexer.documents import page_name
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -21,6 +24,14 @@ def lines(text: str, *spans: tuple[int, int], pages: tuple[int, ...] = ()) -> li
 def test_each_match_is_a_line_and_columns_are_bytes() -> None:
     """As editors count: from 1, two bytes for a letter with an accent."""
     assert lines("one\nä two two\n", (6, 9), (10, 13)) == ["/n/a.txt:2:4:ä two two", "/n/a.txt:2:8:ä two two"]
+
+
+def test_a_recording_tells_the_moment() -> None:
+    """A page of it is five seconds."""
+    heard = msgspec.structs.replace(HIT, type="audio")
+    (line,) = match_lines(heard, Preview("one two", ((4, 7),), (0,) * 732 + (4,), ""))
+    assert line.endswith(":[1:01:00] one two")
+    assert [page_name("video", page) for page in (1, 153)] == ["0:00", "12:40"]
 
 
 def test_pages_are_told_in_the_text() -> None:

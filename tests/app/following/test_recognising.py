@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import resource
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -22,11 +23,22 @@ import pytest
 
 from app.following.following import follow_changes
 from app.following.indexing import update_index
-from app.following.recognising import Recognising, spent_today
+from app.following.recognising import Recognising
 from app.settings import IndexSettings, OcrSettings, Paths, Settings
-from indexer.errors import IndexerError
-from indexer.extract.media.recognised import Attempt, recalled, remember, seconds_since, tried
+from indexer.documents import ExtractedDocument
+from indexer.errors import ExtractionError, IndexerError
+from indexer.extract.media import speech
+from indexer.extract.media.recognised import (
+    Attempt,
+    Unrecognised,
+    recalled,
+    remember,
+    seconds_since,
+    tried,
+    with_recognised,
+)
 from indexer.extract.media.recognition import choose
+from indexer.extract.source import Limits
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from tests.waiting import until
@@ -69,7 +81,7 @@ def test_the_text_of_pictures_is_found_once_it_is_asked_for(device: Device, engi
     assert "text recognised in 0, 3 wait (`index --ocr`, ocr.background)" in device.run("status").stdout
     done = device.run("index", "--ocr", env=chosen)
     assert done.returncode == 0, done.stderr
-    assert "text recognised in pictures: 2 files" in done.stderr
+    assert "text in pictures recognised: 2 files" in done.stderr
     assert found(device, "bittern") == ["scan.pdf", "screenshot.png"]
     assert f"text recognised in a picture by {engine}" in device.run("search", "bittern booms", "--json").stdout
     status = json.loads(device.run("status", "--json").stdout)
@@ -77,7 +89,7 @@ def test_the_text_of_pictures_is_found_once_it_is_asked_for(device: Device, engi
     assert [status[name] for name in counts] == [2, 0, 0, 1]
     device.run("index", "--rebuild")
     assert found(device, "bittern") == ["scan.pdf", "screenshot.png"]
-    assert "text recognised in pictures: 0 files" in device.run("index", "--ocr", env=chosen).stderr
+    assert "text in pictures recognised: 0 files" in device.run("index", "--ocr", env=chosen).stderr
 
 
 def test_an_engine_that_is_not_there_is_named(device: Device) -> None:
@@ -86,7 +98,7 @@ def test_an_engine_that_is_not_there_is_named(device: Device) -> None:
         "FOLTR_OCR__ENGINE": "tesseract", "FOLTR_OCR__LANGUAGES": '["klingon"]'
     })  # fmt: skip
     assert done.returncode == 2
-    assert "text of pictures cannot be recognised: tesseract" in done.stderr
+    assert "text in pictures cannot be recognised: tesseract" in done.stderr
 
 
 @pytest.mark.skipif(find_spec("rapidocr") is None, reason="rapidocr is not installed")
@@ -128,17 +140,19 @@ def test_a_store_that_cannot_grow_says_so_in_one_line(tmp_path: Path) -> None:
 
 
 def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:
-    """Another content has none; a second text replaces the first; no file, no texts; time is counted by its day."""
+    """Another content has none; a second text replaces the first; no file, no texts; the time of a day is added up."""
     store = tmp_path / "ocr.sqlite"
     assert recalled(store, b"1") is None
-    assert (tried(store), seconds_since(store, 0.0)) == ({}, 0.0)
+    assert (tried(store), seconds_since(store, 0.0, "a")) == ({}, 0.0)
     remember(store, b"1", engine="a", pages=["x"], seconds=2.0)
     remember(store, b"1", engine="b", pages=["x", "y"], reason="first 2 of 9 pages", seconds=3.0)
     assert recalled(store, b"1") == ("b", ["x", "y"], "first 2 of 9 pages")
     assert recalled(store, b"2") is None
     remember(store, b"3", engine="a", pages=[""], reason="no text", seconds=4.0)
     assert tried(store) == {b"1": Attempt("b", True, "first 2 of 9 pages"), b"3": Attempt("a", False, "no text")}
-    assert (seconds_since(store, time.time() - 600), seconds_since(store, time.time() + 600)) == (3.0 + 4.0, 0.0)
+    ago, later = time.time() - 600, time.time() + 600
+    assert [seconds_since(store, ago, engine) for engine in "ab"] == [4.0, 2.0 + 3.0]
+    assert seconds_since(store, later, "a") == 0.0
     assert store.stat().st_mode & 0o777 == 0o600
 
 
@@ -178,15 +192,89 @@ def digest_of(paths: Paths, path: Path) -> bytes:
 def test_a_day_has_so_much_processor_time_and_no_more(paths: Paths, notes: Path, recognising: Recognising) -> None:
     """Once it is spent nothing is begun, and the reason is said; no bound, no reason."""
     reports: list[Progress] = []
-    remember(paths.data_dir / "ocr.sqlite", b"other", engine="a", pages=[], seconds=3_600.0)
-    why = spent_today(SETTINGS.ocr, paths)
+    label = recognising._label
+    remember(paths.data_dir / "ocr.sqlite", b"other", engine=label, pages=[], seconds=3_600.0)
+    remember(paths.data_dir / "ocr.sqlite", b"speech", engine="whisper-base", pages=[], seconds=3_600.0)
+    why = recognising.spent_today()
     assert why == "60 minutes of processor time were used today (ocr.minutes_per_day)"
-    assert spent_today(msgspec.structs.replace(SETTINGS.ocr, minutes_per_day=0.0), paths) == ""
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
+        unbound = msgspec.structs.replace(SETTINGS.ocr, minutes_per_day=0.0)
+        assert Recognising(unbound, paths, catalogue, reports.append).spent_today() == ""
         late = Recognising(SETTINGS.ocr, paths, catalogue, reports.append, may_work=lambda: why)
         assert not late.step()
     assert reports[-1].note == f"recognising text in pictures waits: {why}"
     assert digest_of(paths, notes / "sign.png") not in tried(paths.data_dir / "ocr.sqlite")
+
+
+SPOKEN = Path(__file__).parents[2] / "indexer/extract/media/spoken.ogg"
+needs_speech = pytest.mark.skipif(speech.choose()[0] is None, reason=speech.choose()[1])
+
+
+@needs_speech
+def test_what_was_said_is_found_with_its_moment_and_opened_there(device: Device) -> None:
+    """Not before it is asked for; a player that can begins at that moment; a rebuilt index has the texts."""
+    shutil.copy(SPOKEN, device.notes / "memo.ogg")
+    (device.notes / "broken.mp4").write_bytes(bytes(range(256)) * 10)
+    device.index()
+    assert found(device, "lighthouse keeper") == []
+    assert "speech recognised in 0, 2 wait (`index --speech`, speech.background)" in device.run("status").stdout
+    done = device.run("index", "--speech")
+    assert "speech in recordings recognised: 1 files" in done.stderr, done.stderr
+    assert "memo.ogg:2:31:[0:10] Tomorrow" in device.run("search", "trees", "--vimgrep").stdout
+    (hit,) = map(json.loads, device.run("search", "cherry trees", "--json").stdout.splitlines())
+    assert (hit["name"], hit["snippet"]["heading"], hit["snippet"]["page"]) == ("memo.ogg", "at 0:10", 3)
+    played = device.home / "played"
+    player = device.home / "player"
+    player.write_text(f'#!/bin/sh\necho "$@" > {played}\n')
+    player.chmod(0o755)
+    device.run("open", "1", env={"FOLTR_OPEN__PLAYER": f"{player} --start={{seconds}} {{path}}"})
+    until(lambda: played.exists() and played.read_text() == f"--start=10 {device.notes / 'memo.ogg'}\n")
+    assert "speech recognised in 1, 0 wait, 1 could not be read" in device.run("status").stdout
+    device.run("index", "--rebuild")
+    assert found(device, "lighthouse keeper") == ["memo.ogg"]
+
+
+@pytest.fixture
+def listening(paths: Paths, notes: Path) -> Iterator[Recognising]:
+    """Over one recording that waits."""
+    shutil.copy(SPOKEN, notes / "memo.ogg")
+    update_index(SETTINGS, paths, roots=(str(notes),))
+    with (
+        closing(Catalogue.open(paths.catalogue)) as catalogue,
+        closing(Recognising(SETTINGS.speech, paths, catalogue, lambda _: None)) as one,
+    ):
+        yield one
+
+
+@needs_speech
+def test_a_recording_that_was_begun_goes_on_and_is_found_when_it_is_done(
+    paths: Paths, notes: Path, listening: Recognising
+) -> None:
+    """What was kept before a kill is not heard again, and what is half done is in no index."""
+    store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "memo.ogg")
+    remember(store, digest, engine="whisper-base", pages=["kept", ""], reason="so far first 0 minutes")
+    document = ExtractedDocument(text="", type="audio")
+    assert with_recognised(document, digest, Limits(recognised=str(store))) is document
+    while listening.step():
+        pass
+    _, pages, reason = recalled(store, digest) or ("", [], "")
+    assert (pages[0], "cherry trees" in pages[2], reason) == ("kept", True, "")
+    found = with_recognised(document, digest, Limits(recognised=str(store)))
+    assert (found.text.startswith("keptTomorrow"), found.pages) == (True, (0, 4, 4, len(found.text)))
+    assert listening.n_texts == 1
+
+
+@needs_speech
+def test_what_was_heard_of_a_recording_stays_when_the_rest_cannot_be(
+    paths: Paths, notes: Path, listening: Recognising
+) -> None:
+    """It says how far it came, and why no further."""
+    store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "memo.ogg")
+    remember(store, digest, engine="whisper-base", pages=["kept"], reason="so far first 10 minutes")
+    listening._now = Unrecognised(str(notes / "memo.ogg"), digest)
+    listening._keep(ExtractionError("crashed", "the reader crashed (SIGSEGV)"))
+    assert recalled(store, digest) == ("whisper-base", ["kept"], "first 10 minutes: the reader crashed (SIGSEGV)")
+    assert listening.n_texts == 1
 
 
 @needs_engine

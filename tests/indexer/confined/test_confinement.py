@@ -155,7 +155,16 @@ def of_recognition(tmp_path: Path) -> WorkerPool[Any]:
     return recognising._pool
 
 
-@pytest.mark.parametrize("make", [of_index, of_pictures, of_recognition])
+def of_speech(tmp_path: Path) -> WorkerPool[Any]:
+    recognising = Recognising(
+        Settings().speech, Paths(tmp_path, tmp_path), SimpleNamespace(generation=0), lambda progress: None
+    )
+    if recognising._pool is None:
+        pytest.skip(recognising.why_none)
+    return recognising._pool
+
+
+@pytest.mark.parametrize("make", [of_index, of_pictures, of_recognition, of_speech])
 def test_a_reader_that_is_taken_over_gets_nothing(
     attacks: ModuleType, tmp_path: Path, make: Callable[[Path], WorkerPool[Any]]
 ) -> None:

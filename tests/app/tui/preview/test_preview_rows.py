@@ -86,7 +86,7 @@ def test_rows_break_at_spaces() -> None:
 def test_pages_after_the_first_are_announced() -> None:
     """Each page but the first has a row before it that only says so, even where it begins inside a line."""
     layout = lay_out("aaa\nbbbccc\n", 10, pages=(0, 4, 7))
-    assert layout.pages == {1: 2, 3: 3}
+    assert layout.pages == {1: "page 2", 3: "page 3"}
     assert layout.starts == (0, 4, 4, 7, 7)
     assert layout.row_of(4) == 2
     assert layout.row_of(8) == 4

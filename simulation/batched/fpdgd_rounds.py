@@ -44,7 +44,7 @@ from simulation.batched.attacks import (
     Attack,
     send,
 )
-from simulation.batched.pages import Pages, next_query, pages_of, to_shown
+from simulation.batched.pages import Pages, alone, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import (
     Steps,
     ascend,
@@ -109,7 +109,7 @@ def _whole_rounds(
     devices = streams.devices if between.noise.n_shares else ()
     states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
     done, how = play_rounds(
-        pages, *_desk(method, pages, population), *between, theta[: method.n_sent], thetas, ended, states, sums
+        pages, *_desk(method, pages, population.local), *between, theta[: method.n_sent], thetas, ended, states, sums
     )
     if how == NOT_FINITE:
         raise ValueRangeError(TOO_FAR)
@@ -139,7 +139,7 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
         raise ValueRangeError("shared, capped and hidden personal weights are not compiled: use the four verbs")
     _check(method, model, population)
     thetas, pages, sums = _begin(method, model, population), pages_of(population), np.zeros(4)
-    if not play_clients(pages, *_desk(method, pages, population), thetas, streams.users, sums):
+    if not play_clients(pages, *_desk(method, pages, population.local), thetas, streams.users, sums):
         raise ValueRangeError(TOO_FAR)
     if population.personal is not None:
         population.personal[:] = _as_sent(method.ranker, thetas)
@@ -153,6 +153,21 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
         released = zip(thetas, streams.devices, strict=True)
         thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
     return thetas[:, : method.n_sent], to_shown(sums, int(population.local.sum()))
+
+
+def learned_alone(
+    method: FPDGD, population: Population, streams: Streams, client: int, theta: FloatVector
+) -> tuple[FloatVector, Shown]:
+    """The ranker of one client `[n_params]` after the pages of a round that it begins with `theta` `[n_params]`.
+
+    Of a method that `is_compiled`, without privacy; ValueRangeError when scores stop being finite.
+    """
+    row, sums = slice(client, client + 1), np.zeros(4)
+    pages, local = alone(pages_of(population), client), population.local[row]
+    thetas = _laid_out(method.ranker, theta[None])
+    if not play_clients(pages, *_desk(method, pages, local), thetas, streams.users[row], sums):
+        raise ValueRangeError(TOO_FAR)
+    return _as_sent(method.ranker, thetas)[0], to_shown(sums, int(local[0]))
 
 
 def _check(method: FPDGD, model: Model, population: Population) -> None:
@@ -170,14 +185,14 @@ def _begin(method: FPDGD, model: Model, population: Population) -> FloatMatrix:
     return _laid_out(method.ranker, np.array([method.with_personal(model.theta, own) for own in population.personal]))
 
 
-def _desk(method: FPDGD, pages: Pages, population: Population) -> tuple[Any, ...]:
+def _desk(method: FPDGD, pages: Pages, local: Int64Vector) -> tuple[Any, ...]:
     """Room for a page and for a client, how clients learn, whether by a net, and by which step of their own."""
     sheet, net = new_sheet(pages.longest, len(pages.discounts)), isinstance(method.ranker, Neural) or None
     room = neural_room(pages, method.ranker.n_hidden) if isinstance(method.ranker, Neural) else linear_room(pages)
     bound = method.privacy.local_bound
     radius = np.inf if bound is None else bound
     each, scale = method.update == "each", 1.0 / method.temperature
-    steps = Steps(population.local, method.learning_rate, scale, each, radius, method.proximal)
+    steps = Steps(local, method.learning_rate, scale, each, radius, method.proximal)
     return sheet, room, steps, net, *(step_of(method, pages) if isinstance(method, StepMethod) else (None, None))
 
 

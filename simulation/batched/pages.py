@@ -76,6 +76,13 @@ def pages_of(population: Population) -> Pages:
     )
 
 
+def alone(pages: Pages, client: int) -> Pages:
+    """What the kernels need of one client, who is then client 0."""
+    row, tables = slice(client, client + 1), ("click", "stop", "examination", "leave")
+    own = {name: table[row] for name in tables if not pages.n_mixed and len(table := getattr(pages, name)) > 1}
+    return pages._replace(ranges=pages.ranges[row], **own)
+
+
 def ideal_dcg(data: QuerySet, discounts: FloatVector) -> FloatVector:
     """The largest DCG that a page can have, for each query `[n_queries]`; `discounts` `[k]`."""
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))

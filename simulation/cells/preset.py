@@ -173,6 +173,14 @@ class Federation(_Table, frozen=True, kw_only=True):
     acceptance: Acceptance | None = None
     """how clients test what comes in before they take it over, as {incoming = "peers", ...}; None: they do not"""
 
+    asynchrony: Asynchrony | None = None
+    """how messages are taken in as they come, as {joins = "updates", ...}; None: all clients are waited for"""
+
+    @property
+    def unwaited(self) -> Asynchrony | None:
+        """`asynchrony`, where nobody is waited for."""
+        return None if self.asynchrony is None or self.asynchrony.joins == "rounds" else self.asynchrony
+
     @property
     def tested(self) -> Acceptance | None:
         """`acceptance`, where clients test anything."""
@@ -364,3 +372,16 @@ class Acceptance(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """the newest pages with an opened result that a client remembers"""
     level: Annotated[float, msgspec.Meta(ge=0)] = 1.6449
     """standard errors above 0 that the mean difference must be; 0: better is enough"""
+
+
+class Asynchrony(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How messages are taken in as they come (simulation.rounds.asynchronous has the equations)."""
+
+    joins: Literal["updates", "rankers", "rounds"] = "updates"
+    """what moves the server's ranker; "rounds": it waits for everybody, as FPDGD"""
+    weight: Annotated[float, msgspec.Meta(gt=0, le=1)] = 1.0
+    """of a message, before it is divided by its age"""
+    decay: NotNegative = 1.0
+    """a: a message s arrivals old counts (1 + s)^-a as much"""
+    pace: NotNegative = 0.0
+    """client c, from 1, arrives in proportion to c^-pace; 0: all equally often"""

@@ -168,7 +168,7 @@ def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any
         _change_method(changed, sweep, overrides["method.name"])
     for key, values in overrides.items():
         _drop(sweep, key)
-        if len(values) > 1:
+        if len(values) > 1 or _below_swept(sweep, key):
             sweep[key] = values
         else:
             set_key(changed, key, values[0])
@@ -230,6 +230,12 @@ def _change_method(tables: dict[str, Any], sweep: dict[str, Any], names: Sequenc
         for key in [key for key in sweep if key.startswith("method.")]:
             del sweep[key]
     sweep.pop("method", None)
+
+
+def _below_swept(sweep: dict[str, Any], key: str) -> bool:
+    """Whether whole tables are swept that hold the key: it must have the last word over each."""
+    tables = {swept for table in (sweep, *sweep[TOGETHER]) for swept in table} - {"method", TOGETHER}
+    return any(key.startswith(f"{swept}.") for swept in tables)
 
 
 def _drop(sweep: dict[str, Any], key: str) -> None:

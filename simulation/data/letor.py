@@ -1,9 +1,10 @@
 """Reading LETOR and SVMlight text: `grade qid:ID feature:value ... # comment`, plain, gzip or xz.
 
-What is read: grades are integers from 0; query ids are words; feature ids begin at 1, come in any order and may be
-missing, which means 0; values are finite decimal numbers, bit for bit np.float32(float(text)). Line ends may be those
-of DOS, the last may be missing, empty lines and lines of comment are passed over. A comment that says `docid = WORD`,
-with or without spaces, names the document (LETOR 4.0 and the ClueWeb09 features write it so); MSLR has no comments.
+What is read: grades are integers from 0, also as 2.0; query ids are words; feature ids begin at 1, come in any order
+and may be missing, which means 0; values are finite decimal numbers, bit for bit np.float32(float(text)). Line ends may
+be those of DOS, the last may be missing, empty lines and lines of comment are passed over. A comment that says `docid =
+WORD`, with or without spaces, names the document (LETOR 4.0 and the ClueWeb09 features write it so); MSLR has no
+comments.
 """
 
 from __future__ import annotations

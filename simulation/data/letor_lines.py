@@ -137,6 +137,10 @@ def _document(
     """Grade, query id and features of one line: (status, place, feature id, hard numbers so far)."""
     begin = at
     grade, at = _integer(text, at, TOP_GRADE)
+    if text[at] == _POINT:  # 2.0, as tables of floats are written
+        at += 1
+        while text[at] == _ZERO:
+            at += 1
     if grade < 0 or not _ends(text[at]):
         return BAD_GRADE, begin, 0, hard
     grades[row] = grade

@@ -139,7 +139,7 @@ def entries_of(folder: Path) -> list[Path]:
 
 
 def _split(folder: Path) -> FoldFiles | None:
-    """Train, validation and test file of one folder; None without the first and the last."""
+    """Train, validation and test file of one folder, in any capitals; None without the first and the last."""
     found = {part: _first(folder, names) for part, names in _PARTS.items()}
     if not found["train"] or not found["test"]:
         return None
@@ -147,9 +147,10 @@ def _split(folder: Path) -> FoldFiles | None:
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> tuple[Path, ...]:
-    """The first spelling that is there, plain before compressed."""
-    paths = (folder / (name + ending) for ending in _ENDINGS for name in names)
-    return next(((path,) for path in paths if path.is_file()), ())
+    """The first spelling that is there, plain before compressed; capitals do not matter."""
+    there = {path.name.lower(): path for path in entries_of(folder) if path.is_file()}
+    spellings = (name + ending for ending in _ENDINGS for name in names)
+    return next(((there[spelling],) for spelling in spellings if spelling in there), ())
 
 
 PARTS_OF_A_FILE = 5

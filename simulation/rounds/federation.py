@@ -290,6 +290,8 @@ def attacked_thetas(
         return reported
     scene = AttackedRound(reported, method.sent(model.theta), population.n_malicious, method, streams.attacker, accepts)
     sent = population.attack.send(scene)
+    if sent is not None and np.shape(sent) != scene.own.shape:
+        raise ShapeError(f"an attack sends {list(scene.own.shape)} weights, {list(np.shape(sent))} came")
     return reported if sent is None else np.concatenate([scene.benign, sent])
 
 

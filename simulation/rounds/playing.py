@@ -34,6 +34,7 @@ from simulation.batched.step_method import StepMethod
 from simulation.cells.preset import Federation
 from simulation.errors import PresetError
 from simulation.rounds.acceptance import AcceptingRounds
+from simulation.rounds.asynchronous import AsynchronousRounds
 from simulation.rounds.federation import (
     Page,
     Play,
@@ -104,7 +105,7 @@ def aliased_round(method: FPDGD, model: Model, population: Population, streams: 
     and what the server averages is that array once for each client, which changes nothing. Output weights are the
     clients' own.
     """
-    assert population.personal is not None  # method.personal, by check_aliased
+    assert population.personal is not None  # method.personal, by check_plain
     pages: list[Page] = []
     common = model.theta
     for client, own in enumerate(population.personal):
@@ -117,15 +118,15 @@ def aliased_round(method: FPDGD, model: Model, population: Population, streams: 
     return replace(model, theta=common, round=model.round + 1), sums(pages)
 
 
-def check_aliased(federation: Federation, method: Any) -> None:
-    """PresetError where there is no such layer, or somebody does more than average it."""
-    other = federation.attack or federation.correlation or federation.tested
-    if not (isinstance(method, FPDGD) and method.personal and method.privacy == NoPrivacy()):
-        raise PresetError("federation.aliased: wanted fpdgd with method.personal = true and without method.privacy")
-    if other or method.joining != Joining():
-        raise PresetError(
-            "federation.aliased: wanted a server that averages, without attack, correlation or acceptance"
-        )
+def check_plain(federation: Federation, method: Any, key: str, *, personal: bool) -> None:
+    """PresetError unless it is FPDGD, with or without weights of one's own, and a server that only averages."""
+    verbs = ("report", "aggregate", "joined")
+    own = any(getattr(type(method), verb, None) is not getattr(FPDGD, verb) for verb in verbs)
+    if own or method.personal != personal or method.privacy != NoPrivacy():
+        wanted = f"fpdgd with method.personal = {str(personal).lower()} and without method.privacy"
+        raise PresetError(f"federation.{key}: wanted {wanted}")
+    if federation.attack or federation.correlation or federation.tested or method.joining != Joining():
+        raise PresetError(f"federation.{key}: wanted a server that averages, without attack, correlation or acceptance")
 
 
 COMPILED: dict[type[Any], Play] = {
@@ -149,6 +150,8 @@ def play_of(federation: Federation, method: Method[Any, Any]) -> Play:
         return repeated(CorrelatedRounds(federation.correlation, federation.rounds))
     if federation.tested is not None:
         return repeated(AcceptingRounds(federation.tested))
+    if federation.unwaited is not None:
+        return repeated(AsynchronousRounds(federation.unwaited))
     if federation.aliased:
         return repeated(aliased_round)
     return _BY_THE_FOUR_VERBS if federation.in_order else fast_play(method)
@@ -161,6 +164,11 @@ def check_rounds(federation: Federation, method: Method[Any, Any], name: str) ->
     if federation.tested is not None and not isinstance(method, FPDGD):
         raise PresetError(f"federation.acceptance: clients of fpdgd exchange rankers, those of {name} do not")
     if federation.aliased:
-        check_aliased(federation, method)
+        check_plain(federation, method, "aliased", personal=True)
+    if federation.unwaited is not None:
+        check_plain(federation, method, "asynchrony", personal=False)
     if federation.in_order and not isinstance(method, FPDGD):
         raise PresetError(f"federation.in_order: clients of fpdgd can run out of queries, those of {name} cannot")
+    if federation.unlearning and play_of(federation, method) is not fast_play(method):
+        other = "correlation, acceptance, asynchrony or in_order"
+        raise PresetError(f"federation.unlearning: clients are forgotten of plain rounds alone, without {other}")

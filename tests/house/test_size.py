@@ -17,7 +17,7 @@ ROOMS = {
     "app": (178, 28_646),
     "console": (8, 1_024),
     "indexer": (115, 20_071),
-    "simulation": (94, 15_257),
+    "simulation": (95, 15_405),
     "federation_server": (62, 7_758),
     "foltr": (66, 8_240),
 }

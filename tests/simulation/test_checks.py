@@ -153,6 +153,14 @@ def test_the_order_of_checks_reads_each_fold_once(tmp_path: Path, monkeypatch: p
         ({"malicious": 1, "attack": {"attack": "fang-krum"}}, "federation.attack: fang-krum: 1 malicious need 4"),
         ({"aggregation": {"rule": "krum", "n_malicious": 1}}, "federation.aggregation: krum needs at least 5 clients"),
         ({"aggregation": {"rule": "trimmed-mean", "n_malicious": 2}}, "trimmed-mean needs at least 5 clients, not 3"),
+        (
+            {
+                "aggregation": {"rule": "krum", "n_malicious": 0},
+                "forgotten": 1,
+                "unlearning": {"unlearning": "retrain"},
+            },
+            "krum needs at least 3 clients, not 2",
+        ),
     ],
 )
 def test_what_so_few_clients_cannot_do_is_refused(federation: dict[str, Any], fault: str) -> None:

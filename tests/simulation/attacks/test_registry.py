@@ -7,13 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from foltr.arrays import FloatMatrix
+from foltr.errors import ShapeError
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear, Neural
-from simulation.attacks import AttackSettings
+from simulation.attacks import AttackedRound, AttackSettings
 from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.attacks.registry import ATTACKS
@@ -97,3 +99,19 @@ def test_what_the_honest_send_is_not_touched() -> None:
         assert sent.shape == reported.shape
         assert np.array_equal(sent[:7], reported[:7])
         assert np.array_equal(sent, reported) == bool(attack.clicks)
+
+
+class Short(AttackSettings, frozen=True, tag="short"):
+    """Sends three weights, as a stranger's attack may by mistake."""
+
+    def send(self, scene: AttackedRound) -> FloatMatrix:
+        """[n_malicious, 3]"""
+        return np.zeros((scene.n_malicious, 3))
+
+
+def test_what_does_not_fit_is_named() -> None:
+    """Before it meets the others' weights, with what was wanted and what came."""
+    method = FPDGD(Linear(SAMPLE.n_features))
+    for run in (federation.run_round, fpdgd_rounds.run_round):
+        with pytest.raises(ShapeError, match=r"an attack sends \[2, 46\] weights, \[2, 3\] came"):
+            theta_after(run, method, population(Short(), 2))

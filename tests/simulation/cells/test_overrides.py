@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from simulation.cells.cell import assign, assignments
 from simulation.cells.preset_tables import overridden, parse_assignment, parse_numbers, parse_values
 from simulation.errors import PresetError
 
@@ -32,6 +33,17 @@ def test_an_option_leaves_groups_and_method_tables_without_its_key() -> None:
     }
     changed = overridden(tables, {"users.k": [4], "federation.local": [9], "method.learning_rate": [0.5]})
     assert changed["sweep"] == {"together": [{"data.k": [1, 2]}], "method": [{"name": "a"}, {"name": "b"}]}
+
+
+def test_an_option_has_the_last_word_over_swept_tables() -> None:
+    """Of a key inside tables that the preset sweeps; where a word is swept in the table's place, one line says so."""
+    partitions = [{"kind": "grades"}, {"kind": "grades", "divide": "overlap"}]
+    changed = overridden({**SMALL, "sweep": {"federation.partition": partitions}}, {"federation.partition.each": [2]})
+    found = [assign(changed, chosen)["federation"]["partition"] for chosen in assignments(changed["sweep"])]
+    assert found == [{"each": 2, **partition} for partition in partitions]
+    words = overridden({**SMALL, "sweep": {"users.clicks": ["perfect"]}}, {"users.clicks.model": ["dbn"]})
+    with pytest.raises(PresetError, match=r"users\.clicks\.model: clicks is a value"):
+        assign(words, *assignments(words["sweep"]))
 
 
 def test_another_method_begins_with_its_own_defaults() -> None:

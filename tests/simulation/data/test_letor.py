@@ -63,6 +63,11 @@ def test_forms_that_say_the_same(tmp_path: Path) -> None:
         assert same.docids == ()
 
 
+def test_a_grade_may_be_written_as_a_float(tmp_path: Path) -> None:
+    """2.0 and 2. are 2, as where tables were written by a program that knows floats alone."""
+    assert parsed(tmp_path, "2.0 qid:1 1:1\n2. qid:1 1:1\n0.00\tqid:1 1:1\n").grades.tolist() == [2, 2, 0]
+
+
 def test_a_document_without_features_is_zeros(tmp_path: Path) -> None:
     """A line may end behind the query id."""
     assert parsed(tmp_path, "1 qid:1\n0 qid:1 2:1\n").features.tolist() == [[0, 0], [0, 1]]
@@ -101,7 +106,8 @@ def test_numbers_are_those_that_python_reads(tmp_path: Path) -> None:
         ("x qid:1 1:1", "a grade, an integer from 0 to 127, was expected, 'x' came"),
         ("-1 qid:1 1:1", "a grade, an integer from 0 to 127, was expected, '-1' came"),
         ("128 qid:1 1:1", "a grade, an integer from 0 to 127, was expected, '128' came"),
-        ("1.0 qid:1 1:1", "a grade, an integer from 0 to 127, was expected, '1.0' came"),
+        ("1.5 qid:1 1:1", "a grade, an integer from 0 to 127, was expected, '1.5' came"),
+        (".0 qid:1 1:1", "a grade, an integer from 0 to 127, was expected, '.0' came"),
         ("1 1:1", "qid:ID was expected behind the grade, '1:1' came"),
         ("1 qid: 1:1", "qid:ID was expected behind the grade, the end of the line came"),
         ("1", "qid:ID was expected behind the grade, the end of the line came"),

@@ -85,8 +85,8 @@ def test_one_file_is_five_folds(tmp_path: Path) -> None:
 
 
 def test_one_split_in_a_folder_is_one_fold(tmp_path: Path) -> None:
-    """A train and a test file are enough."""
-    (tmp_path / "train.txt").write_text(lines(1, 2, width=3))
+    """A train and a test file are enough, in any capitals."""
+    (tmp_path / "Train.TXT").write_text(lines(1, 2, width=3))
     (tmp_path / "test.txt").write_text(lines(7, 1, width=2))
     fold = load_fold(tmp_path, 1)
     assert (fold.train.n_queries, fold.test.n_queries, fold.validation) == (2, 1, None)

@@ -34,6 +34,8 @@ from benchmarks.tables import Table, change, machine
 
 SEED = 27
 K = 60
+ALL, HALVES = "m0", ("m1", "m2")
+"""folders, and the names of the machines: no words of a query"""
 IN_PLACE_OF_SSH = """
 import os, sys
 folder = sys.argv[1] + "/" + sys.argv[sys.argv.index("--") + 1]
@@ -43,17 +45,17 @@ os.execv(sys.executable, [sys.executable, "-m", "app", "devices", "answer"])
 
 
 def dealt(collection: Collection, folder: Path, settings: Settings) -> dict[str, str]:
-    """Index all of it below `folder`/all, and each half below `folder`/here and `folder`/there; file -> document id."""
+    """Index all of it below `folder`, and each half; file -> document id."""
     files = {
-        str(Path(path).relative_to(folder / "all" / "files")): document
-        for path, document in collections.write_files(collection, folder / "all" / "files").items()
+        str(Path(path).relative_to(folder / ALL / "files")): document
+        for path, document in collections.write_files(collection, folder / ALL / "files").items()
     }
     lots = np.random.default_rng(SEED).integers(2, size=len(files)).tolist()
     for name, lot in zip(files, lots, strict=True):
-        half = folder / ("here", "there")[lot] / "files" / name
+        half = folder / HALVES[lot] / "files" / name
         half.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(folder / "all" / "files" / name, half)
-    for name in ("all", "here", "there"):
+        shutil.copy2(folder / ALL / "files" / name, half)
+    for name in (ALL, *HALVES):
         indexed(folder / name / "files", folder / name, settings)
     return files
 
@@ -82,16 +84,16 @@ def measure(collection: Collection, settings: Settings) -> tuple[object, ...]:
         files = dealt(collection, folder, settings)
         ssh = shlex.join([sys.executable, "-c", IN_PLACE_OF_SSH, base])
         asking = msgspec.structs.replace(settings, devices=DevicesSettings(ssh=ssh, ask_seconds=60.0))
-        paths = {name: _paths(folder / name) for name in ("all", "here", "there")}
+        paths = {name: _paths(folder / name) for name in (ALL, *HALVES)}
         with (
-            device(paths["all"], settings) as every, device(paths["here"], asking) as here,
-            device(paths["there"], settings) as there,
+            device(paths[ALL], settings) as every, device(paths[HALVES[0]], asking) as here,
+            device(paths[HALVES[1]], settings) as there,
         ):  # fmt: skip
-            found(here, files, "warm up", ("there",))
+            found(here, files, "warm up", HALVES[1:])
             columns, n_same, seconds = [], 0, []
             for query, text in collection.queries.items():
                 started = time.perf_counter()
-                both = found(here, files, text, ("there",))
+                both = found(here, files, text, HALVES[1:])
                 seconds.append(time.perf_counter() - started)
                 one, apart = found(every, files, text), [found(here, files, text), found(there, files, text)]
                 n_same += both[:CUTOFF] == one[:CUTOFF]

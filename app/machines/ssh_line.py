@@ -68,7 +68,8 @@ class SshLine:
                     self._lines.put(line)
                 else:
                     n_noise += 1
-            self._lines.put(b"" if line else b"!" + os.read(process.stderr.fileno(), MAX_ERROR))
+            is_much = len(line) == MAX_LINE or n_noise == MAX_NOISE
+            self._lines.put(b"" if is_much else b"!" + os.read(process.stderr.fileno(), MAX_ERROR))
         process.stdout.close()
         process.stderr.close()
 

@@ -95,8 +95,8 @@ class Concept:
 
     @property
     def key(self) -> str:
-        """What it is called in whatever index."""
-        return f"{self.node.position} {' '.join(self.surface)}"
+        """What it is called in whatever index: a joined word in a row is not the same as its pieces anywhere."""
+        return f"{self.node.position}{'+' if self.pieces else ' '}{' '.join(self.surface)}"
 
     @property
     def n_bytes(self) -> int:

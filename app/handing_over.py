@@ -169,6 +169,15 @@ def _copied(data: bytes, path: Path) -> str:
     return str(path)
 
 
+def copied_from(path: str, data: bytes, data_dir: Path) -> str:
+    """A copy of a file of another machine, whose name begins `path`; read-only, for no change would go back."""
+    message = hashlib.blake2b(os.fsencode(path) + data, digest_size=12).hexdigest()
+    ending = re.search(r"\.[A-Za-z0-9]{1,16}$", path)
+    copy = _copied(data, data_dir / FOLDER / f"far-{message}{ending[0] if ending else ''}")
+    os.chmod(copy, 0o400)
+    return copy
+
+
 def _age(path: Path) -> float:
     try:
         return time.time() - path.stat().st_mtime
@@ -199,7 +208,7 @@ def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:
     `read_at` tells when each was, in seconds since the epoch.
     """
     names = {_name_of(path): when for path, when in read_at.items()}
-    for copy in mail_copies(data_dir):
+    for copy in (copy for copy in mail_copies(data_dir) if not copy.name.startswith("far-")):
         age, when = _age(copy), names.get(copy.name.partition("-")[0])
         is_gone = when is None and copy.suffix != ".part"
         if is_gone or (age > STILL_READ and (when is None or when > time.time() - age)):

@@ -93,6 +93,10 @@ class NoDisplayError(OpenError):
     """There is no graphical display to show a file on that needs one."""
 
 
+class MachineError(OpenError):
+    """Another machine of this person gave nothing that is of use; the message says why, in one line."""
+
+
 class LooseMail(Struct, frozen=True):
     """What a mail program can be told of one mail."""
 

@@ -7,6 +7,7 @@ variable, then config.toml, then the default.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,6 +25,8 @@ from console.scheme import Assignment, Effective, Scheme, Section
 from indexer.documents import TYPES
 
 Folders = Annotated[list[str], Meta(description="Folders to index; `foltr-search index FOLDER` adds to them.")]
+MACHINE = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+"""a name that ssh cannot take for anything else"""
 Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 
@@ -336,6 +339,14 @@ class DevicesSettings(Section, frozen=True):
     ] = msgspec.field(
         default_factory=lambda: ["learning.strength", "learning.bound", "search.languages", "search.page_size"]
     )
+    ask: Annotated[
+        list[str],
+        Meta(description="Other machines of yours to ask, too, by ssh; named as there, `search --on` does so once."),
+    ] = msgspec.field(default_factory=list)
+    ask_seconds: Annotated[
+        float, Meta(gt=0, le=60, description="How long a page waits for a machine that does not answer.")
+    ] = 3.0
+    ssh: Annotated[str, Meta(description='The program, with options of its own, as in "ssh -F ~/.ssh/home".')] = "ssh"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -392,6 +403,13 @@ def _known_sources(sources: list[str]) -> list[str]:
     return sources
 
 
+def _names_of_machines(names: list[str]) -> list[str]:
+    for name in names:
+        if MACHINE.fullmatch(name) is None:
+            raise ValueError(f"names of machines, as in desk or anna@nas.local, got {name!r}")
+    return names
+
+
 def _known_keys(keys: list[str]) -> list[str]:
     for key in keys:
         if key not in SCHEME.keys:
@@ -410,6 +428,7 @@ SCHEME = Scheme(
         "index.roots": _absolute,
         "index.sources": _known_sources,
         "devices.share": _known_keys,
+        "devices.ask": _names_of_machines,
     },
     header="""\
 # The settings of foltr-search. Every line that begins with `#` is a default: take the `#` away to change it.

@@ -42,7 +42,7 @@ from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.alike import Dates, newest_first
-from indexer.retrieval.feature_values import Usage, feature_matrix
+from indexer.retrieval.feature_values import Usage, scaled
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import Catalogue
 from indexer.text.analysis import words_of
@@ -113,12 +113,12 @@ def levelled(*parts: str) -> Any:
     """The candidates' features with one value for all in what belongs to these parts of a score: the middle one."""
     columns = [i for i, name in enumerate(NAMES) if PART_OF.get(name) in parts]
 
-    def matrix(*given: Any, **named: Any) -> FloatMatrix:
-        features = feature_matrix(*given, **named)
+    def matrix(raw: FloatMatrix) -> FloatMatrix:
+        features = scaled(raw)
         features[:, columns] = np.median(features[:, columns], axis=0)
         return features
 
-    return mock.patch("app.search.search.feature_matrix", matrix)
+    return mock.patch("app.search.search.scaled", matrix)
 
 
 def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:

@@ -150,6 +150,18 @@ def leave() -> int:
     return 0
 
 
+@command.command("answer", hidden=True)
+def answer() -> int:
+    """Answer the questions of another machine of yours: what `search --on` starts there by ssh."""
+    from app.machines.far_answers import FarAnswers
+    from app.resident.on_behalf import search_for_command
+
+    context = load()
+    with search_for_command(context.settings, context.paths) as search:
+        FarAnswers(search).run(sys.stdin.buffer, sys.stdout.buffer)
+    return FOUND
+
+
 def _devices() -> OwnDevices:
     from app.devices.own_devices import OwnDevices
 

@@ -42,6 +42,7 @@ def document_line(
         "why": why,
         "truncated": hit.truncated,
         "missing": hit.missing,
+        "machine": hit.machine,
         "by_meaning": hit.by_meaning,
         "missing_words": list(hit.missing_words),
         "properties": shown(hit.properties),

@@ -57,6 +57,13 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     ):
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
+        far = last.machines[rank - 1] if last is not None and rank and last.machines else ""
+        if last is not None and far:
+            only_alone()  # as where it was found
+            row, how = search.machines.bring(last, rank, how, context.paths.data_dir, whole=not print_only)
+            search.open_kept(rank, row)
+            if how != "pager" and not print_only:
+                say(f"a copy from {far}: what is changed in it does not go back")
         path = row.path if row is not None else str(Path(target).expanduser())
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
@@ -71,7 +78,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
 
         def text() -> str:
             only_alone()  # the copy of the text must stay as long as it is read
-            return catalogue.text(doc_id)
+            return search.machines.text(far, doc_id) if far else catalogue.text(doc_id)
 
         place = Place(*last.places[rank - 1]) if last is not None and 0 < rank <= len(last.places) else Place()
         ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)

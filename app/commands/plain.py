@@ -114,7 +114,7 @@ class Dialogue:
         settings, search = self._context.settings, self._search
         search.refresh()
         limit = max(settings.search.page_size, settings.search.limit)  # as the screen asks: both give the same order
-        self._page, self._first = search.search(SearchRequest(text, limit=limit)), 0
+        self._page, self._first = search.search(SearchRequest(text, limit=limit, on=tuple(settings.devices.ask))), 0
         search.keep(self._page)
         if not search.unkept:
             SearchHistory(search.store, settings.history).add(text, now=time.time())
@@ -165,8 +165,9 @@ class Dialogue:
         page, context = self._page, self._context
         passage = self._search.snippet(page, hit)
         try:
+            local, how = self._search.here(page, hit, context.settings.open.enter, context.paths.data_dir)
             ready = prepare(
-                hit, context.settings.open.enter, place=Place(passage.line, passage.page), settings=context.settings,
+                local, how, place=Place(passage.line, passage.page), settings=context.settings,
                 data_dir=context.paths.data_dir, text_of=lambda: self._search.preview(page, hit).text,
             )  # fmt: skip
             self._search.opened(page, hit)

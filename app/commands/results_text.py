@@ -69,7 +69,7 @@ def terminal_lines(
     title = fit(title_of(hit), room - columns(right))
     gap = " " * (room - columns(title) - columns(right))
     yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
-    path = display_path(hit.path)
+    path = display_path(hit.path.removeprefix(f"{hit.machine}:") if hit.machine else hit.path)
     if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
     notes = _notes(hit, why) + (f"  › {safe_line(snippet.heading)}" if snippet and snippet.heading else "")
@@ -129,7 +129,8 @@ def _marked(text: str, words: tuple[str, ...], **style: Any) -> str:
 
 
 def _notes(hit: Hit, why: str) -> str:
-    notes = [why, safe_line(hit.part), hit.truncated, "gone" if hit.missing else ""]
+    notes = [hit.machine and f"on {hit.machine}", why, safe_line(hit.part), hit.truncated]
+    notes.append("gone" if hit.missing else "")
     notes.append(f"{len(hit.copies)} more with the same content" if hit.copies else "")
     notes += [also_as(hit.twins), in_thread(hit.n_in_thread)]
     return "".join(f"  ({note})" for note in notes if note)

@@ -41,6 +41,7 @@ foltr-search search todo --format '{rank}\\t{path}\\t{snippet}'
 foltr-search search invoice --order modified -n 3
 foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result stands where it stands
+foltr-search search --on desk,nas report    my other machines, too, by ssh
 """
 NOTHING_INDEXED = "nothing is indexed yet; `foltr-search index FOLDER` does it"
 
@@ -86,6 +87,7 @@ class SearchCommand(Command):
 @click.option("--as-typed", is_flag=True, help="Never search for a correction of the words in their place.")
 @click.option("--explain", is_flag=True, help="Tell for each result why it stands there.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
+@setting_option("--on", key="devices.ask", metavar="NAME,NAME", help="Ask these machines of yours, too, by ssh.")
 @setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may move, 0-2.")
 def command(query: tuple[str, ...], **options: Any) -> int:
     """Print the documents that answer QUERY, the best first.
@@ -111,7 +113,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 
 def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     load_numpy()
-    from app.resident.on_behalf import search_for_command
+    from app.resident.on_behalf import only_alone, search_for_command
     from app.search.results import SearchRequest
     from app.store import SearchHistory
 
@@ -122,7 +124,10 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         limit=max(limit, context.settings.search.limit),  # as the screen asks, so that both give the same order
         explore=not options["no_explore"],
         as_typed=options["as_typed"],
+        on=tuple(context.settings.devices.ask),
     )
+    if request.on:
+        only_alone()  # ssh wants the agent of who asks, and nobody else should wait for another machine
     with search_for_command(context.settings, context.paths) as search:
         page = search.search(request)
         search.keep(page)  # for `open N`
@@ -159,7 +164,7 @@ def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: di
         return _print_json(search, page, hits=hits, explain=options["explain"])
     if options["paths0"]:
         sys.stdout.flush()
-        paths = (os.fsencode(hit.path) for hit in hits if not hit.missing)
+        paths = (os.fsencode(hit.path) for hit in hits if not (hit.missing or hit.machine))
         sys.stdout.buffer.write(b"".join(path + b"\0" for path in paths))
         return []
     if options["vimgrep"]:
@@ -186,7 +191,7 @@ def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> 
     from app.commands.results_text import match_lines
 
     for hit in hits:
-        if not hit.missing:
+        if not (hit.missing or hit.machine):
             for line in match_lines(hit, search.preview(page, hit)):
                 print_line(line)
     return []
@@ -252,6 +257,8 @@ def say_about(page: ResultPage) -> None:
             page.n_all_words, f"only {page.n_all_words:,} of them have"
         )
         say(f"{found} all the words")
+    for line in page.unasked:
+        say(line)
     if page.by_words:
         say(f"by words alone: {page.by_words}")
 

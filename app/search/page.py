@@ -7,17 +7,17 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from msgspec import Struct, field
 
-from app.learning.learner import DECIMALS, Learner
+from app.learning.learner import Learner
+from app.search.candidate_table import PLAIN, Aside, CandidateTable
 from app.search.page_kind import PageKind
 from app.search.results import Hit
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatVector
 from foltr.online.interleaving import FIRST, team_draft
-from indexer.postings import Bytes, Ints, Mask
+from indexer.postings import Ints, Mask
 from indexer.query.nodes import Problem, Query
 from indexer.retrieval.alike import (
     LEAST_RESEMBLANCE,
@@ -32,48 +32,30 @@ from indexer.retrieval.alike import (
 )
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
-from indexer.retrieval.dated import HEAD, day_of_text
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
-from indexer.storage.mail_threads import Thread
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, distance, suggest
 
 
-class CandidateTable(Struct, frozen=True, eq=False):
-    """Candidates with all that is known of each; every field has one entry a candidate [n_docs]."""
+class Found(Struct, frozen=True, eq=False):
+    """What one machine finds for a query."""
 
-    rows: list[DocumentRow]
-    names: list[str]
-    """of their files"""
-    docs: Ints
-    """their numbers in the snapshot"""
-    bm25f: FloatVector
-    features: FloatMatrix
-    """[n_docs, n_features]"""
-    levels: Ints
-    """[n_docs, n_concepts] as `alike.evidence` gives them"""
-    missing_words: list[tuple[str, ...]]
-    """words of a plain query that each does not hold"""
-    as_typed: Mask
-    """whether it holds the word of a query of one word as that is typed; True for all where none or all do"""
-    named: Ints
-    """how well the query names it, as `indexer.retrieval.named` gives it"""
-    chosen_before: Mask
-    """a person has opened it for this query more than once"""
-    marks: list[tuple[str, ...]]
-    """its type, and its hashed folders"""
-
-    def take(self, order: Sequence[int]) -> CandidateTable:
-        """The candidates of these places, in this order."""
-
-        def taken(column: Any) -> Any:
-            return [column[i] for i in order] if isinstance(column, list) else column[order]
-
-        return CandidateTable(**{name: taken(getattr(self, name)) for name in self.__struct_fields__})
+    query: Query
+    """the one that was looked for: what is surely meant, where the typed one finds nothing"""
+    candidates: Candidates
+    better: str
+    """a better spelling"""
+    terms: list[str]
+    """what names it to the pick memory"""
+    completions: list[str]
+    table: CandidateTable
+    """in BM25F order, its features not yet scaled over the page"""
+    n_documents: int
+    """of the whole collection"""
 
 
 class Ranked(Struct, frozen=True, eq=False, dict=True):
@@ -94,12 +76,6 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     """None for a page of texts"""
     has_words: bool = True
     """False for a query of conditions only: its documents stand newest first, and there is nothing to learn"""
-    threads: Mapping[int, Thread] = field(default_factory=dict)
-    """candidate -> its thread, of mails whose threads share a row"""
-    passages: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """candidate -> the passage by which it was found, for those that hold none of the words"""
-    foreign: Mapping[int, str] = field(default_factory=dict)
-    """candidate -> the name of its language, for those read in another one than the query's"""
 
     @cached_property
     def beyond(self) -> FloatVector | None:
@@ -110,19 +86,14 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     def rows_shared(self) -> list[int]:
         """[n_docs] equal numbers for candidates that share a row: one content, or one thread."""
         by_thread: dict[str, list[int]] = {}
-        for i, thread in self.threads.items():
-            by_thread.setdefault(thread.name, []).append(i)
+        for i, aside in enumerate(self.table.asides):
+            if aside.thread is not None:
+                by_thread.setdefault(aside.thread.name, []).append(i)
         shared = list(self.contents)
         for first, *others in by_thread.values():
             joined = {shared[i] for i in others}
             shared = [shared[first] if number in joined else number for number in shared] if joined else shared
         return shared
-
-
-def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
-    """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path: in any index."""
-    scores = np.round(bm25f, DECIMALS).tolist()
-    return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
 
 
 def end_of_day(now: float) -> float:
@@ -146,17 +117,17 @@ class Likeness(Struct, frozen=True, eq=False):
 
 
 def likeness(
-    table: CandidateTable, sketches: Bytes, scores: FloatVector, *, fixed: Mask, apart: Ints, by_age: bool,
-    beginning: Callable[[int, int], str],
+    table: CandidateTable, scores: FloatVector, *, fixed: Mask, apart: Ints, by_age: bool,
+    day_of: Callable[[int], float | None],
 ) -> Likeness:  # fmt: skip
-    """Compare the candidates with each other, by `sketches` [n_docs, BUCKETS] of their texts and `scores` [n_docs].
+    """Compare the candidates with each other, by the sketches of their texts and `scores` [n_docs].
 
     Those that are `fixed` [n_docs] keep their own place: a person has chosen them before. Without `by_age` all do.
-    Those that are `apart` [n_docs], of other numbers there, are never alike. `beginning` gives so many characters
-    of a document's text by its id.
+    Those that are `apart` [n_docs], of other numbers there, are never alike. `day_of` gives the day that the text of
+    a candidate tells.
     """
     rows, names = table.rows, table.names
-    pairs, values = resembling(sketches, LEAST_RESEMBLANCE)
+    pairs, values = resembling(table.sketches, LEAST_RESEMBLANCE)
     twinned = twins(pairs, values, names, [row.type for row in rows], [row.n_words for row in rows])
     if not by_age:
         return Likeness(contents_of(rows, twinned), np.zeros(len(rows)), [""] * len(rows))
@@ -169,8 +140,7 @@ def likeness(
     near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
     classes = alike(table.levels, near, members_of, scores, apart)
     dates = Dates(
-        np.array([row.modified for row in rows]), names, members_of, are_mails,
-        lambda i: day_of_text(beginning(rows[i].doc_id, HEAD)),
+        np.array([row.modified for row in rows]), names, members_of, are_mails, day_of
     )  # fmt: skip
     dealt, said = newest_first(scores, classes, dates)
     return Likeness(contents_of(rows, twinned), dealt - scores, said)
@@ -184,7 +154,7 @@ def held_as_typed(candidates: Candidates) -> Mask:
     held = np.ones(candidates.docs.size, dtype=bool)
     if len(candidates.concepts) == 1:
         held = held_as_written(candidates) & candidates.held[:, 0] & candidates.as_typed
-    return held | (not held.any())
+    return held
 
 
 def written_first(as_typed: Mask, text: FloatVector) -> FloatVector:
@@ -252,6 +222,16 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
+def own_first(shown: Mapping[int, list[int]], asides: Sequence[Aside]) -> dict[int, list[int]]:
+    """The same rows, of copies on several machines that of this one in front."""
+
+    def fronted(i: int, others: list[int]) -> tuple[int, list[int]]:
+        every = sorted((i, *others), key=lambda j: bool(asides[j].machine))
+        return (every[0], every[1:]) if asides[i].machine else (i, others)
+
+    return dict(fronted(i, others) for i, others in shown.items())
+
+
 def bm25_ranks(contents: Sequence[int]) -> dict[int, int]:
     """Candidate -> its rank by BM25F, in whose order they stand, copies collapsed, from 1."""
     rank_of: dict[int, int] = {}
@@ -280,26 +260,23 @@ def make_hits(ranked: Ranked, shown: Mapping[int, Sequence[int]], bm25_rank: Map
             (copies if other.content_hash == row.content_hash else twins).append(other.path)
         hits.append(make_hit(
             row, rank, score=scores[i], bm25_rank=bm25_rank[i], copies=tuple(copies), twins=tuple(twins),
-            thread=ranked.threads.get(i), passage=ranked.passages.get(i),
-            foreign=ranked.foreign.get(i, ""),
-            missing_words=ranked.table.missing_words[i],
+            aside=ranked.table.asides[i], missing_words=ranked.table.missing_words[i],
         ))  # fmt: skip
     return tuple(hits)
 
 
 def make_hit(
     row: DocumentRow, rank: int, *, score: float, bm25_rank: int, copies: tuple[str, ...] = (),
-    twins: tuple[str, ...] = (), thread: Thread | None = None, missing_words: tuple[str, ...] = (),
-    passage: tuple[int, int] | None = None, foreign: str = "",
+    twins: tuple[str, ...] = (), missing_words: tuple[str, ...] = (), aside: Aside = PLAIN,
 ) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
-    name, n_messages = thread or ("", 0)
+    name, n_messages = aside.thread or ("", 0)
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
         properties=row.properties, copies=copies, twins=twins, thread=name, n_in_thread=n_messages,
-        missing_words=missing_words, missing=not _is_there(row.path), passage=passage,
-        foreign=foreign,
+        missing_words=missing_words, missing=not aside.machine and not _is_there(row.path), passage=aside.passage,
+        foreign=aside.foreign, machine=aside.machine,
     )  # fmt: skip
 
 

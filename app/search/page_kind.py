@@ -15,13 +15,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 from msgspec import Struct
 
 from app.learning.learner import shipped_weights
+from app.search.candidate_table import CandidateTable
 from foltr.arrays import FloatMatrix, FloatVector
-from indexer.postings import Ints, Mask
+from indexer.postings import Mask
 from indexer.retrieval.candidates import Candidates
-from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, SOURCE, code_values
+from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, code_counts, code_values
 from indexer.retrieval.features import Feature
 from indexer.storage.snapshot import Snapshot
 
@@ -48,14 +50,17 @@ class PageKind(Struct, frozen=True, eq=False):
         return points
 
 
-def page_kind(
-    snapshot: Snapshot, candidates: Candidates, docs: Ints, bm25f: FloatVector, paths: Sequence[str]
-) -> PageKind | None:
-    """The kind of a page of the documents `docs` [n_docs], with their BM25F and paths; None for one of texts."""
-    share = share_of_code(snapshot.documents["type"][docs] == SOURCE, bm25f) if candidates.concepts else 0.0
+def page_kind(snapshot: Snapshot, candidates: Candidates, table: CandidateTable) -> PageKind | None:
+    """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts."""
+    is_source = np.array([row.type == "source" for row in table.rows], dtype=bool)
+    share = share_of_code(is_source, table.bm25f) if candidates.concepts else 0.0
     if share <= 0.0:
         return None
-    values = code_values(snapshot, candidates, docs, bm25f, paths)
+    counts, own = np.array([aside.code for aside in table.asides]), table.docs >= 0
+    counts[own] = code_counts(snapshot, candidates, table.docs[own])
+    pairs = zip(table.rows, table.asides, strict=True)
+    paths = [row.path.removeprefix(f"{aside.machine}:") if aside.machine else row.path for row, aside in pairs]
+    values = code_values(snapshot, candidates, counts, table.bm25f, paths)
     points = share * shipped_weights(WEIGHTS, CODE_NAMES) * values
     return PageKind("source code", share, CODE_FEATURES, values, points)
 

@@ -5,10 +5,11 @@ The next letter of a query mostly brings back the same documents, so that their 
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +19,10 @@ from app.search.facets import FolderNames
 from app.search.snippets import without_marks
 from indexer.errors import IndexDamaged
 from indexer.properties import note_key, note_names
+from indexer.query.nodes import Query
+from indexer.retrieval.candidates import asked_for
+from indexer.retrieval.collection import CollectionStatistics, among_others, statistics_of
+from indexer.retrieval.concepts import ALONE, ConceptLookup, Frequency
 from indexer.schema import TAG_FIELD
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
@@ -46,6 +51,33 @@ class Reading:
         """the languages of fewer documents, by which those alone are stemmed"""
         self._lock = threading.Lock()
         self._folders: FolderNames | None = None
+        self._alone: Reading | None = None
+        self.elsewhere: Mapping[str, Frequency] = ALONE
+        """what other machines hold of the concepts of one query"""
+
+    @property
+    def alone(self) -> Reading:
+        """The same commit where it counts as a part of one collection with others."""
+        return self._alone or self
+
+    def stemmed(self, languages: tuple[str, ...]) -> Reading:
+        """The same, with these languages in common, and its others in their own documents."""
+        own = copy.copy(self)
+        own._alone, own.languages = self.alone, languages
+        own.own_languages = tuple(code for code in _languages(self.snapshot) if code not in languages)
+        return own
+
+    def statistics(self, query: Query) -> CollectionStatistics:
+        """What others must know of this collection to rank for a query as if all were one."""
+        lookup = ConceptLookup(self.snapshot, self.languages, self._catalogue.written, self.own_languages)
+        return statistics_of(self.snapshot, lookup, asked_for(query, lookup))
+
+    def among_others(self, others: CollectionStatistics) -> Reading:
+        """The same as a part of one collection with others."""
+        wide = copy.copy(self)
+        wide._alone, wide.elsewhere = self.alone, others.frequencies
+        wide.snapshot = among_others(self.snapshot, others)
+        return wide
 
     @cached_property
     def vocabulary(self) -> Vocabulary:

@@ -62,6 +62,8 @@ class Hit(Struct, frozen=True):
     """found by its meaning alone, it holds none of the words: [start, end) in its text of what is close to the query"""
     foreign: str = ""
     """the name of its language, where that is another one than the query's"""
+    machine: str = ""
+    """the other machine of this person that holds it, whose name begins `path` then; "" for this one"""
 
     @property
     def by_meaning(self) -> bool:
@@ -113,6 +115,8 @@ class SearchRequest(Struct, frozen=True):
     """answer as if there were nothing but these folders and all below them; () for everything"""
     as_typed: bool = False
     """never search for a correction in place of the text"""
+    on: tuple[str, ...] = ()
+    """other machines of this person that are asked, too"""
 
 
 def _no_features() -> FloatMatrix:
@@ -150,6 +154,8 @@ class ResultPage(Struct, frozen=True, eq=False):
     """the folded words and prefixes ("trans*") that results are highlighted by"""
     page_id: int = 0
     """names this page to `Search.open` and `Search.leave`"""
+    unasked: tuple[str, ...] = ()
+    """a line for each other machine that has no part in this page: which, and why"""
     reasons: Reasons | None = None
     """why its results stand where they stand; None where it is not ranked by the user's ranker"""
 

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,16 +27,16 @@ from app.learning.outcomes import Outcome
 from app.learning.pace import Pace
 from app.learning.pick_keys import QueryKey
 from app.paths import Paths
+from app.search.candidate_table import PLAIN, Aside, CandidateTable, by_bm25f, joined
 from app.search.explanation import explanation
 from app.search.facets import facets_of, narrowing
 from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, languages_of, nearest_documents, passages_without_words
 from app.search.page import (
-    CandidateTable,
+    Found,
     Ranked,
     beside_texts,
     bm25_ranks,
-    by_bm25f,
     end_of_day,
     held_as_typed,
     highlight_words,
@@ -46,6 +46,7 @@ from app.search.page import (
     make_hit,
     make_hits,
     named_first,
+    own_first,
     query_terms,
     remarks,
     sort_rows,
@@ -70,8 +71,10 @@ from indexer.meaning.windows import meaning_feature
 from indexer.query.nodes import Query, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence
-from indexer.retrieval.candidates import Candidates, find
-from indexer.retrieval.feature_values import feature_matrix
+from indexer.retrieval.candidates import FEW, Candidates, find
+from indexer.retrieval.collection import CollectionStatistics
+from indexer.retrieval.dated import HEAD, day_of_text
+from indexer.retrieval.feature_values import raw_features, scaled
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.retrieval.named import TITLE, named_by, named_in
 from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -81,6 +84,11 @@ from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.text.spelling import Vocabulary
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from app.machines.far_messages import FarFound
+    from app.machines.own_machines import OwnMachines
+    from app.opener import How
     from indexer.extract.media.recognised import Coverage
 
 UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
@@ -142,6 +150,8 @@ class Search:
         """Close the files; the search cannot be used afterwards."""
         self.store.close()
         self._catalogue.close()
+        if "machines" in self.__dict__:
+            self.machines.close()
 
     @property
     def trouble(self) -> str:
@@ -177,11 +187,22 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
-        terms, completions = query_terms(candidates, reading.languages)
-        ranked = self._rank(reading, candidates, terms, completions, tonight, closeness)
-        if not asks_for_threads(query):
-            ranked = structs.replace(ranked, threads=self._threads(ranked.table.rows))
+        far: list[FarFound] = []
+        unasked: tuple[str, ...] = ()
+        if request.on and typed.root is not None and not request.folder:
+            found, far, unasked = self.machines.together(
+                structs.replace(request, text=written.text), reading, typed, (now, tonight),
+                lambda others: self._found(
+                    reading.among_others(others), structs.replace(request, as_typed=True), typed, now, tonight
+                ),
+            )  # fmt: skip
+        else:
+            found = self._found(reading, request, typed, now, tonight)
+        query, candidates, better = found.query, found.candidates, found.better
+        table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
+        ranked = self._rank(reading, candidates, table)
+        n_matches = candidates.n_matches + sum(one.n_matches for one in far)
+        n_all_words = candidates.n_all_words + sum(one.n_all_words for one in far)
         shown, owners = self._arrange(ranked, request)
         chosen = list(shown)[: request.limit]
         by_words = bm25_ranks(ranked.rows_shared)
@@ -190,27 +211,57 @@ class Search:
         return ResultPage(
             request=request,
             hits=hits,
-            n_matches=candidates.n_matches,
-            n_all_words=candidates.n_all_words,
-            n_documents=reading.snapshot.n_documents,
+            n_matches=n_matches,
+            n_all_words=n_all_words,
+            n_documents=found.n_documents,
             seconds=time.perf_counter() - started,
             problems=written.as_typed(remarks(typed, candidates)),
             suggestion=better if query is typed else "",
             searched="" if query is typed else better,
             by_words="" if request.order != "learned" else self._meaning.why_by_words(query),
-            relaxed=candidates.relaxed,
+            relaxed=n_all_words < min(FEW, n_matches),
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
                 roots=self._catalogue.roots, now=tonight,
             ),
             features=ranked.table.features[chosen],
-            words=highlight_words(candidates),
-            page_id=self._remember(self._visit(ranked, chosen, hits, request, self.picks.query_key(terms), owners)),
+            words=tuple(dict.fromkeys((*highlight_words(candidates), *(word for one in far for word in one.words)))),
+            unasked=unasked,
+            page_id=self._remember(structs.replace(
+                self._visit(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners),
+                queries={one.machine: one.query for one in far},
+            )),
             reasons=self._reasons(
                 ranked, {i: by_words[i] for i in shown},
-                partial(self.picks.times, terms, completions=completions, now=tonight),
+                partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
+
+    @cached_property
+    def machines(self) -> OwnMachines:
+        """The lines to this person's other machines."""
+        from app.machines.own_machines import OwnMachines
+
+        return OwnMachines(self._settings.devices)
+
+    def in_two_parts(
+        self, request: SearchRequest, now: float, tonight: float, languages: tuple[str, ...]
+    ) -> tuple[CollectionStatistics, Callable[[CollectionStatistics], Found]]:
+        """For another machine that asks: what this collection is like, then what is found in it beside the others."""
+        self._follow_state()
+        reading, typed = self._reader.reading.stemmed(languages), parse(request.text, now=now)
+        return reading.statistics(typed), lambda others: self._found(
+            reading.among_others(others), request, typed, now, tonight
+        )
+
+    def _found(self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float) -> Found:
+        query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
+        terms, completions = query_terms(candidates, reading.languages)
+        table = self._table(reading, candidates, terms, completions, tonight, closeness)
+        if not asks_for_threads(query) and (threads := self._threads(table.rows)):
+            asides = [structs.replace(own, thread=threads.get(i)) for i, own in enumerate(table.asides)]
+            table = structs.replace(table, asides=asides)
+        return Found(query, candidates, better, terms, completions, table, reading.snapshot.n_documents)
 
     def _look_up(
         self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float
@@ -235,12 +286,11 @@ class Search:
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
         if request.order != "learned":
             return None
-        return self._meaning.closeness(reading, query, wait=not request.as_you_type)
+        return self._meaning.closeness(reading.alone, query, wait=not request.as_you_type)
 
     def _candidates(
         self, reading: Reading, query: Query, request: SearchRequest, now: float, closeness: Closeness | None
     ) -> Candidates:
-        settings = self._settings.search
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
         named = named_in(reading.snapshot, query.text, self._catalogue.documents, narrow)
         if query.root is None and query.text.strip():
@@ -248,7 +298,7 @@ class Search:
         return find(
             reading.snapshot,
             query,
-            limit=max(settings.limit, request.limit),
+            limit=self._limit(request),
             languages=reading.languages,
             own_languages=reading.own_languages,
             folder_ids=reading.folder_ids,
@@ -259,7 +309,11 @@ class Search:
             by_name=request.order == "name",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
             named=named,
+            elsewhere=reading.elsewhere,
         )
+
+    def _limit(self, request: SearchRequest) -> int:
+        return max(self._settings.search.limit, request.limit)
 
     def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
         """The catalogue's rows; a document removed since the commit was opened gets an empty one, marked missing."""
@@ -281,11 +335,10 @@ class Search:
         documents = [(row.path, row.part, row.type) for row in rows]
         usage = self.picks.usage(terms, documents, now=now, completions=completions)
         names = [_name_of(row.path) for row in rows]
-        features = feature_matrix(
+        features = raw_features(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=meaning_feature(closeness, candidates, reading.snapshot) if closeness else None,
         )  # fmt: skip
-        features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
         is_called = candidates.named > TITLE
         return CandidateTable(
             rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
@@ -293,26 +346,26 @@ class Search:
             missing_words=[() if i else words for words, i in zip(candidates.missing_words, is_called, strict=True)],
             as_typed=held_as_typed(candidates), chosen_before=usage.same_query > ONCE,
             marks=list(self.picks.marks(documents)),
+            sketches=reading.snapshot.documents.take("sketch", candidates.docs),
+            asides=_asides(reading, candidates, closeness) if closeness else [PLAIN] * len(rows),
+            added=np.arange(len(rows)) >= candidates.n_best,
         ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
 
-    def _rank(
-        self, reading: Reading, candidates: Candidates, terms: list[str], completions: list[str], now: float,
-        closeness: Closeness | None,
-    ) -> Ranked:  # fmt: skip
-        table = self._table(reading, candidates, terms, completions, now, closeness)
+    def _rank(self, reading: Reading, candidates: Candidates, found: CandidateTable) -> Ranked:
+        features = scaled(found.features)
+        features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
+        table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))
         learner, fixed = self.learner.as_it_is(), table.chosen_before | False
-        kind = page_kind(reading.snapshot, candidates, table.docs, table.bm25f, [row.path for row in table.rows])
+        kind = page_kind(reading.snapshot, candidates, table)
         beyond = kind.beyond(learner.text(table.features)) if kind else None
         written = written_first(table.as_typed, learner.text(table.features, beyond))
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
         extra["named"] = named_first(table.named, scores, table.chosen_before)
-        passages = passages_without_words(closeness, candidates, table.docs) if closeness else {}
-        foreign = languages_of(reading, closeness, table.docs) if closeness else {}
-        fixed[list(passages)] = True  # words make documents alike, and these hold none
+        fixed[[i for i, aside in enumerate(table.asides) if aside.passage]] = True  # they hold none of the words
         alike = likeness(
-            table, reading.snapshot.documents.take("sketch", table.docs), scores + extra["named"],
+            table, scores + extra["named"],
             fixed=fixed, apart=2 * table.named + (written < 0), by_age=not learner.prefers_older(),
-            beginning=self._catalogue.beginning,
+            day_of=lambda i: table.asides[i].day if table.asides[i].machine else self.day_of(table.rows[i]),
         )  # fmt: skip
         extra["alike"] = alike.moved
         scores += extra["named"] + extra["alike"]
@@ -320,9 +373,12 @@ class Search:
         return Ranked(
             table, scores + extra["beside"], learner, alike.contents,
             extra=extra, notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
-            kind=kind, has_words=bool(candidates.concepts), passages=passages,
-            foreign=foreign,
+            kind=kind, has_words=bool(candidates.concepts),
         )  # fmt: skip
+
+    def day_of(self, row: DocumentRow) -> float | None:
+        """The day that a text tells at its beginning."""
+        return day_of_text(self._catalogue.beginning(row.doc_id, HEAD))
 
     def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
@@ -333,7 +389,7 @@ class Search:
         keys = [row.doc_id for row in ranked.table.rows]
         k = self._settings.search.page_size
         order = self.learner.order(ranked.table.features, keys, k=k, explore=request.explore, scores=ranked.scores)
-        shown = without_copies(ranked.rows_shared, order.tolist())
+        shown = own_first(without_copies(ranked.rows_shared, order.tolist()), ranked.table.asides)
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()
@@ -374,6 +430,7 @@ class Search:
             owners=owners[: len(chosen)],
             marks=tuple(tuple(ranked.table.marks[i]) for i in chosen),
             beyond=None if ranked.beyond is None else ranked.beyond[chosen],
+            machines=tuple(hit.machine for hit in hits) if any(hit.machine for hit in hits) else (),
         )
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:
@@ -454,17 +511,32 @@ class Search:
             if visit is not None:
                 self._visits.keep(structs.replace(visit, places=tuple(places)))
 
-    def open_kept(self, rank: int) -> Hit | None:
-        """Record that result `rank` of the kept page was opened and give it; None when there is no such result."""
+    def here(self, page: ResultPage, hit: Hit, how: How, data_dir: Path) -> tuple[Hit, How]:
+        """A result to open, of another machine where it was brought to, and how; MachineError."""
+        with self._lock:
+            visit = self._shown.get(page.page_id)
+        if not hit.machine or visit is None:
+            return hit, how
+        row, how = self.machines.bring(visit, hit.rank, how, data_dir)
+        return structs.replace(hit, path=row.path), how
+
+    def open_kept(self, rank: int, far: DocumentRow | None = None) -> Hit | None:
+        """Record that result `rank` of the kept page was opened and give it; None when there is no such result.
+
+        `far` is the row of one of another machine.
+        """
         with self._unless_unkept(), self.store.transaction():
             visit = self._visits.kept()
             if visit is None or not 1 <= rank <= visit.n_shown:
                 return None
             doc_id = visit.doc_ids[rank - 1]
-            row = self._catalogue.documents([doc_id]).get(doc_id)
+            row = far or self._catalogue.documents([doc_id]).get(doc_id)
             if row is None:
                 return None
-            hit = make_hit(row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1])
+            aside = Aside(machine=visit.machines[rank - 1]) if far else PLAIN
+            hit = make_hit(
+                row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
+            )
             self._visits.keep(self._visits.opened(visit, hit))
             return hit
         return None  # nothing could be kept
@@ -482,6 +554,8 @@ class Search:
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""
+        if hit.machine:
+            return self.machines.snippet(page, hit, width)
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
         generation = self._reader.reading.snapshot.generation
         text, pages = self._texts.of(hit.doc_id, generation), row.pages if row else ()
@@ -510,8 +584,11 @@ class Search:
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""
         row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        note = "the file is gone" if hit.missing or row is None else row.truncated
-        text = self._texts.of(hit.doc_id, self._reader.reading.snapshot.generation)
+        if hit.machine:
+            note, text = self.machines.text_or_why(hit.machine, hit.doc_id)
+        else:
+            note = "the file is gone" if hit.missing or row is None else row.truncated
+            text = self._texts.of(hit.doc_id, self._reader.reading.snapshot.generation)
         if hit.passage:
             return Preview(text, (hit.passage,) if any(hit.passage) else (), row.pages if row else (), note)
         shown, spans = passage(text, page.words, width=width), matches(text, page.words)
@@ -556,6 +633,17 @@ class Search:
             coverage(connection, store, PICTURES, self._settings.ocr.max_bytes),
             coverage(connection, store, RECORDINGS, self._settings.speech.max_bytes),
         )
+
+
+def _asides(reading: Reading, candidates: Candidates, closeness: Closeness) -> list[Aside]:
+    """[n_docs] of the candidates."""
+    passages = passages_without_words(closeness, candidates, candidates.docs)
+    foreign = languages_of(reading, closeness, candidates.docs)
+    rare = passages.keys() | foreign.keys()
+    return [
+        Aside(passage=passages.get(i), foreign=foreign.get(i, "")) if i in rare else PLAIN
+        for i in range(candidates.docs.size)
+    ]
 
 
 def _gone(doc_id: int) -> DocumentRow:

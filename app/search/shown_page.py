@@ -54,6 +54,10 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
     """type and hashed folders of each (app.learning.traits); () where unknown"""
     beyond: FloatVector | None = None
     """[n_docs] what the kind of the page added to the points of the text; None for a page of texts"""
+    machines: tuple[str, ...] = ()
+    """of a page of several machines, which holds each result, "" for this one"""
+    queries: dict[str, bytes] = {}
+    """machine -> what names the query there"""
 
     def __post_init__(self) -> None:
         n = len(self.doc_ids)
@@ -64,6 +68,7 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
             ("bm25_ranks", len(self.bm25_ranks)),
             ("owners", len(self.owners) or n),
             ("marks", len(self.marks) or n),
+            ("machines", len(self.machines) or n),
             ("beyond", n if self.beyond is None else len(self.beyond)),
         ):
             if length != n:
@@ -87,12 +92,14 @@ class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     places: tuple[tuple[int, int], ...] = ()
     marks: tuple[tuple[str, ...], ...] = ()
     beyond: bytes | None = None
+    machines: tuple[str, ...] = ()
+    queries: dict[str, bytes] = {}
 
 
 _KEY = "last page"
 _AS_THEY_ARE = (
     "doc_ids", "n_shown", "learned_ranks", "bm25_ranks", "manifest_hash", "time", "opened", "owners", "places",
-    "marks",
+    "marks", "machines", "queries",
 )  # fmt: skip
 """fields that are stored so"""
 
@@ -137,11 +144,15 @@ class Visits:
         self._store, self._picks, self._learner, self._page_size = store, picks, learner, page_size
 
     def opened(self, visit: ShownPage, hit: Hit) -> ShownPage:
-        """The visit with one more opened result; it counts as a pick at once. The same result counts once."""
+        """The visit with one more opened result; it counts as a pick at once. The same result counts once.
+
+        One of another machine is a pick there, where it was fetched from.
+        """
         place = hit.rank - 1
         if place in visit.opened or place >= len(visit.doc_ids):
             return visit
-        self._picks.record(visit.query, hit.path, hit.part, type=hit.type, now=time.time())
+        if not hit.machine:
+            self._picks.record(visit.query, hit.path, hit.part, type=hit.type, now=time.time())
         return msgspec.structs.replace(visit, opened=(*visit.opened, place))
 
     def leave(self, visit: ShownPage, *, source: str) -> str | None:

@@ -25,15 +25,18 @@ from console.printable import display_path, safe_line
 
 
 def hand_over(
-    hit: Hit, how: How, *, place: Place, settings: Settings, data_dir: Path, text_of: Callable[[Hit], str]
-) -> Message:
+    hit: Hit, how: How, *, place: Place, settings: Settings, data_dir: Path, text_of: Callable[[Hit], str],
+    here: Callable[[Hit, How], tuple[Hit, How]] = lambda hit, how: (hit, how),
+) -> Message:  # fmt: skip
     """Start the program for a hit, or say that it needs the terminal, or why it cannot be started.
 
     Runs in a worker. `text_of` gives the extracted text, for a pager; a mail that no program opens is read there.
+    `here` brings what lies on another machine.
     """
     text = partial(text_of, hit)
-    prepared = partial(prepare, hit, place=place, settings=settings, data_dir=data_dir, text_of=text)
     try:
+        local, how = here(hit, how)
+        prepared = partial(prepare, local, place=place, settings=settings, data_dir=data_dir, text_of=text)
         ready = prepared(how)
         if ready.command.needs_terminal:
             return TerminalWanted(hit, ready)
@@ -87,6 +90,7 @@ class Opening:
         give = partial(
             hand_over, hit, how, place=place, settings=self._setup.settings, data_dir=self._setup.data_dir,
             text_of=partial(self._session.text_of, page),
+            here=partial(self._session.here, page, self._setup.data_dir),
         )  # fmt: skip
         self._session.run(lambda: self._session.tell(give()))
 

@@ -36,6 +36,7 @@ class Questions:
     ) -> None:  # fmt: skip
         self._session, self._box, self._results, self._side, self._line = session, box, results, side, line
         self._settings, self._key_of = setup.settings.search, key_of
+        self._on = tuple(setup.settings.devices.ask)
         before, is_picking = setup.remembered, setup.picking is not None
         self.order = ORDERS[0]
         self.filters = {facet: "" if is_picking else before.filters.get(facet, "") for facet in FACETS}
@@ -92,7 +93,7 @@ class Questions:
             request = SearchRequest(
                 text, order=self.order, limit=self._settings.limit, as_you_type=as_you_type,
                 type=self.filters["type"], folder=self.filters["folder"], time=self.filters["time"],
-                as_typed=text == self._as_typed,
+                as_typed=text == self._as_typed, on=() if as_you_type else self._on,
             )  # fmt: skip
             sequence = self._session.ask(
                 request, n_rows=self._results.rows_in_view + 1, width=self._results.snippet_width

@@ -78,9 +78,10 @@ def known_of(hit: Hit) -> str:
 
 
 def marks_of(hit: Hit, why: str) -> str:
-    """What is special about a result: why it stands there, its thread, copies, other formats, a file that is gone."""
+    """What is special about a result: where it lies, why it stands there, its thread, copies, other formats."""
     copies = f"+{len(hit.copies)}" if hit.copies else ""
-    marks = ("file is gone" if hit.missing else "", why, in_thread(hit.n_in_thread), copies, also_as(hit.twins))
+    where = "file is gone" if hit.missing else hit.machine and f"on {hit.machine}"
+    marks = (where, why, in_thread(hit.n_in_thread), copies, also_as(hit.twins))
     return " · ".join(mark for mark in marks if mark)
 
 

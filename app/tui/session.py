@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
+from app.opener import How
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.tui import messages
 from app.tui.terminal.terminal_traits import TerminalTraits
@@ -82,6 +83,8 @@ class Lane:
 
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.tui.preview.pictures import Pictures
@@ -230,6 +233,10 @@ class Session:
     def text_of(self, page: ResultPage, hit: Hit) -> str:
         """The extracted text of a hit; waits, for use inside a job of `run`."""
         return self._engine.preview(page, hit).text if self._engine is not None else ""
+
+    def here(self, page: ResultPage, data_dir: Path, hit: Hit, how: How) -> tuple[Hit, How]:
+        """A hit to open, from another machine brought here; waits, for use inside a job of `run`."""
+        return self._engine.here(page, hit, how, data_dir) if self._engine is not None and hit.machine else (hit, how)
 
     def close(self) -> None:
         """Leave the page, wait for the last lesson, close the engine."""

@@ -19,7 +19,7 @@ from indexer.codec.segments import Columns
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
 from indexer.retrieval.adjacency import Counts, Texts, among, nothing_written, phrase_starts, union
-from indexer.retrieval.concepts import MAX_CONCEPTS, Concept, ConceptLookup, concepts_of
+from indexer.retrieval.concepts import ALONE, MAX_CONCEPTS, Concept, ConceptLookup, Frequency, concepts_of
 from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -69,6 +69,8 @@ class Candidates(Struct, frozen=True, eq=False):
     """[n] how surely the query names the document (indexer.retrieval.named), 0 for not at all"""
     as_typed: Mask
     """[n] whether it holds the only word of a query in the form that was typed; True where another is asked"""
+    n_best: int
+    """so many are candidates for their scores, those behind them for something else"""
     passed_over: bool = False
     """the query asks for more than is looked up one by one (`MAX_CONCEPTS`)"""
 
@@ -116,6 +118,7 @@ def find(
     by_name: bool = False,
     near: Ints | None = None,
     named: Mapping[int, int] = NOTHING_NAMED,
+    elsewhere: Mapping[str, Frequency] = ALONE,
 ) -> Candidates:
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
@@ -123,9 +126,10 @@ def find(
     and names do not know about words: `by_date` and `by_name` keep to documents with all of them where there is
     one. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
     query in meaning, are candidates whatever words they hold; they count as matches only if they match. Those that the
-    text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold.
+    text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold. What other
+    collections hold, where all count as one, `elsewhere` says.
     """
-    lookup = ConceptLookup(snapshot, languages, texts, own_languages)
+    lookup = ConceptLookup(snapshot, languages, texts, own_languages, elsewhere)
     matcher = Matcher(lookup, folder_ids, named_ids)
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
     if named:
@@ -133,15 +137,18 @@ def find(
         admitted[list(named)] = all_words[list(named)] = True
     concepts = asked_for(query, lookup)
     found = occurrences(lookup, concepts)
+    others = [lookup.elsewhere(concept) for concept in concepts]
     shares = [
-        lookup.keep(("share", concept), partial(share_of, snapshot, fields))
-        for concept, fields in zip(concepts, found, strict=True)
+        lookup.keep(("share", concept), partial(share_of, snapshot, fields, n_elsewhere=other.n_documents))
+        for concept, fields, other in zip(concepts, found, others, strict=True)
     ]
     scores, any_df = added_up(snapshot, shares)
+    any_df += [other.n_documents for other in others]
     by_date = by_date or not concepts
     words = tuple(word for node in positive_words(query) for word in sequence(node.text))
     documents = snapshot.documents
     docs = best(documents["modified"] if by_date else scores, admitted, limit, documents)
+    n_best = docs.size
     if not by_date:
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
@@ -150,10 +157,10 @@ def find(
         docs = _added(docs, surest, scores) if named else docs
         docs = _with_typed(snapshot, docs, concepts, scores, admitted, limit)
     return Candidates(
-        docs, scores[docs], concepts, words, *_counts(found, docs, len(concepts)), any_df, admitted,
+        docs, scores[docs], concepts, words, *_counts(found, docs, others), any_df, admitted,
         n_matches=int(np.count_nonzero(admitted)), n_all_words=int(np.count_nonzero(all_words)),
         named=np.array([named.get(number, 0) for number in docs.tolist()], dtype=np.int64),
-        as_typed=_holds_as_typed(snapshot, docs, concepts), passed_over=lookup.passed_over,
+        as_typed=_holds_as_typed(snapshot, docs, concepts), n_best=n_best, passed_over=lookup.passed_over,
     )  # fmt: skip
 
 
@@ -198,7 +205,7 @@ Share = tuple[Ints, Floats]
 
 def share_of(
     snapshot: Snapshot, fields: Counts, *, k1: float = K1, weights: Mapping[str, float] = WEIGHTS,
-    b: Mapping[str, float] = B,
+    b: Mapping[str, float] = B, n_elsewhere: int = 0,
 ) -> Share:  # fmt: skip
     """What one concept, which occurs so in `fields`, adds to the scores."""
     weight = np.zeros(snapshot.alive.size)
@@ -206,7 +213,7 @@ def share_of(
         weight[docs] += weights[field] * tf / _length_norms(snapshot, field, b[field])[docs]
     holders = weight.nonzero()[0]
     own = weight[holders]
-    return holders, idf(snapshot.n_documents, holders.size) * (k1 + 1) * own / (k1 + own)
+    return holders, idf(snapshot.n_documents, holders.size + n_elsewhere) * (k1 + 1) * own / (k1 + own)
 
 
 def added_up(
@@ -314,9 +321,10 @@ def _added(docs: Ints, others: Ints, scores: Floats) -> Ints:
     return np.concatenate((docs, extra[np.argsort(-scores[extra], kind="stable")]))
 
 
-def _counts(found: Occurrences, docs: Ints, n_concepts: int) -> tuple[dict[str, Floats], dict[str, Floats]]:
+def _counts(found: Occurrences, docs: Ints, others: Sequence[Frequency]) -> tuple[dict[str, Floats], dict[str, Floats]]:
     tf: dict[str, Floats] = {}
     df: dict[str, Floats] = {}
+    n_concepts = len(others)
     for field in TEXT_FIELDS:
         if not any(field in own for own in found):
             continue
@@ -327,5 +335,5 @@ def _counts(found: Occurrences, docs: Ints, n_concepts: int) -> tuple[dict[str, 
                 holders, counts = own[field]
                 rows = np.minimum(np.searchsorted(holders, docs), holders.size - 1)
                 tf[field][:, i] = np.where(holders[rows] == docs, counts[rows], 0.0)
-                df[field][i] = holders.size
+                df[field][i] = holders.size + others[i].by_field.get(field, 0)
     return tf, df

@@ -14,7 +14,6 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from indexer.documents import TYPES
 from indexer.postings import Floats, Ints
 from indexer.retrieval.adjacency import among
 from indexer.retrieval.candidates import Candidates, idf
@@ -37,7 +36,6 @@ CODE_FEATURES = (
 CODE_NAMES = tuple(feature.name for feature in CODE_FEATURES)
 _IS_SHARE = np.array([feature.scale == "share" for feature in CODE_FEATURES])
 
-SOURCE = TYPES.index("source")
 PASSAGE = 200
 """words, some 50 lines"""
 K1 = 1.2
@@ -80,24 +78,37 @@ class _Called(Struct, frozen=True):
     """is_test, is_example, is_entrance"""
 
 
-def code_values(snapshot: Snapshot, candidates: Candidates, docs: Ints, bm25f: Floats, paths: Sequence[str]) -> Floats:
-    """The features of the documents `docs` [n_docs], candidates all of them, at `paths`: [n_docs, n_code] in [0, 1]."""
-    concepts = candidates.concepts[:MOST_CONCEPTS]
-    weights = idf(snapshot.n_documents, candidates.any_df[:MOST_CONCEPTS])
+N_COUNTS = 3
+"""features that are made of a text alone: passage, defines_types and defines_names"""
+
+
+def code_counts(snapshot: Snapshot, candidates: Candidates, docs: Ints) -> Floats:
+    """What the texts of the documents `docs` [n_docs], candidates all of them, tell: [n_docs, N_COUNTS]."""
+    concepts, weights = candidates.concepts[:MOST_CONCEPTS], _weights(snapshot, candidates)
     ascending = np.sort(docs)
     rows = ascending.searchsorted(docs)
     places = places_of(snapshot, concepts, ("body",), ascending)
     of_types = snapshot.all_places([("body", TYPES_ARE_DEFINED_BY)], ascending, by_row=True)[0]
     of_names = snapshot.all_places([("body", NAMES_ARE_DEFINED_BY)], ascending, by_row=True)[0]
     lengths = snapshot.documents["n_body"][ascending].astype(np.int64)
-    forms = [{run[0] for run in concept.forms} for concept in concepts]
-    values = np.array([
-        bm25f,
+    return np.array([
         best_passage(places, lengths, weights)[rows],
         _defined(places, of_types, REACH, weights, docs.size)[rows],
         _defined(places, of_names, 1, weights, docs.size)[rows],
-        *_by_path(forms, weights, below_common(paths)),
     ]).T  # fmt: skip
+
+
+def _weights(snapshot: Snapshot, candidates: Candidates) -> Floats:
+    return idf(snapshot.n_documents, candidates.any_df[:MOST_CONCEPTS])
+
+
+def code_values(
+    snapshot: Snapshot, candidates: Candidates, counts: Floats, bm25f: Floats, paths: Sequence[str]
+) -> Floats:
+    """The features of documents with these `counts` [n_docs, N_COUNTS], at `paths`: [n_docs, n_code] in [0, 1]."""
+    forms = [{run[0] for run in concept.forms} for concept in candidates.concepts[:MOST_CONCEPTS]]
+    by_path = _by_path(forms, _weights(snapshot, candidates), below_common(paths))
+    values = np.array([bm25f, *counts.T, *by_path]).T
     values[:, _IS_SHARE] /= np.maximum(values[:, _IS_SHARE].max(axis=0, initial=0.0), 1e-9)
     return values
 

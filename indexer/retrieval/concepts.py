@@ -12,13 +12,15 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
 from itertools import accumulate, takewhile
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Phrase, Query, Word, positive_words
@@ -95,10 +97,42 @@ class Concept:
     """in lower case, a word that is meant as it is written; "" for others"""
 
     @property
+    def key(self) -> str:
+        """What it is called in whatever index: a joined word in a row is not the same as its pieces anywhere."""
+        return f"{self.node.position}{'+' if self.pieces else ' '}{' '.join(self.surface)}"
+
+    @property
     def n_bytes(self) -> int:
         """About what it takes in memory."""
         n_forms = len(self.forms) + len(self.completions) + len(self.own_forms) + len(self.compounds)
         return 1_000 + len(self.node.text) + 120 * (n_forms + 2 * len(self.pieces))
+
+
+Count = Annotated[int, Meta(ge=0, le=1 << 50)]
+
+
+class Frequency(Struct, frozen=True):
+    """How many documents hold a concept."""
+
+    n_documents: Count = 0
+    """in any field"""
+    by_field: dict[str, Count] = {}
+    written: bool = False
+    """one holds it as it is written"""
+
+    def plus(self, other: Frequency) -> Frequency:
+        """Of two collections together."""
+        fields = self.by_field.keys() | other.by_field.keys()
+        return Frequency(
+            self.n_documents + other.n_documents,
+            {field: self.by_field.get(field, 0) + other.by_field.get(field, 0) for field in fields},
+            self.written or other.written,
+        )
+
+
+NOWHERE = Frequency()
+ALONE: Mapping[str, Frequency] = {}
+"""`Concept.key` -> its frequency in other collections, of which there are none"""
 
 
 class ConceptLookup:
@@ -106,10 +140,13 @@ class ConceptLookup:
 
     def __init__(
         self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written,
-        own_languages: tuple[str, ...] = (),
+        own_languages: tuple[str, ...] = (), elsewhere: Mapping[str, Frequency] = ALONE,
     ) -> None:  # fmt: skip
-        """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each."""
-        self.snapshot, self.languages, self._texts = snapshot, languages, texts
+        """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each.
+
+        What other collections hold of these concepts, `elsewhere` says by their keys.
+        """
+        self.snapshot, self.languages, self._texts, self._elsewhere = snapshot, languages, texts, elsewhere
         self.own_languages = own_languages
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
         self._room = MAX_CONCEPTS
@@ -142,19 +179,39 @@ class ConceptLookup:
     def _count(self, concept: Concept) -> Counts:
         found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
         found = {stored_field(field): own for field, own in found.items() if own[0].size}
-        rare = bool(found) and (concept.pieces or sum(docs.size for docs, _ in found.values()) <= RARE)
-        return self._as_written_first(concept, found) if concept.written and rare else found
+        return self._as_written_first(concept, found) if _is_looked_up(concept, found) else found
 
-    def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
-        held = self.snapshot.keep(
+    def elsewhere(self, concept: Concept) -> Frequency:
+        """How many documents of other collections hold the concept."""
+        return self._elsewhere.get(concept.key, NOWHERE)
+
+    def frequency(self, concept: Concept) -> Frequency:
+        """How many documents hold the concept here."""
+        found = self.counts(concept)
+        n_documents = union([docs for docs, _ in found.values()]).size if found else 0
+        written = _is_looked_up(concept, found) and self._written(concept, found).size > 0
+        return Frequency(n_documents, {field: docs.size for field, (docs, _) in found.items()}, written)
+
+    def _written(self, concept: Concept, found: Counts) -> Ints:
+        """The documents that hold a concept as it is written."""
+        return self.snapshot.keep(
             ("written", self._texts is nothing_written, concept),
             lambda: holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
         )
-        if not held.size:
+
+    def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
+        held = self._written(concept, found)
+        if not held.size and not self.elsewhere(concept).written:
             return found
         return {
             field: (docs, np.where(among(docs, held), tf, NOT_AS_WRITTEN * tf)) for field, (docs, tf) in found.items()
         }
+
+
+def _is_looked_up(concept: Concept, found: Counts) -> bool:
+    """Whether texts are read for who holds a concept as it is written."""
+    rare = bool(found) and (bool(concept.pieces) or sum(docs.size for docs, _ in found.values()) <= RARE)
+    return bool(concept.written) and rare
 
 
 def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
@@ -175,7 +232,7 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
     raws = raw_tokens(node.text)
     if not node.exact:
         joined = _next_to_each_other(snapshot, node, raws, fields)
-        if joined is not None and lookup.counts(joined):
+        if joined is not None and (lookup.counts(joined) or lookup.elsewhere(joined).n_documents):
             return [joined]
     concepts: list[Concept] = []
     for i, raw in enumerate(raws[:most]):

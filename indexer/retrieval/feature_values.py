@@ -181,7 +181,15 @@ def feature_matrix(
     snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float,
     meaning: Floats | None = None,
 ) -> Floats:  # fmt: skip
-    """[n_docs, n_features] in [0, 1]; `titles` and `names` (file names) are in the order of the candidates.
+    """[n_docs, n_features] in [0, 1], from `raw_features`."""
+    return scaled(raw_features(snapshot, candidates, usage, titles=titles, names=names, now=now, meaning=meaning))
+
+
+def raw_features(
+    snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float,
+    meaning: Floats | None = None,
+) -> Floats:  # fmt: skip
+    """[n_docs, n_features] not yet scaled over the page; `titles` and `names` (of files) are as the candidates are.
 
     `meaning` [n_docs] in [0, 1] says how close each is to the query in meaning; None where nobody
     knows. `now` is in seconds since the epoch. A query without words (conditions only) has zeros for all text features.
@@ -202,7 +210,7 @@ def feature_matrix(
     for i, name in enumerate(NAMES):
         if name in raw:
             values[:, i] = raw[name]
-    return scaled(values)
+    return values
 
 
 _IS_SHARE, _IS_RANGE = (np.array([feature.scale == scale for feature in FEATURES]) for scale in ("share", "range"))

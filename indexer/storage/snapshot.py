@@ -167,6 +167,10 @@ class Snapshot:
             means[field] = float(lengths.sum(dtype=np.int64)) / n if n else 1.0
         return means
 
+    def forget(self) -> None:
+        """Look up anew what was answered before."""
+        self._remembered, self._cache = {}, _Cache(CACHE_BYTES)
+
     def having(self, doc_ids: Iterable[int]) -> Mask:
         """[n_numbers] True for the living documents of these ids; unknown ids are passed over."""
         wanted = np.fromiter(doc_ids, dtype=np.int64)

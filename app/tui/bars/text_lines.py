@@ -203,6 +203,8 @@ def hint_of(page: ResultPage, *, key: str, width: int) -> Text:
         lead, sign, what = ("Results for ", "", ": as typed") if page.searched else ("Did you mean ", " ?", "")
         text = Text(lead, no_wrap=True, end="").append(safe_line(query), style="bold underline")
         return text.append(sign + (f"   {key}{what}" if key else ""))
+    if page.unasked:
+        return Text(fit(safe_line("; ".join(page.unasked)), width), no_wrap=True, end="")
     if page.relaxed:
         wide = "Few documents hold all the words; those that hold some of them follow."
         return Text(fit(wide, width), no_wrap=True, end="")

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.learning.learner import Learner
+from app.search.candidate_table import PLAIN, CandidateTable
 from app.search.page import (
-    CandidateTable,
     Ranked,
     bm25_ranks,
     contents_of,
@@ -67,7 +67,8 @@ def test_a_table_takes_every_column_in_the_same_order() -> None:
         rows=[row(i) for i in range(3)], names=["0", "1", "2"], docs=np.arange(3), bm25f=np.arange(3.0),
         features=np.arange(6.0).reshape(3, 2), levels=np.arange(3)[:, None], missing_words=words,
         as_typed=np.array([True, True, False]), named=np.arange(3), chosen_before=np.array([True, False, False]),
-        marks=[("a",), ("b",), ("c",)],
+        marks=[("a",), ("b",), ("c",)], sketches=np.arange(3)[:, None],
+        asides=[PLAIN] * 3, added=np.zeros(3, dtype=bool),
     ).take([2, 0])  # fmt: skip
     assert [one.doc_id for one in table.rows] == [102, 100]
     assert (table.names, table.missing_words) == (["2", "0"], [("c",), ("a",)])
@@ -106,7 +107,8 @@ def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:
             rows=rows, names=["a.txt", "b.txt", "link"], docs=np.arange(3), bm25f=np.zeros(3),
             features=np.zeros((3, 2)), levels=np.zeros((3, 1), dtype=np.int64), missing_words=missing,
             as_typed=np.ones(3, dtype=bool), named=np.zeros(3, dtype=np.int64), chosen_before=np.zeros(3, dtype=bool),
-            marks=[()] * 3,
+            marks=[()] * 3, sketches=np.zeros((3, 1), dtype=np.uint8),
+            asides=[PLAIN] * 3, added=np.zeros(3, dtype=bool),
         )  # fmt: skip
         ranked = Ranked(table, scores, learner, [0, 0, 2])
     hits = make_hits(ranked, {2: [], 0: [1]}, {0: 1, 1: 1, 2: 2})

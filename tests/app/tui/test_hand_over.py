@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import stat
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.handing_over import Place
+from app.opener import How, MachineError
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted
@@ -32,6 +35,25 @@ def test_the_system_opens_beside_the_screen(tmp_path: Path) -> None:
     done = _do(_hit(path), "system", tmp_path)
     assert isinstance(done, HandedOver)
     assert (done.hit.path, done.program) == (str(path), "true")
+
+
+def test_what_lies_elsewhere_is_brought_first(tmp_path: Path) -> None:
+    """What became of it is said of the row; that it could not be brought is one line."""
+    (tmp_path / "copy.txt").write_text("x")
+    far = structs.replace(_hit(Path("desk:/a.txt")), machine="desk")
+
+    def asked(hit: Hit, how: How) -> tuple[Hit, How]:
+        return structs.replace(hit, path=str(tmp_path / "copy.txt")), how
+
+    def nobody(hit: Hit, how: How) -> tuple[Hit, How]:
+        raise MachineError("desk: did not answer within 3 s")
+
+    do = partial(hand_over, far, "editor", place=Place(), settings=SETTINGS, data_dir=tmp_path, text_of=lambda hit: "")
+    wanted, failed = do(here=asked), do(here=nobody)
+    assert isinstance(wanted, TerminalWanted)
+    assert (wanted.hit, wanted.ready.command.argv[-1]) == (far, str(tmp_path / "copy.txt"))
+    assert isinstance(failed, NotOpened)
+    assert failed.error == "desk: did not answer within 3 s"
 
 
 def test_an_editor_is_told_the_line_and_gets_the_terminal(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from app.following.indexing import update_index
 from app.search.search import Search
-from app.settings import Paths, Settings
+from app.settings import DevicesSettings, OpenSettings, Paths, Settings
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
+from tests.app.machines.machines_of_one import make_machine, paths_of, ssh_to
 
 Stages = Callable[..., Any]
 TEXTS = {
@@ -62,6 +63,25 @@ async def test_the_screen_and_the_command_line_agree(stage: Stages, paths: Paths
         shown = screen.session.page
         assert [hit.path for hit in shown.hits] == [hit.path for hit in other.search(shown.request).hits]
     other.close()
+
+
+async def test_other_machines_are_asked_when_the_hand_rests(stage: Stages, tmp_path: Path) -> None:
+    """Those of the setting; their rows begin with a name, and open as copies."""
+    here = make_machine(tmp_path / "here", TEXTS)
+    make_machine(tmp_path / "desk", {"wind.md": "# The wind of the hill\n\nWind, wind and no power.\n"})
+    devices = DevicesSettings(ask=["desk"], ssh=ssh_to(tmp_path), ask_seconds=60.0)
+    settings = Settings(devices=devices, open=OpenSettings(opener=str(tmp_path / "opener.sh")))
+    one = stage(open_engine=lambda: Search(settings, paths_of(here)), settings=settings)
+    async with one.app.run_test(size=(120, 40)) as pilot:
+        await one.search(pilot, "wind hill")
+        screen = one.app.search_screen
+        await one.until(pilot, lambda: screen.session.page.request.on == ("desk",))
+        await one.until(pilot, lambda: "on desk" in one.text)
+        await one.until(pilot, lambda: "no power" in one.text, "the text of the other machine")
+        await pilot.press("enter")
+        await one.until(pilot, lambda: (tmp_path / "opened").exists())
+        assert Path((tmp_path / "opened").read_text().strip()).parent == tmp_path / "mail"
+    one.app.search_screen.session.close()
 
 
 async def test_malformed_queries_answer_or_point(stage: Stages, paths: Paths) -> None:

@@ -10,7 +10,7 @@ import pytest
 from indexer.postings import Floats
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import find, idf
-from indexer.retrieval.code import CODE_NAMES, K1, PASSAGE, below_common, best_passage, code_values
+from indexer.retrieval.code import CODE_NAMES, K1, PASSAGE, below_common, best_passage, code_counts, code_values
 from indexer.storage.index import Index
 from indexer.storage.snapshot import PLACE_BITS
 
@@ -24,7 +24,7 @@ def valued(make_index: MakeIndex, query: str, files: dict[str, str]) -> dict[str
     found = find(snapshot, parse(query), limit=100, languages=("en",), folder_ids=lambda folder: set())
     names = list(files)
     paths = [names[i] for i in snapshot.documents["doc_id"][found.docs].tolist()]
-    values = code_values(snapshot, found, found.docs, found.bm25f, paths)
+    values = code_values(snapshot, found, code_counts(snapshot, found, found.docs), found.bm25f, paths)
     rows = [dict(zip(CODE_NAMES, row, strict=True)) for row in values.tolist()]
     return dict(zip(paths, rows, strict=True))
 
@@ -105,6 +105,7 @@ def test_removed_files_change_nothing(make_index: MakeIndex) -> None:
     files = [{"path": f"/r/{i}.py", "text": f"class Reader{i}: pass\nreader", "type": "source"} for i in range(4)]
     snapshot = make_index(files, sizes=[2], removed=[1]).snapshot()
     found = find(snapshot, parse("reader"), limit=100, languages=("en",), folder_ids=lambda folder: set())
-    values = code_values(snapshot, found, found.docs, found.bm25f, [f"/r/{i}.py" for i in range(3)])
+    counts = code_counts(snapshot, found, found.docs)
+    values = code_values(snapshot, found, counts, found.bm25f, [f"/r/{i}.py" for i in range(3)])
     assert values.shape == (3, len(CODE_NAMES))
     assert (values[:, CODE_NAMES.index("passage")] == 1.0).all()

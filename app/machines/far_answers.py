@@ -1,0 +1,149 @@
+"""The other end of a line: what `foltr-search devices answer` says of this machine's index, to whom ssh let in."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import BinaryIO
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from app.learning.pick_keys import pack, unpack
+from app.machines.far_messages import (
+    MARK,
+    Ask,
+    FarFile,
+    FarTable,
+    FarText,
+    Fetch,
+    Known,
+    Message,
+    NoAnswer,
+    Question,
+    Quote,
+    Quotes,
+    Rank,
+    Read,
+    bare,
+    line_of,
+    packed,
+)
+from app.search.candidate_table import PLAIN, Aside, CandidateTable
+from app.search.page import Found, highlight_words, make_hit
+from app.search.results import Hit, ResultPage, SearchRequest, Snippet
+from app.search.search import Search
+from foltr.errors import FoltrError
+from indexer.errors import IndexerError
+from indexer.retrieval.code import code_counts
+from indexer.retrieval.collection import CollectionStatistics
+from indexer.retrieval.features import MANIFEST_HASH
+from indexer.storage.catalogue import DocumentRow
+from indexer.storage.snapshot import Snapshot
+
+MAX_QUESTION = 4_000_000
+"""bytes"""
+MAX_FILE = 50_000_000
+"""bytes; of a larger one only the text can be had"""
+
+
+class _Gone(FoltrError):
+    """A document that is no longer there."""
+
+
+class FarAnswers:
+    """Answers the questions of one line, one after another."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self._rest: Callable[[CollectionStatistics], Found] | None = None
+        self._words: tuple[str, ...] = ()
+
+    def run(self, questions: BinaryIO, answers: BinaryIO) -> None:
+        """Until the line ends."""
+        while (line := questions.readline(MAX_QUESTION)).endswith(b"\n"):
+            try:
+                answer = self.answer(msgspec.json.decode(line, type=Question))
+            except (msgspec.MsgspecError, FoltrError, IndexerError, OSError) as error:
+                answer = NoAnswer(str(error))
+            answers.write(line_of(answer, MARK))
+            answers.flush()
+
+    def answer(self, question: Question) -> Message:
+        """The message that answers another."""
+        match question:
+            case Ask():
+                return self._ask(question)
+            case Rank(others):
+                return self._rank(others)
+            case Quote():
+                return self._quote(question)
+            case Read(doc_id):
+                return FarText(self._search.text_of(self._hit(self._row(doc_id)))[0])
+            case Fetch():
+                return self._fetch(question)
+
+    def _ask(self, ask: Ask) -> Message:
+        if ask.features != MANIFEST_HASH:
+            return NoAnswer("has another version of foltr-search, whose features are others")
+        self._search.refresh()
+        if self._search.trouble:
+            return NoAnswer(self._search.trouble)
+        request = SearchRequest(ask.text, ask.order, ask.limit, type=ask.type, time=ask.time, as_typed=True)
+        known, self._rest = self._search.in_two_parts(request, ask.now, ask.tonight, ask.languages)
+        return Known(known) if known.n_documents else NoAnswer("nothing is indexed there")
+
+    def _rank(self, others: CollectionStatistics) -> FarTable:
+        if self._rest is None:
+            raise FoltrError("wanted a question first")
+        found = self._rest(others)
+        snapshot = self._search.reading.among_others(others).snapshot
+        table = structs.replace(found.table, asides=self._asides(snapshot, found))
+        self._words = highlight_words(found.candidates)
+        query = pack(self._search.picks.query_key(found.terms))
+        return packed(structs.replace(found, table=table), self._words, query)
+
+    def _asides(self, snapshot: Snapshot, found: Found) -> list[Aside]:
+        """With what only this machine can look up, though few pages need it."""
+        table: CandidateTable = found.table
+        code = np.zeros((len(table.rows), 3))
+        if found.candidates.concepts:  # the source code of another machine may make it a page of code
+            code = code_counts(snapshot, found.candidates, table.docs)
+        return [
+            structs.replace(aside, day=self._search.day_of(row), code=tuple(counts))
+            for aside, row, counts in zip(table.asides, table.rows, code.tolist(), strict=True)
+        ]
+
+    def _quote(self, quote: Quote) -> Quotes:
+        words = tuple(dict.fromkeys((*self._words, *quote.words)))
+        page = ResultPage(SearchRequest(""), (), 0, 0, 0.0, words=words)
+        rows = self._search.catalogue.documents(quote.doc_ids)
+        snippets = []
+        for doc_id, passage in zip(quote.doc_ids, quote.passages, strict=False):
+            row = rows.get(doc_id)
+            hit = self._hit(row, Aside(passage=passage)) if row else None
+            snippets.append(self._search.snippet(page, hit, quote.width) if hit else Snippet("", (), 0, 0))
+        return Quotes(snippets)
+
+    def _fetch(self, fetch: Fetch) -> FarFile:
+        row = self._row(fetch.doc_id)
+        is_file = not row.part and row.type != "site" and row.size <= MAX_FILE
+        data = None
+        if fetch.whole and is_file:
+            with open(row.path, "rb") as file:
+                data = file.read(MAX_FILE)
+        if not self._search.unkept:
+            query, now = unpack(fetch.query), time.time()
+            self._search.picks.record(query, row.path, row.part, type=row.type, now=now)
+        return FarFile(bare(row), os.fsencode(row.path), data)
+
+    def _row(self, doc_id: int) -> DocumentRow:
+        row = self._search.catalogue.documents([doc_id]).get(doc_id)
+        if row is None:
+            raise _Gone("it is no longer indexed there")
+        return row
+
+    def _hit(self, row: DocumentRow, aside: Aside = PLAIN) -> Hit:
+        return make_hit(row, 1, score=0.0, bm25_rank=1, aside=aside)

@@ -116,7 +116,7 @@ def line():
 
 async def until(pilot, condition):
     while not condition():
-        await pilot.pause(0.02)
+        await asyncio.sleep(0.01)
 
 async def drive(app):
     async with app.run_test(size=(120, 40)) as pilot:

@@ -34,10 +34,10 @@ from tests.federation_server.sealed_members import TWO_WEIGHTS, make_sealed
 Make = Callable[..., Person]
 
 
-def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int) -> Person:
-    """A new member, invited by another, or the founder by the operator."""
+def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int, n_pages: int = 4) -> Person:
+    """A new member, invited by another, or the founder by the operator; too few pages to test a ranker on them."""
     person = make_person()
-    person.see_pages(20, seed=seed)
+    person.see_pages(n_pages, seed=seed)
     if by is None:
         invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
     else:
@@ -46,11 +46,12 @@ def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: i
     return person
 
 
-def friends(made: Installation, make_person: Make, n: int) -> list[Person]:
+def friends(made: Installation, make_person: Make, n: int, *, n_pages: int = 4) -> list[Person]:
     """The founder invites the second, who invites the third, and so on."""
     everyone: list[Person] = []
     for seed in range(n):
-        everyone.append(welcome(made, make_person, everyone[-1] if everyone else None, seed=seed))
+        by = everyone[-1] if everyone else None
+        everyone.append(welcome(made, make_person, by, seed=seed, n_pages=n_pages))
     return everyone
 
 
@@ -302,7 +303,7 @@ def test_the_newest_ranker_and_what_is_left_of_the_year_come_back(tmp_path: Path
     older one is adopted, the fifth round is the next, and server and devices say that it is the last of the year."""
     made = make_server(tmp_path / "first", quorum=0, floor=3, in_period=5, mode="sealed", privacy=TWO_WEIGHTS)
     with running(made) as live:
-        everyone = friends(made, make_person, 5)
+        everyone = friends(made, make_person, 5, n_pages=20)
         hold_round(live, everyone, alone=True)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
         for _ in range(3):

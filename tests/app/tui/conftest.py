@@ -7,7 +7,8 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -280,6 +281,13 @@ class Stage:
     def text(self) -> str:
         """What the terminal shows, line by line."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
+    @asynccontextmanager
+    async def searched(self, text: str, **options: Any) -> AsyncIterator[Pilot[int]]:
+        """The application in a terminal with these options of `run_test`, and what is shown for a query."""
+        async with self.app.run_test(**options) as pilot:
+            await self.search(pilot, text)
+            yield pilot
 
     async def search(self, pilot: Pilot[int], text: str) -> None:
         """Give a query at once, as by pasting, and wait for its page and the rest."""

@@ -24,8 +24,8 @@ from federation_server.rounds.history import epsilon, spent_in_period
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.links import from_link
-from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
-from tests.app.federation.groups import Person
+from foltr.federated.wire import RosterEntry, Signed, decode
+from tests.app.federation.groups import Person, told_to
 from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored, seen
 from tests.federation_server.client import Running, make_server, run, running
@@ -57,12 +57,6 @@ def friends(made: Installation, make_person: Make, n: int, *, n_pages: int = 4) 
 
 def device(person: Person) -> str:
     return membership.member(person.store).device
-
-
-def told_to(person: Person) -> Announcement:
-    member = membership.member(person.store)
-    with person.reach.talk(member) as server:
-        return server.announcement(membership.load_standing(person.store))
 
 
 def hold_round(live: Running, everyone: list[Person], *, n: int = 0, alone: bool = False) -> tuple[int, int]:

@@ -26,12 +26,12 @@ from federation_server.tables import answers, rounds, shares
 from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.wire import Announcement, ModelRecord, RosterPage, ShareList, SumTask, decode, digest
+from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, decode, digest
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied
-from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed
+from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed, told_to
 
 Make = Callable[..., Person]
 
@@ -59,12 +59,6 @@ def friends_of(person: Person, make_person: Make, n: int) -> list[Person]:
     for one in made:
         one.joining().join(group_roster.invite(person.store, person.reach).invite, agrees=lambda _: True)
     return made
-
-
-def told_to(person: Person) -> Announcement:
-    member = membership.member(person.store)
-    with person.reach.talk(member) as server:
-        return server.announcement(membership.load_standing(person.store))
 
 
 def after_deadline(group: Group) -> None:

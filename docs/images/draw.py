@@ -180,12 +180,12 @@ async def settled(app: FoltrApp, pilot: Pilot[int]) -> None:
     for _ in range(4):
         for owner, name in ((screen.questions, "_typing"), (screen.side, "_resting")):
             while (timer := getattr(owner, name)) is not None and timer._task is not None and not timer._task.done():
-                await pilot.pause(0.02)
+                await asyncio.sleep(0.01)
         for lane in screen.session._lanes.values():
             for wait_for in (lane.put, lane.put):
                 wait_for((reached := threading.Event()).set)
                 while not reached.is_set() or lane._latest is not None:
-                    await pilot.pause(0.02)
+                    await asyncio.sleep(0.01)
         await app.workers.wait_for_complete()
         await pilot.pause()
 

@@ -165,7 +165,7 @@ def listen(address: str, port: int, crowd: Crowd) -> Listener:
         plain = socket.create_server((address, port), family=family, backlog=2048)
     except OSError as error:
         raise OSError(f"cannot listen on {address} port {port}: {error.strerror}") from error
-    found = Listener(plain.family, plain.type, plain.proto, fileno=plain.detach())
+    found = Listener(plain.family, plain.type, socket.IPPROTO_TCP, fileno=plain.detach())  # or Nagle's 40 ms stay
     found.crowd = crowd
     return found
 

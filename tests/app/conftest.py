@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from app.store import Store
 from tests import copied
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,6 +97,12 @@ def make_device(home: Path) -> Device:
 def device(tmp_path: Path) -> Device:
     """A device of this test's own; nothing is indexed yet."""
     return make_device(tmp_path)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """The state of a device that has seen nothing yet."""
+    return Store(tmp_path / "state.sqlite")
 
 
 @pytest.fixture(scope="session")

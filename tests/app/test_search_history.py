@@ -1,16 +1,7 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from app.settings import HistorySettings
 from app.store import SearchHistory, Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
 
 
 def test_nothing_is_kept_by_default(store: Store) -> None:

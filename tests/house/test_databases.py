@@ -117,7 +117,7 @@ def test_python_opens_none_of_them_whatever_is_done(tmp_path: Path) -> None:
         assert done.returncode in (0, 1), (arguments, done.stderr)
 
     run("index", str(device.notes))
-    with serving(device, **watched):
+    with serving(device, code=f"{GUARD}\n{copied.COMMAND}", **watched):
         for line in ("search fish", "search --strength 0.5 fish", "open 1 --print", "stats", "history", "why fish"):
             run(*line.split())
         (device.notes / "birds").rename(device.notes / "water birds")

@@ -149,7 +149,7 @@ def people(sealed: tuple[Group, Walk], tmp_path: Path) -> Iterator[list[Person]]
         stores.append(Store(tmp_path / f"device-{len(stores)}" / "state.sqlite"))
         return Person(stores[-1], QUIET)
 
-    yield friends(sealed[0], make)
+    yield friends(sealed[0], make, n_pages=20)
     for store in stores:
         store.close()
 

@@ -49,7 +49,7 @@ def test_questions_with_other_settings_lose_no_pick(device: Device) -> None:
         for rank in (1, 2, 3):
             opened(device, rank)
         resident.kill()
-        resident.wait(PATIENCE)
+        resident.join(PATIENCE)
         assert n_picked(device) == 3
 
 
@@ -68,7 +68,7 @@ def test_a_state_that_is_taken_away_under_a_resident_process_is_opened_anew(devi
         opened(device, 1)
         opened(device, 3)
         resident.kill()
-        resident.wait(PATIENCE)
+        resident.join(PATIENCE)
     assert n_picked(device) == 2
 
 
@@ -116,7 +116,7 @@ def line():
 
 async def until(pilot, condition):
     while not condition():
-        await pilot.pause(0.02)
+        await asyncio.sleep(0.01)
 
 async def drive(app):
     async with app.run_test(size=(120, 40)) as pilot:

@@ -75,8 +75,23 @@ def trials(name: str, n_asked: int, n_trials: int, *, positions: bool = False) -
 
         budget = draw_budget(page, n_rounds=N_ROUNDS, n_pages=N_PAGES, n_asked=n_asked)
         opened = int(rng.choice(K, p=PRIOR) if positions else rng.integers(K))
-        found.append(attack(METHODS[name], Model(theta), budget, opened=opened, n_members=N_MEMBERS, rng=rng))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(pdgd, "gradient", once_a_page(pdgd.gradient))
+            found.append(attack(METHODS[name], Model(theta), budget, opened=opened, n_members=N_MEMBERS, rng=rng))
     return tuple(found)
+
+
+def once_a_page(gradient: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """Worked out once for a page and a ranker: a habit shows the same page to the same ranker many times."""
+    known: dict[tuple[int, bytes], tuple[Interaction, np.ndarray]] = {}
+
+    def remembered(ranker: Linear, theta: np.ndarray, page: Interaction, **named: float) -> np.ndarray:
+        key = id(page), theta.tobytes()
+        if key not in known:
+            known[key] = page, gradient(ranker, theta, page, **named)
+        return known[key][1]
+
+    return remembered
 
 
 def margin(n_trials: int) -> float:

@@ -10,21 +10,14 @@ import pytest
 
 from app.federation import membership
 from app.store import Store
-from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.conftest import Device
-from tests.app.federation.groups import Group, pages, serving
+from tests.app.federation.groups import Group, see_pages, serving
 
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Group]:
     with serving(tmp_path / "server") as made:
         yield made
-
-
-def see_pages(device: Device, n: int) -> None:
-    with Store(device.data_dir / "state.sqlite") as store:
-        for page in pages(n):
-            store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=1000)
 
 
 def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Group) -> None:

@@ -5,16 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from app.store import Store
-from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.conftest import Device
-from tests.app.federation.groups import OPEN, pages, serving
-
-
-def see_pages(device: Device, n: int) -> None:
-    with Store(device.data_dir / "state.sqlite") as store:
-        for page in pages(n):
-            store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=1000)
+from tests.app.federation.groups import OPEN, see_pages, serving
 
 
 def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_path: Path) -> None:

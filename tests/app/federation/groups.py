@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from app.federation import membership
 from app.federation.admission import Admission
 from app.federation.membership import Membership
 from app.federation.server import Connect, Reach
@@ -19,8 +20,10 @@ from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Transport
 from app.settings import FederationSettings, Settings
 from app.store import Store
+from foltr.federated.wire import Announcement
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from tests.app.conftest import Device
 from tests.federation_server.client import Running, make_server, running
 from tests.federation_server.sealed_members import TWO_WEIGHTS
 
@@ -99,6 +102,18 @@ class Person:
         """Store pages on which the user opened the result that is strongest in one feature."""
         for page in pages(n, seed=seed, feature=feature):
             self.store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=10_000)
+
+
+def told_to(person: Person) -> Announcement:
+    member = membership.member(person.store)
+    with person.reach.talk(member) as server:
+        return server.announcement(membership.load_standing(person.store))
+
+
+def see_pages(device: Device, n: int) -> None:
+    with Store(device.data_dir / "state.sqlite") as store:
+        for page in pages(n):
+            store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=1000)
 
 
 def pages(n: int, *, seed: int = 0, feature: str = "recent_week", n_docs: int = 12) -> list[Interaction]:

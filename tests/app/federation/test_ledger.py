@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from pathlib import Path
 
 import pytest
 
@@ -27,11 +26,6 @@ def entry(number: int, mechanism: Mechanism = LOCAL, *, exact_count: bool = Fals
     return LedgerEntry(
         time=1, group_id="g", lineage=1, round=number, n_params=56, mechanism=mechanism, exact_count=exact_count
     )
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
 
 
 def spend(store: Store, number: int, mechanism: Mechanism = LOCAL) -> Upload:

@@ -24,8 +24,8 @@ from federation_server.rounds.history import epsilon, spent_in_period
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.links import from_link
-from foltr.federated.wire import Announcement, RosterEntry, Signed, decode
-from tests.app.federation.groups import Person
+from foltr.federated.wire import RosterEntry, Signed, decode
+from tests.app.federation.groups import Person, told_to
 from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored, seen
 from tests.federation_server.client import Running, make_server, run, running
@@ -34,10 +34,10 @@ from tests.federation_server.sealed_members import TWO_WEIGHTS, make_sealed
 Make = Callable[..., Person]
 
 
-def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int) -> Person:
-    """A new member, invited by another, or the founder by the operator."""
+def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int, n_pages: int = 4) -> Person:
+    """A new member, invited by another, or the founder by the operator; too few pages to test a ranker on them."""
     person = make_person()
-    person.see_pages(20, seed=seed)
+    person.see_pages(n_pages, seed=seed)
     if by is None:
         invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
     else:
@@ -46,22 +46,17 @@ def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: i
     return person
 
 
-def friends(made: Installation, make_person: Make, n: int) -> list[Person]:
+def friends(made: Installation, make_person: Make, n: int, *, n_pages: int = 4) -> list[Person]:
     """The founder invites the second, who invites the third, and so on."""
     everyone: list[Person] = []
     for seed in range(n):
-        everyone.append(welcome(made, make_person, everyone[-1] if everyone else None, seed=seed))
+        by = everyone[-1] if everyone else None
+        everyone.append(welcome(made, make_person, by, seed=seed, n_pages=n_pages))
     return everyone
 
 
 def device(person: Person) -> str:
     return membership.member(person.store).device
-
-
-def told_to(person: Person) -> Announcement:
-    member = membership.member(person.store)
-    with person.reach.talk(member) as server:
-        return server.announcement(membership.load_standing(person.store))
 
 
 def hold_round(live: Running, everyone: list[Person], *, n: int = 0, alone: bool = False) -> tuple[int, int]:
@@ -302,7 +297,7 @@ def test_the_newest_ranker_and_what_is_left_of_the_year_come_back(tmp_path: Path
     older one is adopted, the fifth round is the next, and server and devices say that it is the last of the year."""
     made = make_server(tmp_path / "first", quorum=0, floor=3, in_period=5, mode="sealed", privacy=TWO_WEIGHTS)
     with running(made) as live:
-        everyone = friends(made, make_person, 5)
+        everyone = friends(made, make_person, 5, n_pages=20)
         hold_round(live, everyone, alone=True)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
         for _ in range(3):

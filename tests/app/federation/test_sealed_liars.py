@@ -18,8 +18,8 @@ from federation_server.tables import rounds
 from foltr.federated.sealed import sums
 from foltr.federated.sealed.sums import ANSWER, Occasion, OpenedShares, answer_text
 from foltr.federated.wire import CommitteeAnswer, SharedUpdate
-from tests.app.federation.groups import Group
-from tests.app.federation.test_sealed_part import Make, after_deadline, closed_rounds, friends, sealed, told_to
+from tests.app.federation.groups import Group, told_to
+from tests.app.federation.test_sealed_part import Make, after_deadline, closed_rounds, friends, sealed
 from tests.federation_server.sealed_members import forged
 
 __all__ = ["sealed"]

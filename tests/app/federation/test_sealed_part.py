@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -28,13 +26,13 @@ from federation_server.tables import answers, rounds, shares
 from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.wire import Announcement, ModelRecord, RosterPage, ShareList, SumTask, decode, digest
+from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, decode, digest
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
-from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed
+from tests import copied
+from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed, told_to
 
-ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
 
 
@@ -45,11 +43,11 @@ def sealed(tmp_path: Path) -> Iterator[Group]:
         yield made
 
 
-def friends(group: Group, make_person: Make, n: int = 5) -> list[Person]:
-    """A founder by the administrator's invite, who invites the others; each has seen pages."""
+def friends(group: Group, make_person: Make, n: int = 5, *, n_pages: int = 4) -> list[Person]:
+    """A founder by the administrator's invite, who invites the others; each has seen too few pages to test a ranker."""
     made = [make_person() for _ in range(n)]
     for number, person in enumerate(made):
-        person.see_pages(20, seed=number)
+        person.see_pages(n_pages, seed=number)
         invite = group.invite() if number == 0 else group_roster.invite(made[0].store, made[0].reach).invite
         person.joining().join(invite, agrees=lambda lines: True)
     return made
@@ -61,12 +59,6 @@ def friends_of(person: Person, make_person: Make, n: int) -> list[Person]:
     for one in made:
         one.joining().join(group_roster.invite(person.store, person.reach).invite, agrees=lambda _: True)
     return made
-
-
-def told_to(person: Person) -> Announcement:
-    member = membership.member(person.store)
-    with person.reach.talk(member) as server:
-        return server.announcement(membership.load_standing(person.store))
 
 
 def after_deadline(group: Group) -> None:
@@ -87,7 +79,7 @@ def kept(group: Group, table: object) -> int:
 
 def test_five_people_add_up_a_round_and_the_ledger_is_the_accountants(sealed: Group, make_person: Make) -> None:
     """All share, the committee adds up, the next round begins from the sum; the ledger has one round of z."""
-    everyone = friends(sealed, make_person)
+    everyone = friends(sealed, make_person, n_pages=20)
     before = told_to(everyone[0])
     said = [person.sync().said for person in everyone]
     assert all("answered round 1" in " ".join(lines) for lines in said)
@@ -383,10 +375,9 @@ ADDING = {
 
 def kill(person: Person, point: str) -> None:
     """A sync of this device in a process of its own that dies at the point."""
-    command = [sys.executable, "-c", KILLED.format(point=point, state=str(person.store.path))]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    code = KILLED.format(point=point, state=str(person.store.path))
+    done = copied.run([], variables=os.environ, cwd=person.store.path.parent, code=code)
+    assert done.returncode == -signal.SIGKILL, done.stderr
 
 
 @pytest.mark.parametrize("point", SHARING)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from app.federation import ledger, membership, taking_part
+from app.federation import ledger, taking_part
 from app.federation.failures import Unreachable
 from app.federation.membership import Membership
 from app.federation.server import Answer, Correspondence
@@ -30,17 +30,11 @@ from federation_server.tables import members, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.method import Model
 from foltr.federated.payload import decode_message
-from foltr.federated.wire import Announcement, Sealed, Update, decode, encode
+from foltr.federated.wire import Sealed, Update, decode, encode
 from indexer.retrieval.features import MANIFEST_HASH
-from tests.app.federation.groups import Group, Person, no_pause
+from tests.app.federation.groups import Group, Person, no_pause, told_to
 
 Make = Callable[..., Person]
-
-
-def told_to(person: Person) -> Announcement:
-    member = membership.member(person.store)
-    with person.reach.talk(member) as server:
-        return server.announcement(membership.load_standing(person.store))
 
 
 def opened(group: Group, body: bytes | None) -> bytes:

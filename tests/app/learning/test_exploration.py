@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -9,11 +7,6 @@ from app.learning.learner import explored_order, noise, session_nonce
 from app.store import Store
 
 NOW = 1_800_000_000.0
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
 
 
 def test_a_session_ends_after_30_idle_minutes(store: Store) -> None:

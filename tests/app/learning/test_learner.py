@@ -4,7 +4,6 @@ import time
 from dataclasses import replace
 from datetime import date
 from math import exp, log
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,11 +20,6 @@ from foltr.errors import ShapeError
 from foltr.online.pdgd import document_weights, gradient, preference_pairs
 from foltr.ranking.interaction import Interaction
 from tests.app.learning.learners import DAY, NOW, THETA0, learner, pages, prefer_recent
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
 
 
 @pytest.mark.parametrize("ranker", ["linear", "neural"])

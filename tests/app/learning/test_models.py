@@ -15,11 +15,6 @@ from foltr.errors import ModelError
 from tests.app.learning.learners import DAY, NOW, THETA0, learner, pages, prefer_recent
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
-
-
 def test_reset_to_the_prior_and_to_any_day_of_the_last_month(store: Store) -> None:
     """Each day can be gone back to as it ended; days without learning are as the day before; older ones are gone."""
     device, votes = learner(store), {}

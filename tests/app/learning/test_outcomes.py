@@ -1,17 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from app.learning import outcomes
 from app.learning.outcomes import BM25, LEARNED, Comparison, Outcome, caution, lead, verdict
 from app.store import StateError, Store
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
 
 
 def test_outcomes_are_kept_in_order_of_time(store: Store) -> None:

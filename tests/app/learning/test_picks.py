@@ -23,11 +23,6 @@ C: Document = ("/home/anna/work/report.pdf", "", "pdf")
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
-
-
-@pytest.fixture
 def picks(store: Store, tmp_path: Path) -> Picks:
     return Picks(store, load_key(tmp_path / "key", store))
 

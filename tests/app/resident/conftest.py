@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import select
 import socket
-import subprocess
-import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.resident.local_socket import AVAILABLE, socket_path
+from tests import copied
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
 
-ROOT = Path(__file__).resolve().parents[3]
 PATIENCE = 180.0
 
 collect_ignore = (
@@ -26,22 +28,24 @@ collect_ignore = (
 
 
 @contextmanager
-def serving(device: Device, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
+def serving(device: Device, *arguments: str, code: str = copied.COMMAND, **variables: str) -> Iterator[BaseProcess]:
     """A resident process that answers when the block begins, and is killed when it ends."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "serve", *(arguments or ("--no-watch",))],
-        env=device.environment(**variables), cwd=device.home, stderr=subprocess.PIPE, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert process.stderr is not None
-    try:
-        said = process.stderr.readline()
-        assert said.startswith("foltr-search: answering (process "), said
-        yield process
-    finally:
-        process.kill()
-        process.wait(PATIENCE)
-        process.stderr.close()
+    with ExitStack() as stack:
+        said = Path(stack.enter_context(tempfile.TemporaryDirectory()), "said")
+        os.mkfifo(said)
+        lines = stack.enter_context(open(os.open(said, os.O_RDONLY | os.O_NONBLOCK), encoding="utf-8"))
+        process = copied.start(
+            code, ["serve", *(arguments or ("--no-watch",))], variables=device.environment(**variables),
+            cwd=device.home, out=Path(os.devnull), err=said, daemon=False,
+        )  # fmt: skip
+        try:
+            assert select.select([lines], [], [], PATIENCE)[0]
+            os.set_blocking(lines.fileno(), True)
+            assert (line := lines.readline()).startswith("foltr-search: answering (process "), line
+            yield process
+        finally:
+            process.kill()
+            process.join(PATIENCE)
 
 
 def dial(device: Device) -> socket.socket:

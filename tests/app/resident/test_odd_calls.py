@@ -7,6 +7,7 @@ import random
 import socket
 import subprocess
 from contextlib import suppress
+from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -73,7 +74,7 @@ def call_oddly(rng: random.Random, path: str, device: Device) -> None:
         caller.close()
 
 
-def n_open(process: subprocess.Popen[Any]) -> int:
+def n_open(process: subprocess.Popen[Any] | BaseProcess) -> int:
     return len(os.listdir(f"/proc/{process.pid}/fd"))
 
 

@@ -222,7 +222,7 @@ def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None
     wanted = device.run("search", "heron").stdout
     with serving(device) as first:
         assert device.run("open", "1", "--print").returncode == 0
-        os.kill(first.pid, signal.SIGSTOP)  # it has taken the question and will never answer it
+        os.kill(first.pid or 0, signal.SIGSTOP)  # it has taken the question and will never answer it
         asker = subprocess.Popen(
             [sys.executable, "-m", "app", "search", "heron"],
             env=device.environment(), cwd=device.home, stdout=subprocess.PIPE, text=True,
@@ -275,15 +275,17 @@ def test_there_is_one_for_a_data_folder_and_it_can_be_stopped(resident: Device) 
 def test_a_signal_ends_it_in_good_order(device: Device, number: int) -> None:
     """The socket goes, and the exit code is 0."""
     with serving(device) as process:
-        process.send_signal(number)
-        assert process.wait(PATIENCE) == 0
+        os.kill(process.pid or 0, number)
+        process.join(PATIENCE)
+        assert process.exitcode == 0
     assert not os.path.exists(socket_path(str(device.data_dir)))
 
 
 def test_it_leaves_when_idle(device: Device) -> None:
     """After resident.idle_minutes without a question, and not for those who only ask how it fares."""
     with serving(device, "--no-watch", "--idle", FOLTR_RESIDENT__IDLE_MINUTES="0.02") as process:
-        assert process.wait(PATIENCE) == 0
+        process.join(PATIENCE)
+        assert process.exitcode == 0
 
 
 def test_on_demand_the_first_search_starts_one_that_answers_the_next(device: Device) -> None:

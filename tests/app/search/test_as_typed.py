@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.following.indexing import update_index
-from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
-from app.settings import IndexSettings, LearningSettings, Settings
+from tests.app.search.homes import searching
 
 FILES = {
     **{
@@ -34,19 +32,8 @@ FILES = {
 
 @pytest.fixture(scope="module")
 def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
-    base = tmp_path_factory.mktemp("typed")
-    for name, text in FILES.items():
-        path = base / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    settings = Settings(
-        index=IndexSettings(roots=[str(base / "home")], workers=1), learning=LearningSettings(exploration=0.0)
-    )
-    paths = Paths(base / "c", base / "d")
-    update_index(settings, paths)
-    opened = Search(settings, paths)
-    yield opened
-    opened.close()
+    with searching(tmp_path_factory.mktemp("typed"), FILES) as opened:
+        yield opened
 
 
 def first(search: Search, text: str) -> str:

@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.following.indexing import update_index
 from app.search.results import SearchRequest
 from app.search.search import Search
-from app.settings import IndexSettings, Paths, Settings
+from tests.app.search.homes import searching
 
-SETTINGS = Settings(index=IndexSettings(workers=1))
 FILES = {
     "get or create.md": "# Get or create\n\nHow to get or create a row: get or create, get or create.",
     "manual.txt": "filler " * 400 + "\nand at last get_or_create is called once\n" + "filler " * 400,
@@ -24,14 +22,8 @@ FILES = {
 
 @pytest.fixture
 def search(tmp_path: Path) -> Iterator[Search]:
-    for name, text in FILES.items():
-        (tmp_path / "files").mkdir(exist_ok=True)
-        (tmp_path / "files" / name).write_text(text)
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    update_index(SETTINGS, paths, roots=[str(tmp_path / "files")])
-    opened = Search(SETTINGS, paths)
-    yield opened
-    opened.close()
+    with searching(tmp_path, FILES) as opened:
+        yield opened
 
 
 def names(search: Search, text: str) -> list[str]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from email.message import EmailMessage
-from pathlib import Path
 
 import pytest
 
-from app.following.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
-from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from indexer.retrieval.features import NAMES
+from tests.app.search.homes import searching
 
 SAME_QUERY = NAMES.index("same_query")
 
@@ -56,16 +54,8 @@ NOTES = {
 
 @pytest.fixture(scope="module")
 def search(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
-    base = tmp_path_factory.mktemp("mail")
-    for name, content in (MAILS | NOTES).items():
-        path: Path = base / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    paths = Paths(base / "config", base / "data")
-    update_index(Settings(index=IndexSettings(workers=1)), paths, roots=[str(base / "home")])
-    opened = Search(Settings(learning=LearningSettings(exploration=0.0)), paths)
-    yield opened
-    opened.close()
+    with searching(tmp_path_factory.mktemp("mail"), MAILS | NOTES) as opened:
+        yield opened
 
 
 def ask(search: Search, text: str) -> ResultPage:

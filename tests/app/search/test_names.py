@@ -7,11 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.following.indexing import update_index
-from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
-from app.settings import IndexSettings, Settings
+from tests.app.search.homes import searching
 
 TEXTS = {
     "projects/boat/README.md": "# Boat\n\nThis readme tells how to build it.\n" + "wood nails paint " * 40,
@@ -30,19 +28,10 @@ NAMES = (
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
     """A search over a home of four texts and 131 files without."""
-    base = tmp_path_factory.mktemp("names")
-    for name in (*TEXTS, *NAMES):
-        path = base / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(TEXTS.get(name, ""))
-    settings, paths = (
-        Settings(index=IndexSettings(roots=[str(base / "home")], workers=1)),
-        Paths(base / "c", base / "d"),
-    )
-    update_index(settings, paths)
-    search = Search(settings, paths)
-    yield search
-    search.close()
+    with searching(
+        tmp_path_factory.mktemp("names"), {**TEXTS, **{name: TEXTS.get(name, "") for name in NAMES}}
+    ) as search:
+        yield search
 
 
 def names(search: Search, text: str) -> list[str]:

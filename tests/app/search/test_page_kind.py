@@ -15,18 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.commands.results_text import explanation_lines
-from app.following.indexing import update_index
 from app.learning.learner import theta_prior
 from app.search.page_kind import LEAST, MOST, share_of_code
 from app.search.reasons import PARTS
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
-from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.tui.preview.explain_pane import explanation_text
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import NAMES
+from tests.app.search.homes import searching
 
-QUIET = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
 CODE = {
     "src/retry_policy.py": "class RetryPolicy:\n    def wait(self): return self.seconds\n" + "value = 1\n" * 40,
     "tests/test_retry_policy.py": "from retry_policy import RetryPolicy\n" + "# retry policy\n" * 9,
@@ -39,15 +37,8 @@ TEXTS = {f"notes/heron{i}.md": f"# Herons {i}\n\n" + "A heron waits. " * (9 - i)
 @pytest.fixture
 def search(tmp_path: Path) -> Iterator[Search]:
     """A home with a checkout and some notes."""
-    for name, text in (CODE | TEXTS).items():
-        path = tmp_path / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    update_index(QUIET, paths, roots=[str(tmp_path / "home")])
-    opened = Search(QUIET, paths)
-    yield opened
-    opened.close()
+    with searching(tmp_path, CODE | TEXTS) as opened:
+        yield opened
 
 
 def ask(search: Search, text: str) -> ResultPage:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -10,11 +8,6 @@ from app.search import shown_page
 from app.search.shown_page import ShownPage
 from app.store import Store
 from foltr.errors import ShapeError
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "state.sqlite")
 
 
 def page() -> ShownPage:

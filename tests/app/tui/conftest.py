@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -264,21 +266,28 @@ class Stage:
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
         """Wait until something is so, and what belongs to it is laid out; fails after two minutes."""
-        await self._wait(pilot, condition, what)
+        await self._wait(condition, what)
         await pilot.pause()
 
-    async def _wait(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
+    async def _wait(self, condition: Callable[[], bool], what: str = "") -> None:
         end = time.monotonic() + 120
         while time.monotonic() < end:
             if condition():
                 return
-            await pilot.pause(0.01)
+            await asyncio.sleep(0.005)  # a pause of the pilot's sends a message to each widget
         raise AssertionError(f"never happened: {what or condition}")
 
     @property
     def text(self) -> str:
         """What the terminal shows, line by line."""
         return "\n".join(strip.text for strip in self.app.screen._compositor.render_strips())
+
+    @asynccontextmanager
+    async def searched(self, text: str, **options: Any) -> AsyncIterator[Pilot[int]]:
+        """The application in a terminal with these options of `run_test`, and what is shown for a query."""
+        async with self.app.run_test(**options) as pilot:
+            await self.search(pilot, text)
+            yield pilot
 
     async def search(self, pilot: Pilot[int], text: str) -> None:
         """Give a query at once, as by pasting, and wait for its page and the rest."""
@@ -294,13 +303,13 @@ class Stage:
         screen = self.app.search_screen
         for _ in range(4):
             for owner, timer in ((screen.questions, "_typing"), (screen.side, "_resting")):
-                await self._wait(pilot, lambda o=owner, t=timer: not _runs(getattr(o, t)), f"the end of {timer}")
+                await self._wait(lambda o=owner, t=timer: not _runs(getattr(o, t)), f"the end of {timer}")
             for name in ("search", "snippets", "preview", "record"):
                 lane, reached = screen.session._lanes[name], threading.Event()
                 lane.put(reached.set)
-                await self._wait(pilot, lambda e=reached, la=lane: e.is_set() and la._latest is None, f"lane {name}")
+                await self._wait(lambda e=reached, la=lane: e.is_set() and la._latest is None, f"lane {name}")
                 lane.put((passed := threading.Event()).set)  # what was the latest has begun; this comes after it
-                await self._wait(pilot, passed.is_set, f"lane {name}")
+                await self._wait(passed.is_set, f"lane {name}")
             await pilot.pause()
 
     @property

@@ -42,8 +42,7 @@ async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
     target = tmp_path / "target"
     target.mkdir()
     (target / "b.txt").write_text("precious")
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("tab", "tab")
         question = await _ask(one, pilot, "M")
         await one.until(pilot, lambda: "Move 2 files to a folder" in one.text and "a.txt" in one.text)
@@ -72,8 +71,7 @@ async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
 async def test_no_is_chosen_unless_another_button_is(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """Enter and Esc on the question about the trash leave every file where it is."""
     one = stage(engine=_real(conftest_types, tmp_path / "files"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         for key in ("enter", "escape"):
             question = await _ask(one, pilot, "D")
             await one.until(pilot, lambda: "Put 1 file into the trash?" in one.text)
@@ -87,8 +85,7 @@ async def test_no_is_chosen_unless_another_button_is(stage: Stages, conftest_typ
 async def test_all_marked_ones_are_opened_and_count(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """Two programs are started after one question, two clicks recorded."""
     one = stage(engine=_real(conftest_types, tmp_path / "files"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("tab", "tab")
         await _ask(one, pilot, "O")
         await pilot.press("shift+tab", "enter")
@@ -99,8 +96,7 @@ async def test_all_marked_ones_are_opened_and_count(stage: Stages, conftest_type
 async def test_the_paths_of_the_marked_ones_are_copied_together(stage: Stages) -> None:
     """One on each line."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("tab", "tab", "ctrl+y")
         wanted = "/home/anna/energy/turbine.md\n/home/anna/energy/report.pdf"
         await one.until(pilot, lambda: one.app.clipboard == wanted)

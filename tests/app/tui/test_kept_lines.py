@@ -40,8 +40,7 @@ async def test_kept_lines_are_as_made_anew(stage: Stages, conftest_types: Simple
         for n in range(30)
     )
     one = stage(engine=conftest_types.FakeSearch(tuple(notes)))
-    async with one.app.run_test(size=SIZES[0]) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=SIZES[0]) as pilot:
         screen = one.app.search_screen
         views = screen.query_one(ResultsList), screen.query_one(PreviewBody)
         for step in range(N_STEPS):

@@ -24,38 +24,38 @@ def burst(app: Any, keys: Sequence[str]) -> None:
         app.post_message(events.Key(key, key if len(key) == 1 else None))
 
 
-async def typed(one: Any, pilot: Pilot[int], text: str) -> None:
+async def typed(one: Any, pilot: Pilot[int], text: str, after: Sequence[str] = ()) -> None:
     """Wait until the box holds this and no panel is over it."""
-    box = one.app.search_screen.box
-    await one.until(pilot, lambda: box.value == text and one.app.screen is one.app.search_screen, f"{text!r} typed")
+    screen = one.app.search_screen
+    await one.until(pilot, lambda: screen.box.value == text and one.app.screen is screen, f"{text!r} typed {after}")
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
-        ["ctrl+g", "n", "n"], ["ctrl+g", "p", "n"], ["ctrl+g", "x", "n"], ["ctrl+g", "escape", "n"],
-        ["ctrl+g", "Z", "n"], ["ctrl+g", "escape", "f3", "n"], ["f1", "escape", "n"], ["f1", "q", "n"],
-        ["f6", "escape", "n"], ["f6", "q", "n"], ["ctrl+g", "F", "escape", "n"], ["ctrl+g", "F", "q", "n"],
-        ["ctrl+g", "D", "escape", "n"], ["ctrl+g", "C", "escape", "n"], ["ctrl+g", "O", "enter", "n"],
-        ["ctrl+t", "escape", "n"], ["f4", "escape", "n"], ["ctrl+o", "slash", "n", "backspace", *"windn"],
-    ],
+BURSTS = (
+    ["ctrl+g", "n", "n"], ["ctrl+g", "p", "n"], ["ctrl+g", "x", "n"], ["ctrl+g", "escape", "n"],
+    ["ctrl+g", "Z", "n"], ["ctrl+g", "escape", "f3", "n"], ["f1", "escape", "n"], ["f1", "q", "n"],
+    ["f6", "escape", "n"], ["f6", "q", "n"], ["ctrl+g", "F", "escape", "n"], ["ctrl+g", "F", "q", "n"],
+    ["ctrl+g", "D", "escape", "n"], ["ctrl+g", "C", "escape", "n"], ["ctrl+g", "O", "enter", "n"],
+    ["ctrl+t", "escape", "n"], ["f4", "escape", "n"], ["ctrl+o", "slash", "n", "backspace", *"windn"],
 )  # fmt: skip
-async def test_what_follows_a_panel_is_typed(stage: Stages, keys: list[str]) -> None:
+
+
+async def test_what_follows_a_panel_is_typed(stage: Stages) -> None:
     """A panel that is opened and closed by keys of one read leaves the rest of them to the search box."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
-        burst(one.app, keys)
-        await typed(one, pilot, "windn")
-        burst(one.app, ["a", "ctrl+u", "b"])
-        await typed(one, pilot, "b")
+    async with one.searched("wind", size=WIDE) as pilot:
+        for keys in BURSTS:
+            burst(one.app, keys)
+            await typed(one, pilot, "windn", keys)
+            burst(one.app, ["a", "ctrl+u", "b"])
+            await typed(one, pilot, "b", keys)
+            burst(one.app, ["ctrl+u", *"wind"])
+            await one.until(pilot, lambda: one.asked == "wind", "the former page")
 
 
 async def test_what_follows_the_opening_key_reaches_the_panel(stage: Stages) -> None:
     """The folder to copy to is typed before its box is there."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         burst(one.app, ["ctrl+g", "C", *"ab"])
         await one.until(pilot, lambda: [b.value for b in one.app.screen.query("#filing-folder")] == ["ab"])
 
@@ -71,24 +71,22 @@ async def test_the_first_start_lets_go_once(stage: Stages, conftest_types: Any, 
         await typed(one, pilot, "n")
 
 
-@pytest.mark.parametrize("keys", [["enter", "enter"], ["escape", "escape"], ["left", "enter", "escape"]])
-async def test_consent_is_given_once(stage: Stages, keys: list[str]) -> None:
+async def test_consent_is_given_once(stage: Stages) -> None:
     """The question about the group, answered twice in one read."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
-        await one.app.push_screen(ConsentScreen(["Sync with the group?", "It means this."]))
-        burst(one.app, keys)
-        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
-        burst(one.app, ["ctrl+l", "n"])
-        await typed(one, pilot, "n")
+    async with one.searched("wind", size=WIDE) as pilot:
+        for keys in (["enter", "enter"], ["escape", "escape"], ["left", "enter", "escape"]):
+            await one.app.push_screen(ConsentScreen(["Sync with the group?", "It means this."]))
+            burst(one.app, keys)
+            await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
+            burst(one.app, ["ctrl+l", "ctrl+u", "n"])
+            await typed(one, pilot, "n", keys)
 
 
 async def test_two_clicks_on_a_button_close_one_panel(stage: Stages) -> None:
     """The second one belongs to a panel that is gone."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await one.app.push_screen(panel := ConsentScreen(["Sync with the group?", "It means this."]))
         panel.dismiss(None)
         panel.dismiss(None)
@@ -101,8 +99,7 @@ async def test_no_burst_takes_the_search_screen_away(stage: Stages, seed: int) -
     rng = random.Random(seed)
     known = [key for action in ACTIONS if action.id not in ("quit", "back") for key in keys_of(action, {})]
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         burst(one.app, [key for _ in range(10) for key in ("ctrl+g", rng.choice(known), rng.choice(known))])
         burst(one.app, ["f1", "escape"] + ["escape"] * 2)
         while one.app.screen is not one.app.search_screen:

@@ -35,8 +35,7 @@ async def test_enter_opens_with_the_systems_program_and_records_one_click(
 ) -> None:
     """From the search box, Enter opens the selected result: one program, one click."""
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt", "b.txt"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("down", "enter")
         await one.until(pilot, lambda: bool(one.engine.opened_paths))
         await one.until(pilot, lambda: _opened(tmp_path) == ["b.txt"])
@@ -50,8 +49,7 @@ async def test_a_page_is_left_once_when_the_query_becomes_another(
 ) -> None:
     """Two results opened on one page are one lesson; it is learned when something else is asked, and shown."""
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt", "b.txt"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("enter", "down", "enter")
         await one.until(pilot, lambda: len(one.engine.opened_paths) == 2)
         await pilot.press("ctrl+s")
@@ -70,8 +68,7 @@ async def test_a_page_is_left_once_when_the_query_becomes_another(
 async def test_leaving_the_program_leaves_the_page(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """What was opened last is learned from at the end, and the engine is closed after that."""
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("enter")
         await one.until(pilot, lambda: bool(one.engine.opened_paths))
         await pilot.press("ctrl+q")
@@ -84,8 +81,7 @@ async def test_leaving_the_program_leaves_the_page(stage: Stages, conftest_types
 async def test_pages_without_an_opening_are_not_left(stage: Stages) -> None:
     """A page on which nothing was opened teaches nothing."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("escape", *"solar")
         await one.until(pilot, lambda: one.asked == "solar")
     one.app.search_screen.session.close()
@@ -95,8 +91,7 @@ async def test_pages_without_an_opening_are_not_left(stage: Stages) -> None:
 async def test_a_file_that_is_gone_is_said_and_not_recorded(stage: Stages) -> None:
     """Opening a missing file is one line, and no click."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "rain")
+    async with one.searched("rain", size=WIDE) as pilot:
         await pilot.press("enter")
         await one.until(pilot, lambda: bool(one.notes))
         assert one.notes == ["/home/anna/notes/gone.txt: it is gone"]
@@ -106,8 +101,7 @@ async def test_a_file_that_is_gone_is_said_and_not_recorded(stage: Stages) -> No
 async def test_a_double_click_opens(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """One click selects, two open."""
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt", "b.txt"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.click(ResultsList, offset=(10, 5), times=2)
         await one.until(pilot, lambda: _opened(tmp_path) == ["b.txt"])
         await one.until(pilot, lambda: one.engine.opened_paths == [str(tmp_path / "b.txt")])
@@ -116,8 +110,7 @@ async def test_a_double_click_opens(stage: Stages, conftest_types: Any, tmp_path
 async def test_enter_in_the_list_opens(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """As in the search box."""
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt", "b.txt"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("ctrl+o", "enter")
         await one.until(pilot, lambda: _opened(tmp_path) == ["a.txt"])
 
@@ -125,8 +118,7 @@ async def test_enter_in_the_list_opens(stage: Stages, conftest_types: Any, tmp_p
 async def test_o_opens_the_folder(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """The folder that holds the file goes to the same program."""
     one = stage(engine=_on_disk(conftest_types, tmp_path, "a.txt"))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("ctrl+o", "o")
         await one.until(pilot, lambda: _opened(tmp_path) == [tmp_path.name])
 
@@ -134,8 +126,7 @@ async def test_o_opens_the_folder(stage: Stages, conftest_types: Any, tmp_path: 
 async def test_y_copies_the_path(stage: Stages) -> None:
     """Where no program takes it, the terminal is asked to, and that is said."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("alt+y")
         assert one.app.clipboard == "/home/anna/energy/turbine.md"
         await one.until(pilot, lambda: "copied /home/anna/energy/turbine.md (sent to the terminal" in one.text)
@@ -144,8 +135,7 @@ async def test_y_copies_the_path(stage: Stages) -> None:
 async def test_enter_before_the_answer_asks_and_does_not_open_something_unseen(stage: Stages) -> None:
     """A hurried Enter never opens a result that was not on the screen yet."""
     one = stage(screen=ScreenSettings())
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         one.app.search_screen.session.forget_question()
         await pilot.press(*" sea", "enter")
         await one.until(pilot, lambda: one.asked == "wind sea")
@@ -155,8 +145,7 @@ async def test_enter_before_the_answer_asks_and_does_not_open_something_unseen(s
 async def test_one_question_typed_in_two_ways_is_one_question(stage: Stages) -> None:
     """Blanks and order make no new question; filters do."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE):
         first = one.engine.requests[-1]
     from msgspec.structs import replace
 

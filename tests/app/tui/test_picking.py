@@ -41,8 +41,7 @@ async def test_marks_of_two_questions_come_in_the_order_of_marking(stage: Stages
     """Tab marks and goes on; what is marked stays marked when something else is asked."""
     picking = Picking(multi=True)
     one = stage(picking=picking)
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("down", "tab", "ctrl+u")
         await one.search(pilot, "sun")
         await pilot.press("tab", "enter")

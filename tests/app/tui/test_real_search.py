@@ -30,8 +30,7 @@ async def test_from_typing_to_a_lesson(stage: Stages, paths: Paths, tmp_path: Pa
         return engines[0]
 
     one = stage(open_engine=open_engine, data_dir=paths.data_dir)
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 40)) as pilot:
         results = one.app.search_screen.query_one(ResultsList)
         assert results.page is not None
         assert {Path(hit.path).name for hit in results.page.hits} == {Path(name).name for name in TEXTS}
@@ -56,8 +55,7 @@ async def test_the_screen_and_the_command_line_agree(stage: Stages, paths: Paths
     """One query path: once typing rests, the order is the one that `search` prints."""
     other = Search(Settings(), paths)
     one = stage(open_engine=lambda: Search(Settings(), paths))
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "wind power")
+    async with one.searched("wind power", size=(120, 40)) as pilot:
         screen = one.app.search_screen
         await one.until(pilot, lambda: not screen.session.page.request.as_you_type)
         shown = screen.session.page
@@ -87,8 +85,7 @@ async def test_other_machines_are_asked_when_the_hand_rests(stage: Stages, tmp_p
 async def test_malformed_queries_answer_or_point(stage: Stages, paths: Paths) -> None:
     """Nothing that can be typed ends the screen."""
     one = stage(open_engine=lambda: Search(Settings(), paths))
-    async with one.app.run_test(size=(80, 24)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(80, 24)) as pilot:
         for text in ('"', "title:", "((", "NOT", "modified:>then", "size:>", "*", "-", "a" * 500, "\u202e[b]", "=("):
             one.app.search_screen.box.set_text(text)
             await one.until(pilot, lambda text=text: one.asked == text, text)
@@ -110,8 +107,7 @@ async def test_a_thread_is_one_row_until_a_key_shows_its_mails(stage: Stages, tm
     paths = Paths(config_dir=tmp_path / "config", data_dir=tmp_path / "data")
     update_index(Settings(), paths, roots=[str(tmp_path / "files")])
     one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "boat type:mail")
+    async with one.searched("boat type:mail", size=(120, 40)) as pilot:
         screen = one.app.search_screen
         await one.until(pilot, lambda: "3 in this thread" in one.text)
         assert len(screen.session.page.hits) == 1

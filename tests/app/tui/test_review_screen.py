@@ -35,8 +35,7 @@ def name_on(screen: Any) -> str:
 async def test_a_review_from_the_search_screen(stage: Stages, paths: Paths, tmp_path: Path) -> None:
     """The key of the table begins it for what is typed; each key is one answer, kept before the next document."""
     one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "turbine")
+    async with one.searched("turbine", size=(120, 40)) as pilot:
         await pilot.press("ctrl+g", "A")
         await one.until(pilot, lambda: isinstance(one.app.screen, ReviewScreen))
         screen = one.app.screen

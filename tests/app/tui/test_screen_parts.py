@@ -72,8 +72,7 @@ async def test_panes_rows_filters_and_theme_are_as_they_were(stage: Stages, tmp_
     The order is that of a question and begins anew.
     """
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("f2", "ctrl+s", "ctrl+g", "<", "ctrl+g", "d", "f4", "right", "enter")
         await one.until(pilot, lambda: one.engine.requests[-1].type == "mail")
         one.app.theme = "nord"
@@ -83,8 +82,7 @@ async def test_panes_rows_filters_and_theme_are_as_they_were(stage: Stages, tmp_
     keep_remembered(tmp_path, kept)
 
     two = stage(remembered=read_remembered(tmp_path))
-    async with two.app.run_test(size=WIDE) as pilot:
-        await two.search(pilot, "wind")
+    async with two.searched("wind", size=WIDE) as pilot:
         assert two.app.theme == "nord"
         assert not two.app.search_screen.query_one("#side").display
         assert two.app.search_screen.results.is_dense
@@ -103,8 +101,7 @@ async def test_resetting_brings_the_settings_back(stage: Stages, tmp_path: Path)
     kept = Remembered(theme="nord", theme_over="auto", preview=False, dense=True, filters={"type": "mail"}, share=4)
     keep_remembered(tmp_path, kept)
     one = stage(remembered=kept)
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("ctrl+g", "R")
         await one.until(pilot, lambda: not one.app.search_screen.results.is_dense)
         await one.until(pilot, lambda: one.app.search_screen.query_one("#side").display)

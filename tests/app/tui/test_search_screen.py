@@ -43,8 +43,7 @@ async def test_each_action_of_the_table_is_done_by_somebody(stage: Stages) -> No
 async def test_results_appear_while_typing(stage: Stages) -> None:
     """No Enter is needed; the last word counts as a beginning while it is typed."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "win")
+    async with one.searched("win", size=WIDE):
         assert _rows(one) == ["turbine.md", "report.pdf", "inbox.mbox", "gone.txt"]
         assert one.engine.requests[-1].as_you_type or one.engine.requests[-2].as_you_type
         text = one.text
@@ -57,8 +56,7 @@ async def test_results_appear_while_typing(stage: Stages) -> None:
 async def test_the_unfinished_page_stays_when_the_whole_word_finds_nothing(stage: Stages) -> None:
     """A pause after "turb" must not empty the list, although no document holds that word."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "turb")
+    async with one.searched("turb", size=WIDE) as pilot:
         await one.until(pilot, lambda: not one.engine.requests[-1].as_you_type, "the request at rest")
         await one.settle(pilot)
         assert _rows(one) == ["turbine.md", "report.pdf"]
@@ -119,8 +117,7 @@ async def test_keys_are_taken_while_the_engine_is_stuck(stage: Stages) -> None:
 async def test_arrows_choose_while_the_box_keeps_the_focus(stage: Stages) -> None:
     """Down and up move in the list, and typing goes on at once."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("down", "down", "up")
         screen = one.app.search_screen
         assert screen.query_one(ResultsList).cursor == 1
@@ -132,8 +129,7 @@ async def test_arrows_choose_while_the_box_keeps_the_focus(stage: Stages) -> Non
 async def test_vim_keys_move_in_the_focused_list(stage: Stages) -> None:
     """j, k, g, G and half pages, once the list has the focus; Esc goes back."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         results = one.app.search_screen.query_one(ResultsList)
         await pilot.press("ctrl+o")
         assert results.has_focus
@@ -150,8 +146,7 @@ async def test_snippets_are_made_for_visible_rows_only(stage: Stages, conftest_t
     """A hundred results appear at once, and only those in view ask for a snippet, once."""
     many = [conftest_types.Document(f"/home/anna/{n}.txt", f"Wind {n}", "text", "wind\n") for n in range(100)]
     one = stage(engine=conftest_types.FakeSearch(many))
-    async with one.app.run_test(size=(80, 24)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(80, 24)) as pilot:
         await one.until(pilot, lambda: bool(one.engine.snippet_rows))
         assert set(one.engine.snippet_rows) <= set(range(1, 10))
         one.engine.snippet_rows.clear()
@@ -164,8 +159,7 @@ async def test_snippets_are_made_for_visible_rows_only(stage: Stages, conftest_t
 async def test_a_narrow_screen_shows_the_list_alone(stage: Stages) -> None:
     """At 80 columns the preview is out of the way until it is asked for, and then it is below."""
     one = stage()
-    async with one.app.run_test(size=(80, 24)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(80, 24)) as pilot:
         side = one.app.search_screen.query_one("#side")
         assert not side.display
         await pilot.press("f2")
@@ -179,8 +173,7 @@ async def test_a_narrow_screen_shows_the_list_alone(stage: Stages) -> None:
 async def test_the_screen_follows_a_resize(stage: Stages) -> None:
     """Wide to narrow and back changes the layout and loses nothing."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         side = one.app.search_screen.query_one("#side")
         assert side.display
         await pilot.resize_terminal(60, 20)
@@ -193,8 +186,7 @@ async def test_the_screen_follows_a_resize(stage: Stages) -> None:
 async def test_the_order_changes_with_one_key(stage: Stages) -> None:
     """Date and name sort one key away, and the cursor stays on its document."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         orders = []
         for _ in range(4):
             await pilot.press("ctrl+s")
@@ -219,8 +211,7 @@ async def test_a_problem_points_at_its_place(stage: Stages) -> None:
 async def test_a_suggested_spelling_is_one_key_away(stage: Stages) -> None:
     """F8 searches for what was probably meant."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wimd")
+    async with one.searched("wimd", size=WIDE) as pilot:
         hint = one.app.search_screen.query_one(HintLine)
         await one.until(pilot, lambda: "Did you mean wind" in hint.hint.plain, "a suggestion")
         await pilot.press("f8")
@@ -230,8 +221,7 @@ async def test_a_suggested_spelling_is_one_key_away(stage: Stages) -> None:
 async def test_nothing_found_says_what_to_do(stage: Stages) -> None:
     """An empty list is never just empty."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "zebra")
+    async with one.searched("zebra", size=WIDE):
         assert one.app.search_screen.query_one(Welcome).display
         assert "Nothing found for zebra" in one.text
         assert "foltr-search why FILE" in one.text
@@ -240,8 +230,7 @@ async def test_nothing_found_says_what_to_do(stage: Stages) -> None:
 async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
     """From the list to the box, then the box is cleared, then the filters go; it never leaves."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("f4", "right", "enter", "escape")
         screen = one.app.search_screen
         assert screen.query_one(QueryInput).has_focus
@@ -258,8 +247,7 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
 async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any) -> None:
     """What was indexed meanwhile appears without a key press, as long as nobody is reading the list."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
         line = conftest_types.ProgressLine("indexing 4,210 of 12,228", 2, True)
@@ -271,8 +259,7 @@ async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any
 async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: Any) -> None:
     """After the cursor was moved a commit only announces itself; F5 asks again."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("down")
         one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
@@ -287,8 +274,7 @@ async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: 
 async def test_a_cursor_that_nobody_moved_stays_on_the_first_row(stage: Stages, conftest_types: Any) -> None:
     """A better result that comes in is the selected one then; a moved cursor stays with its document."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         results = one.app.search_screen.query_one(ResultsList)
         one.engine.documents.insert(0, conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
@@ -300,8 +286,7 @@ async def test_a_cursor_that_nobody_moved_stays_on_the_first_row(stage: Stages, 
 async def test_an_answer_that_comes_after_the_cursor_moved_is_only_offered(stage: Stages, conftest_types: Any) -> None:
     """The page was asked for without a key press; until it came the user had begun to read the old one."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         shown = _rows(one)
         one.engine.documents.insert(0, conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.gate["wind"], one.engine.reached["wind"] = threading.Event(), threading.Event()
@@ -317,8 +302,7 @@ async def test_an_answer_that_comes_after_the_cursor_moved_is_only_offered(stage
 async def test_a_scrolled_preview_counts_as_reading(stage: Stages) -> None:
     """Going to another match or turning the wheel there, the focus in the search box all the time."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         screen = one.app.search_screen
         await one.until(pilot, lambda: screen.query_one(PreviewBody).preview is not None)
         assert not screen.questions.is_reading
@@ -329,8 +313,7 @@ async def test_a_scrolled_preview_counts_as_reading(stage: Stages) -> None:
 async def test_another_order_starts_at_its_first_row(stage: Stages) -> None:
     """Newest first begins at the newest, wherever the cursor was."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("down", "down")
         results = one.app.search_screen.query_one(ResultsList)
         assert results.cursor == 2
@@ -374,8 +357,7 @@ async def test_an_index_that_cannot_be_opened_is_explained(stage: Stages) -> Non
 async def test_own_keys_work_and_mistakes_are_reported(stage: Stages) -> None:
     """An action can be moved to another key; an unknown action is one line at the start."""
     one = stage(screen=ScreenSettings(keys={"order": "f9", "opne": "f7"}))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         assert one.notes == ["screen.keys: there is no action opne; did you mean open?"]
         await pilot.press("ctrl+s")
         assert one.app.search_screen.questions.order == "learned"
@@ -388,8 +370,7 @@ async def test_mouse_click_selects_and_wheel_scrolls(stage: Stages, conftest_typ
     """The mouse does what it does everywhere."""
     many = [conftest_types.Document(f"/home/anna/{n}.txt", f"Wind {n}", "text", "wind\n") for n in range(100)]
     one = stage(engine=conftest_types.FakeSearch(many))
-    async with one.app.run_test(size=(80, 24)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(80, 24)) as pilot:
         results = one.app.search_screen.query_one(ResultsList)
         await pilot.click(ResultsList, offset=(10, 7))
         assert results.cursor == 2
@@ -403,8 +384,7 @@ async def test_mouse_click_selects_and_wheel_scrolls(stage: Stages, conftest_typ
 async def test_the_palette_runs_actions(stage: Stages) -> None:
     """Ctrl+T, a few letters, Enter."""
     one = stage()
-    async with one.app.run_test(size=(110, 70)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(110, 70)) as pilot:
         await pilot.press("ctrl+t")
         await pilot.press(*"newest")
         await one.until(pilot, lambda: one.app.screen.query_one(CommandList).option_count == 1, "the only one left")
@@ -418,8 +398,7 @@ async def test_the_palette_runs_actions(stage: Stages) -> None:
 async def test_a_message_covers_neither_status_nor_keys(stage: Stages, size: tuple[int, int]) -> None:
     """A long one stands above the two lines at the bottom."""
     one = stage()
-    async with one.app.run_test(size=size, notifications=True) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=size, notifications=True) as pilot:
         one.app.notify("a long message of several lines " * 8, timeout=60)
 
         def bottoms() -> list[int]:

@@ -45,7 +45,15 @@ def test_the_decoder_gives_a_record_or_an_error(data: bytes) -> None:
             assert isinstance(decode(data, kind), kind)
 
 
-@pytest.mark.parametrize("data", [b"[" * 1_000_000, b'{"a":' * 300_000, b'"' + b"\\u0041" * 200_000, b"9" * 1_000_000])
+LONG = {
+    "lists": b"[" * 1_000_000,
+    "keys": b'{"a":' * 300_000,
+    "escapes": b'"' + b"\\u0041" * 200_000,
+    "nines": b"9" * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("data", LONG.values(), ids=LONG)
 def test_decoding_takes_memory_in_proportion(data: bytes) -> None:
     """A million bytes of nesting, escapes or digits cost a few times their length, and are refused."""
     tracemalloc.start()

@@ -178,6 +178,14 @@ def test_a_full_disk_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert (ready.status_code, ready.text) == (503, "the disk is full\n")
 
 
+def test_no_packet_of_an_answer_waits_for_the_one_before(live: Running, ada: Client) -> None:
+    """Head and body are sent apart; without this each request of a kept connection took 40 ms more."""
+    ada.announcement()
+    served = [one.transport.get_extra_info("socket") for one in live.uvicorn.server_state.connections]
+    assert served
+    assert all(one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) for one in served if one.fileno() != -1)
+
+
 def raw(live: Running, head: bytes, body: bytes = b"") -> bytes:
     """What the server answers to these very bytes, while the connection stays open."""
     port = live.made.settings.server.port

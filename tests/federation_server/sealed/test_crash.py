@@ -7,6 +7,10 @@ acknowledgement sends again. The ranker must be that of a run without a fault, t
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +19,9 @@ import requests
 from sqlalchemy import func, select
 
 from federation_server.database import reading
-from federation_server.serve import Installation
+from federation_server.serve import Installation, open_installation
 from federation_server.tables import models, rounds
+from foltr.arrays import FloatVector
 from foltr.federated.wire import Announcement
 from tests.federation_server.client import Client, ServerProcess, reason, running
 from tests.federation_server.sealed_members import (
@@ -81,19 +86,50 @@ PLACES = [("sqlite", point) for point in POINTS] + [("postgresql", point) for po
 """between two transactions it is all the same which database keeps what was committed"""
 
 
-@pytest.mark.parametrize(("database_url", "point"), PLACES, indirect=["database_url"])
-def test_killed_in_every_phase_of_a_sealed_round(tmp_path: Path, database_url: str, point: str) -> None:
-    """Five members' updates are each added up once, wherever the server dies; the next round opens."""
-    made = make_sealed(tmp_path / "server", database=database_url)
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A group of five in the midst of its first round: four have sent their update, or all, and four their answer."""
+
+    made: Installation
+    people: list[Client]
+    told: Announcement
+    first: FloatVector
+    listed: Announcement
+
+
+def begin(folder: Path, database: str, *, summing: bool) -> Begun:
+    made = make_sealed(folder, database=database)
     with running(made):
         people = members(made, 5)
         told, first = people[0].announcement(), people[0].theta()
-        for one, steps in zip(people[:4], STEPS[:4], strict=True):
+        for one, steps in zip(people[: 4 + summing], STEPS, strict=False):
             assert share(one, told, steps).ok
-        if point in SUM:
-            assert share(people[4], told, STEPS[4]).ok
-            listed = people[0].announcement()
-            assert all(send_answer(one, listed).ok for one in people[:4])
+        listed = people[0].announcement()
+        assert not summing or all(send_answer(one, listed).ok for one in people[:4])
+    return Begun(made, people, told, first, listed)
+
+
+@pytest.fixture(scope="module")
+def in_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Begun]:
+    """One begun for either phase, of which each test on SQLite goes on with a copy."""
+    return cache(lambda summing: begin(tmp_path_factory.mktemp("begun"), "sqlite:///group.sqlite", summing=summing))
+
+
+def copied(begun: Begun, folder: Path) -> Begun:
+    shutil.copytree(begun.made.folder, folder)
+    return replace(begun, made=open_installation(folder / "server.toml"))
+
+
+@pytest.mark.parametrize(("database_url", "point"), PLACES, indirect=["database_url"])
+def test_killed_in_every_phase_of_a_sealed_round(
+    tmp_path: Path, database_url: str, point: str, in_files: Callable[[bool], Begun]
+) -> None:
+    """Five members' updates are each added up once, wherever the server dies; the next round opens."""
+    if database_url.startswith("sqlite"):
+        begun = copied(in_files(point in SUM), tmp_path / "server")
+    else:
+        begun = begin(tmp_path / "server", database_url, summing=point in SUM)
+    made, people, told, first, listed = begun.made, begun.people, begun.told, begun.first, begun.listed
     server = ServerProcess(made, POINTS[point])
     fixed = killed_by(server, people[4], told, listed.list_hash if point in SUM else "")
     with running(made):

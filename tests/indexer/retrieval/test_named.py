@@ -9,11 +9,8 @@ from urllib.parse import quote
 
 import pytest
 
-from app.following.indexing import update_index
-from app.paths import Paths
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
-from app.settings import IndexSettings, LearningSettings, Settings
 from indexer.retrieval.named import (
     NAME,
     NAME_WORDS,
@@ -25,6 +22,7 @@ from indexer.retrieval.named import (
     names_meant,
     title_level,
 )
+from tests.app.search.homes import searching
 
 SOURCE = '"""Settings of the program."""\n\nNAME = 1\n'
 MENTIONS = (
@@ -51,18 +49,8 @@ FILES = {
 def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Search]]:
     """Files that others name over and over."""
     base = tmp_path_factory.mktemp("named")
-    for name, text in FILES.items():
-        path = base / "home" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    settings = Settings(
-        index=IndexSettings(roots=[str(base / "home")], workers=1), learning=LearningSettings(exploration=0.0)
-    )
-    paths = Paths(base / "c", base / "d")
-    update_index(settings, paths)
-    search = Search(settings, paths)
-    yield base / "home", search
-    search.close()
+    with searching(base, FILES) as search:
+        yield base / "home", search
 
 
 def ask(search: Search, text: str) -> ResultPage:

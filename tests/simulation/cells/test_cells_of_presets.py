@@ -21,13 +21,13 @@ FOLDS = (1, 2, 3, 4, 5)
 """of every data set"""
 SAID_OF_CELLS = ("paper", "expect", "sweep", "seeds")
 """what is for people, and what makes cells and is in each of them"""
+DEFAULT = dict(flat(preset_tables(Preset(data=Data(dataset=""), method={}))))
 
 
 def with_values(preset: Preset) -> dict[str, Any]:
     """The keys of a cell whose value is not the default, so that a new key with a default changes nothing."""
-    default = dict(flat(preset_tables(Preset(data=Data(dataset=""), method={}))))
     own = flat({key: table for key, table in preset_tables(preset).items() if key not in SAID_OF_CELLS})
-    return {key: value for key, value in own if default.get(key) != value}
+    return {key: value for key, value in own if DEFAULT.get(key) != value}
 
 
 def cells_of(name: str) -> tuple[str, str, str]:

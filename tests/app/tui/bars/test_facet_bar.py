@@ -21,8 +21,7 @@ def _rows(stage: Any) -> list[str]:
 async def test_facets_narrow_and_open_again(stage: Stages) -> None:
     """F4, a chip and Enter narrow; Enter on it again takes it away."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("f4", "right", "right", "enter")
         await one.until(pilot, lambda: _rows(one) == ["turbine.md"], "only markdown")
         assert one.engine.requests[-1].type == "markdown"

@@ -38,8 +38,7 @@ async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) 
 async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
     """Most terminals send the letter itself along with Alt; the search box must not take it."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         one.app.post_message(events.Key("alt+y", "y"))
         await one.until(pilot, lambda: one.app.clipboard == "/home/anna/energy/turbine.md")
         assert one.app.search_screen.query_one(QueryInput).value == "wind"
@@ -48,8 +47,7 @@ async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
 async def test_the_keys_of_other_finders_move_and_mark_while_typing(stage: Stages) -> None:
     """Ctrl+N, Ctrl+J, Ctrl+P and Ctrl+K choose a row, Tab and Shift+Tab mark one; the box keeps focus and text."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         results = one.app.search_screen.query_one(ResultsList)
         places = []
         for key in ("ctrl+n", "ctrl+j", "ctrl+p", "ctrl+k", "tab", "tab", "shift+tab"):
@@ -65,8 +63,7 @@ async def test_the_keys_of_other_finders_move_and_mark_while_typing(stage: Stage
 async def test_ctrl_l_and_letters_at_once_replace_the_text(stage: Stages) -> None:
     """Keys that wait together: the letters come after the text is selected, however fast they follow."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         for key, character in (("ctrl+l", None), ("s", "s"), ("u", "u"), ("n", "n")):
             one.app.post_message(events.Key(key, character))
         await one.until(pilot, lambda: one.asked == "sun")
@@ -76,8 +73,7 @@ async def test_ctrl_l_and_letters_at_once_replace_the_text(stage: Stages) -> Non
 async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: Stages) -> None:
     """Keys that wait together: Ctrl+U clears what was there and not what is typed behind it; Backspace likewise."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         for key, character in (("ctrl+u", None), ("s", "s"), ("x", "x"), ("backspace", None), ("u", "u"), ("n", "n")):
             one.app.post_message(events.Key(key, character))
         await one.until(pilot, lambda: one.asked == "sun")
@@ -87,8 +83,7 @@ async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: St
 async def test_escape_twice_in_an_empty_box_leaves(stage: Stages) -> None:
     """The first one clears, the second says what a third would do; another key in between takes that back."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("escape", "escape", "left", "escape")
         assert one.app.is_running
         assert "again leaves" in one.text
@@ -99,8 +94,7 @@ async def test_escape_twice_in_an_empty_box_leaves(stage: Stages) -> None:
 async def test_this_sessions_queries_come_back_with_history_off(stage: Stages) -> None:
     """What was cleared away is one Up away, whether something was opened or not; nothing of it is kept."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("escape")
         await one.search(pilot, "solar")
         await pilot.press("escape")

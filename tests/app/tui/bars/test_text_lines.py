@@ -93,8 +93,7 @@ def test_the_highest_rank_goes_first_and_the_order_stays() -> None:
 async def test_a_click_is_the_key(stage: Stages) -> None:
     """On the title of an action as on its key."""
     one = stage()
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 40)) as pilot:
         at = one.text.splitlines()[-1].index("Order")
         await pilot.click(KeyLine, offset=(at, 0))
         await one.until(pilot, lambda: one.app.search_screen.questions.order == "bm25")

@@ -15,8 +15,7 @@ TALL = (110, 70)
 async def test_help_is_about_the_focused_part(stage: Stages) -> None:
     """In the search box F1 explains the search box, in the list ? explains the list, with its own keys."""
     one = stage()
-    async with one.app.run_test(size=TALL) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=TALL) as pilot:
         await pilot.press("f1")
         await one.until(pilot, lambda: isinstance(one.app.screen, HelpScreen) and "The search box." in one.text)
         assert "Half a page down" not in one.text

@@ -79,8 +79,7 @@ async def test_nothing_is_indexed_without_a_choice(stage: Stages, conftest_types
 async def test_a_folder_on_the_command_line_is_indexed_and_narrowed_to(stage: Stages) -> None:
     """`foltr-search FOLDER` asks nothing."""
     one = stage(folder="/home/anna/energy")
-    async with one.app.run_test(size=(100, 30)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(100, 30)):
         assert one.indexing.started == [("/home/anna/energy",)]
         assert one.engine.requests[-1].folder == "/home/anna/energy"
         assert "~/energy" in one.text

@@ -21,8 +21,7 @@ WIDE = (120, 40)
 async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage: Stages, leader: str) -> None:
     """While the search box has the focus: the last row, the preview, and nothing is typed."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         screen = one.app.search_screen
         await pilot.press(leader)
         await one.until(pilot, lambda: isinstance(one.app.screen, LeaderPanel) and "Statistics" in one.text)
@@ -37,8 +36,7 @@ async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage
 async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
     """Nothing happens by mistake."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         for key in ("escape", "ctrl+g", "Z"):
             await pilot.press("ctrl+g", key)
             await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
@@ -49,8 +47,7 @@ async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
 async def test_the_leader_key_and_its_letters_can_be_chosen(stage: Stages) -> None:
     """screen.keys moves both."""
     one = stage(screen=ScreenSettings(keys={"leader": "ctrl+x", "order": "O"}))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("ctrl+g")
         assert one.app.screen is one.app.search_screen
         await pilot.press("ctrl+x", "O")

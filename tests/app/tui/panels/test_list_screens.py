@@ -33,8 +33,7 @@ async def opened(one: Any, pilot: Any) -> FoldersScreen:
 async def test_folders_are_seen_with_what_is_in_them(stage: Stages) -> None:
     """Each with its documents by type; Enter narrows the search to one."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await opened(one, pilot)
         assert "~/energy" in one.text
         assert "2 documents: 1 markdown, 1 pdf" in one.text
@@ -45,8 +44,7 @@ async def test_folders_are_seen_with_what_is_in_them(stage: Stages) -> None:
 async def test_a_folder_is_taken_out_by_two_keys(stage: Stages) -> None:
     """The first says what it means; one that stands in the settings stays, which is said."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await opened(one, pilot)
         await pilot.press("d")
         sure = "d again takes ~/energy out of the search; its files stay as they are."
@@ -65,8 +63,7 @@ async def test_a_folder_is_added_as_at_the_first_start(stage: Stages, conftest_t
     """The same dialogue, whose `a` chooses all that it suggests."""
     folders = [conftest_types.Folder(f"/home/anna/{name}", "12 files") for name in ("Mail", "Music", "Notes")]
     one = stage(indexing=conftest_types.FakeIndexing(folders=folders))
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await opened(one, pilot)
         await pilot.press("a")
         await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart) and "[x]" in one.text)
@@ -133,8 +130,7 @@ async def test_a_source_cannot_be_narrowed_to(stage: Stages) -> None:
     """Enter on it does nothing: it is no folder."""
     one = stage()
     one.indexing.folders = lambda: [("firefox", "")]
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("f7")
         await one.until(pilot, lambda: "1 place searched" in one.text)
         await pilot.press("enter", "escape")

@@ -50,8 +50,7 @@ async def test_what_was_opened_counts_at_once(stage: Callable[..., Any], conftes
     (tmp_path / "a.txt").write_text("wind")
     documents = [conftest_types.Document(str(tmp_path / "a.txt"), "Wind", "text", "wind\n")]
     one = stage(engine=conftest_types.FakeSearch(documents))
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 40)) as pilot:
         await pilot.press("enter")
         await one.until(pilot, lambda: bool(one.engine.opened_paths), "the click")
         await pilot.press("f6")

@@ -16,8 +16,7 @@ WIDE = (120, 40)
 async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
     """x shows what moved the selected result, F3 does so from the search box."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("f3")
         pane = one.app.search_screen.query_one(ExplainPane)
         await one.until(pilot, lambda: "words found in the title" in one.text)

@@ -209,8 +209,7 @@ async def test_pages_are_turned_as_text_is_scrolled(stage: Stages, conftest_type
         conftest_types.Document(str(tmp_path / "a.pdf"), "wind", "pdf", "no w\fmy wind\f", pages=(0, 5, 13)),
     ]
     one = stage(engine=conftest_types.FakeSearch(documents))
-    async with one.app.run_test(size=(120, 20)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 20)) as pilot:
         screen = one.app.search_screen
         body = screen.query_one(PreviewBody)
 
@@ -244,8 +243,7 @@ async def test_a_page_that_can_be_read_stands_for_its_text(stage: Stages, confte
     images[0].save(tmp_path / "a.pdf", save_all=True, append_images=images[1:], quality=100)
     document = conftest_types.Document(str(tmp_path / "a.pdf"), "wind", "pdf", "no w\fmy wind\f", pages=(0, 5, 13))
     one = stage(engine=conftest_types.FakeSearch([document]), screen=ScreenSettings(pictures="sixel"))
-    async with one.app.run_test(size=(120, 20)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 20)) as pilot:
         body = one.app.search_screen.query_one(PreviewBody)
         await pilot.press("ctrl+g", "i")
         await one.until(pilot, lambda: body.pages is not None and int(body.scroll_offset.y) == body.pages.page_height)

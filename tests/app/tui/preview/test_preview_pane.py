@@ -14,8 +14,7 @@ WIDE = (120, 40)
 async def test_the_preview_shows_matches_and_steps_through_them(stage: Stages) -> None:
     """n and N go around the matches; the heading says which one and on which page."""
     one = stage()
-    async with one.app.run_test(size=WIDE) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=WIDE) as pilot:
         await pilot.press("down")
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: body.preview is not None and "Page two" in body.preview.text)
@@ -33,8 +32,7 @@ async def test_a_mail_of_a_maildir_stands_under_the_name_of_the_maildir(stage: S
     """In the heading as in the row: the name of its file says nothing."""
     letter = conftest_types.Document("/home/anna/Mail/work/cur/1795.M67P1.vm:2,S", "Re: wind", "mail", "the wind")
     one = stage(engine=conftest_types.FakeSearch([letter]))
-    async with one.app.run_test(size=(120, 30)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 30)) as pilot:
         await one.until(pilot, lambda: "match 1 of 1" in one.text)
         assert one.text.count("~/Mail/work") == 2
         assert "1795" not in one.text
@@ -45,8 +43,7 @@ async def test_the_heading_says_where_one_reads(stage: Stages, conftest_types: A
     text = "the wind\n" + "".join(f"row {number}\n" for number in range(2, 400))
     document = conftest_types.Document("/home/anna/a.log", "A", "text", text)
     one = stage(engine=conftest_types.FakeSearch([document]))
-    async with one.app.run_test(size=(140, 30)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(140, 30)) as pilot:
         await one.until(pilot, lambda: "match 1 of 1 · line 1" in one.text)
         body = one.app.search_screen.query_one(PreviewBody)
         body.focus()

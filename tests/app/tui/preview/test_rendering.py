@@ -58,8 +58,7 @@ async def test_nothing_is_lost_at_the_right_edge(stage: Stages, conftest_types: 
     """What is painted of a long line is that line, character by character, in Latin and in Japanese."""
     document = conftest_types.Document("/home/anna/notes/long.txt", "long", "text", "wind " + text)
     one = stage(engine=conftest_types.FakeSearch([document]))
-    async with one.app.run_test(size=(width, 60)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(width, 60)) as pilot:
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: body.preview is not None and len(body.preview.text) > 0)
         region = body.region
@@ -72,8 +71,7 @@ async def test_text_is_selected_with_the_mouse(stage: Stages, conftest_types: An
     """From one character of a row to another of the next: exactly those, and they are painted so."""
     document = conftest_types.Document("/home/anna/a.txt", "A", "text", "the wind blows\nfrom the sea")
     one = stage(engine=conftest_types.FakeSearch([document]))
-    async with one.app.run_test(size=(120, 30)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 30)) as pilot:
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: "the wind blows" in body.make_line(0).text)
         await pilot.mouse_down(body, offset=(4, 0))
@@ -90,8 +88,7 @@ async def test_a_key_shows_the_text_as_written(stage: Stages, conftest_types: An
     """Rendered first, with its match marked; as written after the key, and back."""
     document = conftest_types.Document("/home/anna/a.md", "A", "markdown", "some **wind** here")
     one = stage(engine=conftest_types.FakeSearch([document]))
-    async with one.app.run_test(size=(120, 30)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 30)) as pilot:
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: "some wind here" in body.make_line(0).text)
         marked = [segment.text for segment in body.make_line(0) if segment.style and segment.style.bold]

@@ -28,8 +28,7 @@ async def test_a_picture_is_sent_again_when_another_program_had_the_terminal(
     one = stage(engine=conftest_types.FakeSearch([picture]), terminal=TerminalTraits(name="ghostty 1.1.0"))
     sent: list[str] = []
     monkeypatch.setattr(one.app, "send", sent.append)
-    async with one.app.run_test(size=(120, 40)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(120, 40)) as pilot:
         await one.until(pilot, lambda: "\U0010eeee" in one.text)
         await pilot.press("f3", "f2")
         await one.settle(pilot)
@@ -42,8 +41,7 @@ async def test_a_picture_is_sent_again_when_another_program_had_the_terminal(
 async def test_its_size_has_two_ends(stage: Stages) -> None:
     """More presses than there are sizes end at the largest and at the smallest."""
     one = stage()
-    async with one.app.run_test(size=(200, 40)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(200, 40)) as pilot:
         side = one.app.search_screen.query_one("#side")
         for step, share in ((1, SHARES[-1]), (-1, SHARES[0])):
             for _ in SHARES:
@@ -57,8 +55,7 @@ async def test_a_screen_without_room_keeps_its_lines_for_the_results(
 ) -> None:
     """Below the results a line of the text must be in view, else the pane is not shown, and that is said."""
     one = stage()
-    async with one.app.run_test(size=size) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=size) as pilot:
         side = one.app.search_screen.side
         if not one.app.search_screen.has_class("-side"):
             side.turn_preview()
@@ -72,8 +69,7 @@ async def test_snippets_take_the_room_that_a_hidden_preview_leaves(stage: Stages
     """They are asked for anew at another width, and only then."""
     document = conftest_types.Document("/home/anna/a.txt", "A", "text", "wind " + "and rain " * 40 + "end")
     one = stage(engine=conftest_types.FakeSearch([document]))
-    async with one.app.run_test(size=(160, 30)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(160, 30)) as pilot:
         results = one.app.search_screen.query_one(ResultsList)
         before = len(results.make_line(1).text.rstrip())
         asked = len(one.engine.snippet_rows)
@@ -85,8 +81,7 @@ async def test_snippets_take_the_room_that_a_hidden_preview_leaves(stage: Stages
 async def test_a_selection_of_the_page_before_does_not_take_the_preview(stage: Stages, conftest_types: Any) -> None:
     """Down as the answer arrives: the preview is of what is selected by then."""
     one = stage()
-    async with one.app.run_test(size=(140, 40)) as pilot:
-        await one.search(pilot, "wind")
+    async with one.searched("wind", size=(140, 40)) as pilot:
         screen = one.app.search_screen
         results, pane = screen.query_one(ResultsList), screen.query_one(PreviewPane)
         answer = conftest_types.FakeSearch().search(SearchRequest("panels"))

@@ -16,6 +16,7 @@ import time
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -141,33 +142,39 @@ def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str],
     assert (b"Traceback" in said) == debug
 
 
-def test_kitty_shows_a_picture_as_it_is(
-    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A real index, a terminal that answers as kitty: it gets the points, then the cells that place them."""
-    for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
-    image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (255, 0, 0))
-    image.paste((0, 0, 255), (20, 0, 40, 40))
-    (tmp_path / "photos").mkdir()
-    image.save(tmp_path / "photos" / "lisbon.png")
+@contextmanager
+def searching(environment: dict[str, str], folder: Path) -> Iterator[Terminal]:
+    """The program in 120 columns over an index of a folder, of a terminal of which nothing else is known; Ctrl+Q ends
+    it well."""
     program = [sys.executable, "-m", "app.cli"]
-    subprocess.run(
-        [*program, "index", "-q", str(tmp_path / "photos")], check=True, env={**os.environ, **environment}, timeout=180
-    )
-    terminal = Terminal(program, **environment | {"TERM": "xterm-kitty"})
+    index = [*program, "index", "-q", str(folder)]
+    subprocess.run(index, check=True, env={**os.environ, **environment}, timeout=180)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
+            patch.delenv(name, raising=False)
+        terminal = Terminal(program, **environment)
     fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     try:
-        terminal.read_until(QUESTION)
-        os.write(terminal.master, KITTY)
-        terminal.read_until(b"indexed")
-        os.write(terminal.master, b"lisbon")
-        terminal.read_until(b"\xf4\x8e\xbb\xae\xcc\x8d\xcc\x85")
+        yield terminal
         os.write(terminal.master, b"\x11")
         assert terminal.end() == 0
     finally:
         terminal.process.kill()
     assert terminal.is_restored
+
+
+def test_kitty_shows_a_picture_as_it_is(environment: dict[str, str], tmp_path: Path) -> None:
+    """A real index, a terminal that answers as kitty: it gets the points, then the cells that place them."""
+    image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (255, 0, 0))
+    image.paste((0, 0, 255), (20, 0, 40, 40))
+    (tmp_path / "photos").mkdir()
+    image.save(tmp_path / "photos" / "lisbon.png")
+    with searching(environment | {"TERM": "xterm-kitty"}, tmp_path / "photos") as terminal:
+        terminal.read_until(QUESTION)
+        os.write(terminal.master, KITTY)
+        terminal.read_until(b"indexed")
+        os.write(terminal.master, b"lisbon")
+        terminal.read_until(b"\xf4\x8e\xbb\xae\xcc\x8d\xcc\x85")
     sent = re.search(rb"\x1b_Ga=T,U=1,i=(\d+),f=24,o=z,s=40,v=40,c=4,r=2,q=2,m=0;([^\x1b]*)\x1b", terminal.output)
     assert sent is not None
     assert zlib.decompress(b64decode(sent[2])) == image.tobytes()
@@ -181,33 +188,18 @@ def test_kitty_shows_a_picture_as_it_is(
         assert colour in terminal.output[place - 60 : place]
 
 
-def test_sixels_are_sent_behind_the_frame_at_their_place(
-    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sixels_are_sent_behind_the_frame_at_their_place(environment: dict[str, str], tmp_path: Path) -> None:
     """A terminal that names them among its attributes gets an image for each row of cells, below the preview's head."""
-    for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
-        monkeypatch.delenv(name, raising=False)
     image = pytest.importorskip("PIL.Image").new("RGB", (40, 40), (252, 4, 4))
     (tmp_path / "photos").mkdir()
     image.save(tmp_path / "photos" / "lisbon.png")
-    program = [sys.executable, "-m", "app.cli"]
-    subprocess.run(
-        [*program, "index", "-q", str(tmp_path / "photos")], check=True, env={**os.environ, **environment}, timeout=180
-    )
-    terminal = Terminal(program, **environment)
-    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    try:
+    with searching(environment, tmp_path / "photos") as terminal:
         terminal.read_until(QUESTION)
         os.write(terminal.master, b"\x1b[6;20;10t\x1b[?62;4;22c")
         terminal.read_until(b"indexed")
         os.write(terminal.master, b"lisbon")
         terminal.read_until(b'"1;1;40;20')
         terminal.read_until(b"\x1b\\\x1b8")
-        os.write(terminal.master, b"\x11")
-        assert terminal.end() == 0
-    finally:
-        terminal.process.kill()
-    assert terminal.is_restored
     sent = re.findall(
         rb"\x1b\[(\d+);(\d+)H\x1bP0;1q\"1;1;40;20#0;2;99;2;2#0!40~-#0!40~-#0!40~-#0!40B\x1b", terminal.output
     )
@@ -220,19 +212,8 @@ def test_keys_of_one_read_leave_the_screen_where_it_is(environment: dict[str, st
     """The leader key, then three letters at once: the first is its action, the others are typed."""
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "heron.txt").write_text("The heron waits for fish.\n")
-    program = [sys.executable, "-m", "app.cli"]
-    subprocess.run(
-        [*program, "index", "-q", str(tmp_path / "notes")], check=True, env={**os.environ, **environment}, timeout=180
-    )
-    terminal = Terminal(program, **environment)
-    fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    try:
+    with searching(environment, tmp_path / "notes") as terminal:
         terminal.read_until(b"indexed")
         for keys in (b"\x07nqu", b"\x07pax"):
             os.write(terminal.master, keys)
         terminal.read_until(b"Nothing found for quax")
-        os.write(terminal.master, b"\x11")
-        assert terminal.end() == 0
-    finally:
-        terminal.process.kill()
-    assert terminal.is_restored

@@ -40,17 +40,19 @@ class Held:
     def __init__(self, folder: Path, number: int, draw: random.Random) -> None:
         self.paths, self.name, self.draw = Paths(folder / "config", folder), bytes([number]) * 16, draw
         self.written: list[tuple[int, list[DeviceRecord]]] = []
+        self.n_lost = 0
+        """of the files that it wrote, which have to come from elsewhere like those of others"""
         self.clock_is_off_by = draw.choice([0, 0, 0, -3 * 365 * DAY, 5 * 365 * DAY])
         with Store(self.paths.state) as store:
             pen.be_one_of_several(store, is_first=number == 0)
 
     def meet(self, now: int, others: list[Held]) -> None:
-        """Read what there is, its own files always, and write what is new; files come late, and again."""
+        """Read what has come, late or again, and all of its own files that its disk has; write what is new."""
         with Store(self.paths.state) as store:
             log = RecordLog(store, self.name)
             before = log.stamp()
             for when, records in [*self.written, *(file for other in others for file in other.written)]:
-                if now - when > LAG or self.draw.random() < 0.4 or (when, records) in self.written:
+                if now - when > LAG or self.draw.random() < 0.4 or (when, records) in self.written[self.n_lost :]:
                     log.take(records, "file")
             known = log.known()
             if known.stamp == before:
@@ -91,7 +93,8 @@ class Held:
                 return
 
     def restore(self, source: Path) -> None:
-        """From a backup, after its state was lost."""
+        """From a backup, after its disk was lost with all that was on it."""
+        self.n_lost = len(self.written)
         self.paths.state.unlink()
         backup.restore(self.paths, source)
 

@@ -30,7 +30,7 @@ from indexer.extract.media.recognised import (
     seconds_since,
     tried,
 )
-from indexer.extract.media.recognition import Engine, Recognised, RecognitionOrder, choose, recognise_file
+from indexer.extract.media.recognition import Recognised, Recogniser, RecognitionOrder, choose, recognise_file
 from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 from indexer.progress import OnProgress, Phase, Progress
@@ -52,7 +52,7 @@ def medium_of(chosen: OcrSettings | SpeechSettings) -> Medium:
     return PICTURES if isinstance(chosen, OcrSettings) else RECORDINGS
 
 
-def engine_for(chosen: OcrSettings | SpeechSettings) -> tuple[Engine | None, str]:
+def engine_for(chosen: OcrSettings | SpeechSettings) -> tuple[Recogniser | None, str]:
     """The engine that these settings want, or None and why there is none."""
     if isinstance(chosen, OcrSettings):
         return choose(chosen.engine, chosen.languages)

@@ -32,7 +32,7 @@ MIN_SIDE = 48
 """pixels: smaller pictures are icons"""
 
 
-class Engine(Protocol):
+class Recogniser(Protocol):
     """What reads one kind of file that holds no text."""
 
     @property
@@ -46,7 +46,7 @@ class Engine(Protocol):
 class RecognitionOrder(msgspec.Struct, frozen=True):
     """How one file is to be read."""
 
-    engine: Engine
+    engine: Recogniser
     seconds: float
     """of processor time; what was read by then is kept"""
     most: int

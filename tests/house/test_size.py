@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (176, 27_932),
     "console": (8, 1_024),
-    "indexer": (114, 19_822),
+    "indexer": (114, 19_828),
     "simulation": (94, 15_257),
     "federation_server": (62, 7_758),
     "foltr": (66, 8_240),

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (176, 27_932),
+    "app": (176, 27_935),
     "console": (8, 1_024),
     "indexer": (114, 19_828),
     "simulation": (94, 15_257),

@@ -151,7 +151,10 @@ def error_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full; free some space, then try again" + (f": {error.filename}" if error.filename else "")
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+        from console.durable import UNFINISHED
+
+        named = str(error.filename or "").partition(UNFINISHED)[0]  # its name is to be another
+        return f"{error.strerror}: {named}" if named else error.strerror
     return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
 
 

@@ -71,6 +71,7 @@ KINDS: dict[str, FileKind] = {
     "xls": FileKind("spreadsheet", "office.xls:extract"),
     "ods": FileKind("spreadsheet", "office.opendocument:extract_sheets", "ods ots"),
     "epub": FileKind("ebook", "office.ebooks:extract_epub", "epub"),
+    "fb2": FileKind("ebook", "markup.xml:extract_book", "fb2"),
     "mobi": FileKind("ebook", "office.ebooks:extract_mobi", "mobi azw azw3 prc"),
     "djvu": FileKind("ebook", "office.ebooks:extract_djvu", "djvu djv"),
     "eml": FileKind("mail", "mail.mail:extract", "eml emlx", holds_files=True),

@@ -375,6 +375,14 @@ def test_of_backups_at_once_one_has_the_name(device: Device, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.glob("kept*")] == ["kept.zip"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder that takes no files")
+def test_a_folder_that_takes_none_is_said_under_the_name_that_was_asked_for(device: Device) -> None:
+    """Not under the one that the file has until it is whole."""
+    device.index()
+    done = device.run("backup", "--to", "/proc/kept.zip")
+    assert (done.returncode, done.stderr) == (2, "foltr-search: No such file or directory: /proc/kept.zip\n")
+
+
 def test_a_file_of_before_1980_is_kept(device: Device, tmp_path: Path) -> None:
     """No date is needed of it."""
     device.config_file.write_text("[history]\n")

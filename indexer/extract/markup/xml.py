@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 from xml.parsers import expat
 
@@ -88,13 +89,14 @@ def _refuse(*declaration: object) -> None:
 
 _TAG = re.compile(r"<[^<>]*(?:>|\Z)")
 _XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
-_TITLES = frozenset({"title", "Title"})
+_TITLES = frozenset({"title", "Title", "book-title"})
+_PICTURES = frozenset({"binary", "binary-data"})
 _HOLDS_PAGES = frozenset({"rss", "feed", "RDF", "xbrl"})
 """Outermost elements of feeds and business reports, which keep HTML as escaped text."""
 _ESCAPED_TAG = re.compile(r"</[a-zA-Z][a-zA-Z0-9]*>|<br ?/?>")
 
 
-def extract(source: Source, limits: Limits) -> Extraction:
+def extract(source: Source, limits: Limits, type_: str = "data") -> Extraction:
     """One document; what is not well-formed is read to the fault and beyond it without its tags, with a note."""
     head = source.read(HEAD)
     if is_binary(head):
@@ -111,7 +113,10 @@ def extract(source: Source, limits: Limits) -> Extraction:
             parse(stream, reader.start, reader.end, reader.text, is_done=lambda: reader.sink.full, entities=True)
     except ExtractionError as error:
         return _read_loosely(source, limits, note=str(error))
-    return reader.sink.extraction("data", one_line(reader.title))
+    return reader.sink.extraction(type_, one_line(reader.title))
+
+
+extract_book = partial(extract, type_="ebook")
 
 
 class _Reader:
@@ -131,7 +136,7 @@ class _Reader:
                 self._line.append(attributes[key] + " ")
 
     def end(self, name: str) -> None:
-        line = sane_lines("".join(self._line))
+        line = "" if name in _PICTURES else sane_lines("".join(self._line))
         self._line.clear()
         if self._holds_pages and _ESCAPED_TAG.search(line):
             line = read_html(line.encode()).text

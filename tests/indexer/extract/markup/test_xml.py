@@ -17,6 +17,18 @@ def test_character_data_and_title(single) -> None:
     assert (document.title, document.text.split(), document.type) == ("T", ["T", "one", "two"], "data")
 
 
+def test_a_book_of_one_xml_file_is_a_book_under_its_title_without_its_pictures(single) -> None:
+    """FictionBook: the title of the book and not of its first chapter; pictures are letters and digits for nobody."""
+    book = (
+        "<FictionBook><description><title-info><author><last-name>Byrne</last-name></author>"
+        "<book-title>The Salt Road</book-title></title-info></description><body><title><p>One</p></title>"
+        "<p>Forty camels.</p></body><binary id='cover.jpg'>okapi okapi</binary></FictionBook>"
+    )
+    document = single("salt.fb2", book)
+    assert (document.title, document.type) == ("The Salt Road", "ebook")
+    assert document.text.split() == ["Byrne", "The", "Salt", "Road", "One", "Forty", "camels."]
+
+
 def test_an_xbrl_report_is_found_by_its_facts_and_its_notes(single) -> None:
     """Facts are lines of their own; a note, which XBRL keeps as escaped HTML, is its text without tags."""
     report = (

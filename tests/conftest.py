@@ -79,7 +79,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """What is collected stays: garbage that is sought meanwhile costs half of the collecting, and none is found."""
+    """What is collected stays: garbage that is sought meanwhile costs a tenth of the collecting, and none is found."""
     gc.disable()
     try:
         return (yield)

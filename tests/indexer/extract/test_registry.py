@@ -40,7 +40,7 @@ _EXTENSIONS = """
     text:txt manual:1 markdown:md rst:rst org:org latex:tex pod:pod asciidoc:adoc source:py html:html mht:mht
     xml:xml docx:docx pptx:pptx xlsx:xlsx odt:odt ods:ods odp:odp rtf:rtf epub:epub delimited:csv json:json
     notebook:ipynb calendar:ics ole:doc xls:xls wordml:xml eml:eml mbox:mbox zip:zip tar:tar compressed:gz
-    picture:jpg recording:mp3 film:mp4 mobi:mobi djvu:djvu libarchive:7z"""
+    picture:jpg recording:mp3 film:mp4 fb2:fb2 mobi:mobi djvu:djvu libarchive:7z"""
 NAMES = {kind: f"a.{end}" for kind, _, end in (pair.partition(":") for pair in _EXTENSIONS.split())}
 STARTS = {
     "rtf": b"{\\rtf1 ",
@@ -58,6 +58,7 @@ STARTS = {
     "picture": b"\xff\xd8\xff\xe1\x01\x00Exif\x00\x00II*\x00\x08\x00\x00\x00\x03\x00",
     "recording": b"ID3\x03\x00\x00\x00\x00\x02\x00TIT2\x00\x00\x00\x09",
     "film": b"\x00\x00\x00\x10ftypM4A \x00\x00\x00\x00\x00\x00\x01\x00moov",
+    "fb2": b"<?xml version='1.0'?><FictionBook>",
     "mobi": bytes(60) + b"BOOKMOBI" + bytes(8) + b"\x00\x02\x00\x00\x00\x60",
     "djvu": b"AT&TFORM",
     "libarchive": b"7z\xbc\xaf\x27\x1c\x00\x04",

@@ -18,7 +18,7 @@ from app.devices.file_places import Places
 from app.devices.group_record import follow_group, note_group
 from app.devices.merged_state import is_merged, merge_records
 from app.devices.naming import ADOPTED, Naming
-from app.devices.record_log import UNREAD, Known, RecordLog
+from app.devices.record_log import UNREAD, RecordLog, RecordsRead
 from app.devices.records import DeviceCard, DeviceRecord, Removed, bodies
 from app.devices.sealing import DevicesError, public_key
 from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
@@ -128,7 +128,7 @@ class Meeting:
             for word in own.terms(np.arange(len(own.ends))):
                 yield stem(word, reading.languages[0])
 
-    def _merge(self, known: Known | None = None) -> None:
+    def _merge(self, known: RecordsRead | None = None) -> None:
         self._outdated += merge_records(
             self._store, self._paths, self._settings.learning, self.keys, self._catalogue, now=self._now, known=known
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from app.devices.device_keys import DeviceKeys
 from app.devices.naming import PAGES_FORGOTTEN, hashed_content, naming_of
-from app.devices.record_log import Known, RecordLog
+from app.devices.record_log import RecordLog, RecordsRead
 from app.devices.records import (
     ID_BYTES,
     DeviceRecord,
@@ -47,7 +47,7 @@ def is_merged(store: Store, log: RecordLog, catalogue: Catalogue) -> bool:
 
 def merge_records(
     store: Store, paths: Paths, settings: LearningSettings, keys: DeviceKeys, catalogue: Catalogue, *, now: float,
-    known: Known | None = None,
+    known: RecordsRead | None = None,
 ) -> Sequence[str]:  # fmt: skip
     """Make the state what all records say, in one transaction; `known` is what they were shortly before.
 

@@ -27,7 +27,7 @@ UNREAD = "unread "
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RecordsRead:
     """All records of one moment, and which of them mean something: decoding them takes most of an exchange's time."""
 
     stamp: bytes
@@ -81,13 +81,13 @@ class RecordLog:
         ids = b"".join(bytes(id_) for (id_,) in self._store.rows("SELECT id FROM device_records ORDER BY id"))
         return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
 
-    def known(self, before: Known | None = None) -> Known:
+    def known(self, before: RecordsRead | None = None) -> RecordsRead:
         """All that is there now; `before` where that is so still."""
         stamp = self.stamp()
         if before is not None and before.stamp == stamp:
             return before
         records = self.all()
-        return Known(stamp, records, that_count(records))
+        return RecordsRead(stamp, records, that_count(records))
 
     def without_file(self) -> list[DeviceRecord]:
         """Those that are in no file of the folder as far as this device knows."""

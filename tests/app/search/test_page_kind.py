@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import date
 from pathlib import Path
 from unittest import mock
@@ -100,16 +99,12 @@ def test_the_implementation_comes_before_its_tests_and_what_is_written_about_it(
 
 def test_a_letter_that_alone_has_all_words_stays_first(tmp_path: Path) -> None:
     """A checkout in which one of the words is everywhere does not bury it."""
-    home = tmp_path / "home"
-    for i in range(40):
-        (home / "src").mkdir(parents=True, exist_ok=True)
-        (home / "src" / f"order{i}.py").write_text(f"def order_{i}(order):\n    return order\n" * 9, encoding="ascii")
-        (home / f"note{i}.txt").write_text(f"Nothing of it, number {i}.", encoding="ascii")
     mail = "From: shop@example.org\nSubject: Your order #4458-2291 has shipped\n\nDear customer, it comes with DHL.\n"
-    (home / "parcel.eml").write_text(mail, encoding="ascii")
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    update_index(QUIET, paths, roots=[str(home)])
-    with closing(Search(QUIET, paths)) as search:
+    files = {"parcel.eml": mail}
+    for i in range(40):
+        files[f"src/order{i}.py"] = f"def order_{i}(order):\n    return order\n" * 9
+        files[f"note{i}.txt"] = f"Nothing of it, number {i}."
+    with searching(tmp_path, files) as search:
         assert names(ask(search, "order 4458-2291"))[0] == "parcel.eml"
 
 

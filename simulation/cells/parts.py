@@ -163,8 +163,8 @@ def attack_of(cell: Cell) -> AttackSettings | None:
 def check_rule(cell: Cell, method: Method[Any, Any]) -> None:
     """PresetError for a rule of the server that takes more clients than there are, or than stay."""
     rule, n_clients = getattr(method, "aggregation", None), size(cell)[0]
-    if cell.preset.federation.unlearning.get("unlearning", "none") != "none":
-        n_clients -= n_leavers(cell)
+    if cell.preset.federation.unlearning.get("unlearning", "none") != "none" and n_leavers(cell) < n_clients:
+        n_clients -= n_leavers(cell)  # where nobody stays, `unlearning_of` says it
     if rule is not None and n_clients < rule.least_rows:
         at = "federation" if cell.preset.federation.aggregation else "method"
         raise PresetError(

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def every_command() -> list[tuple[str, ...]]:
-    """The words of each command and subcommand."""
+    """The words of each command and subcommand that a person may type."""
     context = click.Context(program, **program.context_settings)
     found: list[tuple[str, ...]] = []
     for name in COMMANDS:
         command = program.get_command(context, name)
         found.append((name,))
         if isinstance(command, click.Group):
-            found.extend((name, inner) for inner in command.commands)
+            found.extend((name, inner) for inner, made in command.commands.items() if not made.hidden)
     return found
 
 

@@ -17,6 +17,7 @@ from federation_server.rounds.intake import Expectations
 from federation_server.serve import Installation
 from federation_server.tables import rounds
 from tests.federation_server.client import PATIENCE, Client, ServerProcess, make_server, member, reason, running
+from tests.waiting import until
 
 Output = pytest.CaptureFixture[str]
 NOISED = 'shared = []\nprivacy = { mechanism = "gaussian", clip = 1.0, noise_multiplier = 2.0 }'
@@ -179,6 +180,7 @@ def test_a_round_whose_words_were_erased_says_so(capsys: Output, tmp_path: Path)
     with running(made):
         ada = member(made)
         assert ada.update(0.25).ok
+        until(lambda: ada.announcement().round == 2)  # it is closed after the answer
         with writing(made.engine) as connection:
             forget_what_was_said(connection)
         assert run(made) == 0

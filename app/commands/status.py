@@ -79,7 +79,7 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths, passed_over:
     rows = {
         "documents": f"{count(status.n_documents)}; {count(status.n_files, 'file')} read",
         "by name": f"{count(status.n_named, 'file')} without text (pictures, music, programs)",
-        "not readable": count(status.n_failures, "file") + (" (--failures lists them)" if status.n_failures else ""),
+        "not readable": _unread(status.n_failures, len(_failures(paths))),
         "left out": _named(passed_over),
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
@@ -144,6 +144,12 @@ def _recognised(what: str, option: str, n_read: int, n_waiting: int, n_without: 
     if n_failed:
         parts.append(f"{n_failed:,} could not be read")
     return ", ".join(parts) + (f" (`index --{option}`, {option}.background)" if n_waiting else "")
+
+
+def _unread(n_failures: int, n_listed: int) -> str:
+    """How many files could not be read, and how many places of others."""
+    others = f"; {count(n_listed - n_failures, 'place')} in or beside others" if n_listed > n_failures else ""
+    return count(n_failures, "file") + others + (" (--failures lists them)" if n_listed else "")
 
 
 def _print_failures(failures: list[Failure]) -> None:

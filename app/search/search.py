@@ -29,7 +29,7 @@ from app.learning.pick_keys import QueryKey
 from app.paths import Paths
 from app.search.candidate_table import PLAIN, Aside, CandidateTable, by_bm25f, joined
 from app.search.explanation import explanation
-from app.search.facets import facets_of, narrowing
+from app.search.facets import DAY, facets_of, narrowing
 from app.search.headings import heading_among, heading_over
 from app.search.meaning import Meaning, languages_of, nearest_documents, passages_without_words
 from app.search.page import (
@@ -469,11 +469,14 @@ class Search:
     def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
         """A page for no question: what was opened last, then what was changed last; nothing is kept for it.
 
-        An archive is one of the latter, and not each file in it.
+        An archive is one of the latter, and not each file in it; a date in the future, which a clock gave that was
+        wrong, is none.
         """
         page = self.search(SearchRequest("", order="modified", limit=PARTS * n_changed))
-        whole = {hit.path for hit in page.hits if not hit.part}
-        changed = [hit for hit in page.hits if not (hit.part and hit.path in whole)][:n_changed]
+        until = time.time() + DAY
+        past = [hit for hit in page.hits if hit.modified < until]
+        whole = {hit.path for hit in past if not hit.part}
+        changed = [hit for hit in past if not (hit.part and hit.path in whole)][:n_changed]
         first = self.picks.lately(self._catalogue.paths(), self._catalogue.parts_of, limit=n_opened)
         rows = self._catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]

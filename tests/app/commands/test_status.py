@@ -39,6 +39,7 @@ def test_an_archive_of_many_damaged_files_is_one_line(device: Device) -> None:
     assert (path, kind) == (str(device.notes / "many.zip"), "part")
     assert reason.startswith("00.pdf: ")
     assert reason.endswith("; and 37 more")
+    assert "0 files; 1 place in or beside others (--failures lists them)" in device.run("status").stdout
 
 
 def test_a_file_of_the_year_2300_is_found_and_stops_nothing(device: Device) -> None:

@@ -309,17 +309,19 @@ def test_who_wrote_it_is_no_passage(tmp_path: Path) -> None:
 
 
 def test_an_archive_is_one_row_of_what_changed_lately(tmp_path: Path) -> None:
-    """And not one for each file in it; these are found by their own names."""
+    """And not one for each file in it; these are found by their own names. A date to come is none of lately."""
     folder, paths = tmp_path / "files", Paths(tmp_path / "config", tmp_path / "data")
     folder.mkdir()
     with zipfile.ZipFile(folder / "notes.zip", "w") as archive:
         for name in ("one.txt", "two.txt", "three.txt"):
             archive.writestr(name, f"a heron in {name}")
     (folder / "plain.txt").write_text("a heron")
+    (folder / "to come.txt").write_text("a heron of a clock that was wrong")
+    os.utime(folder / "to come.txt", (4_102_444_800, 4_102_444_800))  # 2100
     update_index(INDEXING, paths, roots=[str(folder)])
     with closing(Search(INDEXING, paths)) as search:
         assert sorted(names(search.recent())) == ["notes.zip", "plain.txt"]
-        assert len(ask(search, "heron").hits) == 4
+        assert len(ask(search, "heron").hits) == 5
 
 
 def test_the_explanation_adds_up_to_the_score(open_search: Open) -> None:

@@ -37,7 +37,7 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
 
     context = load()
     resident = standing(str(context.paths.data_dir))
-    with_failures = _failures(context.paths) if failures else []
+    with_failures = _failures(context.paths) if failures or not (outside or as_json) else []
     passed_over = _left_out(context.paths) if outside or not (failures or as_json) else []
     with search_for_command(context.settings, context.paths) as search:
         status = search.status()
@@ -48,7 +48,7 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     elif outside:
         _print_left_out(passed_over)
     else:
-        _print_status(status, resident, context.paths, passed_over)
+        _print_status(status, resident, context.paths, len(with_failures), passed_over)
     return 0
 
 
@@ -72,14 +72,14 @@ def _left_out(paths: Paths) -> list[LeftOut]:
         return left_out(catalogue)
 
 
-def _print_status(status: IndexStatus, resident: str, paths: Paths, passed_over: list[LeftOut]) -> None:
+def _print_status(status: IndexStatus, resident: str, paths: Paths, n_listed: int, passed_over: list[LeftOut]) -> None:
     from app.commands.command import print_line, printed_path
 
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
         "documents": f"{count(status.n_documents)}; {count(status.n_files, 'file')} read",
         "by name": f"{count(status.n_named, 'file')} without text (pictures, music, programs)",
-        "not readable": _unread(status.n_failures, len(_failures(paths))),
+        "not readable": _unread(status.n_failures, n_listed),
         "left out": _named(passed_over),
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",

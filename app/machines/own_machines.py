@@ -88,7 +88,7 @@ class OwnMachines:
             here = reading.statistics(typed)
             parts = {name: known.statistics for name, known in self._hear_all(asked, Known, failed)}
             for name in parts:
-                others = (own for other, own in parts.items() if other != name)
+                others = (part for other, part in parts.items() if other != name)
                 self._lines[name].tell(Rank(together([here, *others])))
             found, far = own(together(parts.values())), []
             for name, table in self._hear_all(list(parts), FarTable, failed):

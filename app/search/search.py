@@ -187,17 +187,7 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        far: list[FarFound] = []
-        unasked: tuple[str, ...] = ()
-        if request.on and typed.root is not None and not request.folder:
-            found, far, unasked = self.machines.together(
-                structs.replace(request, text=written.text), reading, typed, (now, tonight),
-                lambda others: self._found(
-                    reading.among_others(others), structs.replace(request, as_typed=True), typed, now, tonight
-                ),
-            )  # fmt: skip
-        else:
-            found = self._found(reading, request, typed, now, tonight)
+        found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
         query, candidates, better = found.query, found.candidates, found.better
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
         ranked = self._rank(reading, candidates, table)
@@ -235,6 +225,18 @@ class Search:
                 ranked, {i: by_words[i] for i in shown},
                 partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
+        )  # fmt: skip
+
+    def _everywhere(
+        self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float
+    ) -> tuple[Found, list[FarFound], tuple[str, ...]]:
+        """What is found here, and on the other machines that are asked; and a line for each that has no part."""
+        if not request.on or typed.root is None or request.folder:
+            return self._found(reading, request, typed, now, tonight), [], ()
+        as_typed = structs.replace(request, text=typed.text, as_typed=True)
+        return self.machines.together(
+            as_typed, reading, typed, (now, tonight),
+            lambda others: self._found(reading.among_others(others), as_typed, typed, now, tonight),
         )  # fmt: skip
 
     @cached_property

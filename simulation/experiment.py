@@ -7,12 +7,15 @@ compiling, and every cell again.
 
 from __future__ import annotations
 
+import signal
+import threading
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import msgspec
@@ -139,8 +142,10 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
     finished: list[Cell] = []
     failed: list[tuple[Cell, str]] = []
     try:
-        with closing(engine.run(cells, work)) as events:
+        with _heard_interrupts() as interrupted, closing(engine.run(cells, work)) as events:
             for event in events:
+                if interrupted.is_set():
+                    raise KeyboardInterrupt
                 if isinstance(event, Reported):
                     writer.write(event.row)
                 elif isinstance(event, Finished):
@@ -152,6 +157,27 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
     except KeyboardInterrupt:
         return StudyOutcome(tuple(finished), tuple(failed), interrupted=True)
     return StudyOutcome(tuple(finished), tuple(failed), interrupted=False)
+
+
+@contextmanager
+def _heard_interrupts() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets beside raising: numpy turns one that falls into a comparison into its own TypeError."""
+    heard = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield heard  # ignored, or the main thread's
+        return
+    then = before
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.set()
+        then(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Work:

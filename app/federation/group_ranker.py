@@ -129,9 +129,8 @@ DOUBT_OF_FEW = 3.0
 TASTE = 6.0
 """chosen with both doubts on simulated people of four collections, as what costs a group without a taste no more than
 half a percent"""
-TINY = np.finfo(np.float64).tiny
-CERTAIN = 700.0
-"""the logarithm of odds beyond which more evidence changes nothing"""
+TINY = 1e-100
+"""least variance: the square of any weight divided by it is still a number"""
 
 
 def believed(shipped: FloatVector, theta: FloatVector, noise: float, names: Sequence[str]) -> FloatVector:
@@ -159,8 +158,10 @@ def _lifted(part: FloatVector, noise: float) -> FloatVector:
     rest = 1.0 - 1.0 / len(part)
     by, variance = (part - part.mean()) / rest, max(noise**2 / rest, TINY)
     unsure = variance / (TASTE**2 + variance)
-    odds = unsure**0.5 * exp(np.minimum((1.0 - unsure) * by**2 / (2.0 * variance), CERTAIN))
-    lifted: FloatVector = (1.0 - unsure) * by * odds / (len(part) + odds.sum())
+    speaks = (1.0 - unsure) * by**2 / (2.0 * variance)
+    most = speaks.max()
+    odds = unsure**0.5 * exp(speaks - most)
+    lifted: FloatVector = (1.0 - unsure) * by * odds / (len(part) * exp(-most) + odds.sum())
     return lifted
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def one_of_three_dies(cell: Cell) -> Iterator[Event]:
     yield CellFailed(cell.id, "as arranged") if cell.seed == 3 else Finished(cell.id)
 
 
+def interrupted_within_numpy(cell: Cell) -> Iterator[Event]:
+    """Work in which Ctrl-C comes in the middle of a comparison, which makes another error of it."""
+    yield Started(cell.id)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        yield CellFailed(cell.id, "unexpected TypeError: Cannot compare structured arrays")
+
+
 def test_rows_do_not_depend_on_the_number_of_workers() -> None:
     """One process and two give bit-identical rows."""
     cells, work = cells_of(preset()), work_with(None)
@@ -64,6 +74,17 @@ def test_a_worker_that_dies_fails_its_cell_alone(jobs: int, tmp_path: Path) -> N
     messages = {cell.seed: message for cell, message in outcome.failed}
     assert messages == {2: "its worker process died with exit code 7", 3: "as arranged"}
     assert not outcome.interrupted
+
+
+def test_an_interrupt_that_became_another_error_still_interrupts(tmp_path: Path) -> None:
+    """No cell is called failed for it, none begins after it, and Ctrl-C means afterwards what it meant before."""
+    cells, told, before = cells_of(preset()), list[Event](), signal.getsignal(signal.SIGINT)
+    with RowWriter(tmp_path) as writer:
+        outcome = run_cells(cells, engine=InProcess(), work=interrupted_within_numpy, writer=writer, tell=told.append)
+    assert outcome.interrupted
+    assert not outcome.failed
+    assert told == [Started(cells[0].id)]
+    assert signal.getsignal(signal.SIGINT) == before
 
 
 def test_engines_by_name() -> None:

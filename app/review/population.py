@@ -19,8 +19,6 @@ from indexer.postings import Floats, Ints
 from indexer.query.nodes import And, Filter, Node, Not, is_filter, positive_words
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import asked_for, bm25f, find, occurrences
-from indexer.retrieval.concepts import ConceptLookup
-from indexer.retrieval.matching import Matcher
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
@@ -55,19 +53,17 @@ class AllDocuments(Struct, frozen=True, eq=False):
 def population(search: Search, query: str) -> AllDocuments:
     """All that a query is about, by the newest commit that the search has opened."""
     reading, parsed = search.reading, parse(search.written_out(query))
-    snapshot, languages, texts = reading.snapshot, reading.languages, search.catalogue.written
-    lookup = ConceptLookup(snapshot, languages, texts)
-    admitted = Matcher(lookup, reading.folder_ids, reading.named_ids).admitted(conditions(parsed.root))
-    best = find(snapshot, parsed, limit=1, languages=languages, texts=texts, folder_ids=reading.folder_ids,
-                named_ids=reading.named_ids)  # fmt: skip
-    scores, _ = bm25f(snapshot, occurrences(lookup, asked_for(parsed, lookup)))
+    snapshot, matcher = reading.snapshot, reading.matcher()
+    admitted = matcher.admitted(conditions(parsed.root))
+    best = find(matcher, parsed, limit=1)
+    scores, _ = bm25f(snapshot, occurrences(matcher.lookup, asked_for(parsed, matcher.lookup)))
     docs = np.flatnonzero(admitted)
     contents = _contents(snapshot, search.catalogue, docs)
     first = np.sort(np.unique(contents, return_index=True)[1])
     docs, contents = docs[first], contents[first]
     answers = scores[docs] / max(float(scores[docs].max(initial=0.0)), 1e-9)
     words = tuple(word for node in positive_words(parsed) for word in sequence(node.text))
-    terms, _ = query_terms(best, languages)
+    terms, _ = query_terms(best, reading.languages)
     doc_ids = snapshot.documents["doc_id"][docs].tolist()
     return AllDocuments(snapshot, docs, doc_ids, contents, answers, words, highlight_words(best), terms)
 

@@ -22,8 +22,6 @@ from indexer.meaning.nearest import Closeness, Nearest, asked_plainly, condition
 from indexer.postings import Ints, Mask, Vectors
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Candidates
-from indexer.retrieval.concepts import ConceptLookup
-from indexer.retrieval.matching import Matcher
 from indexer.retrieval.spoken import in_other_languages
 from indexer.text.language import NAMES
 
@@ -121,7 +119,7 @@ class Meaning:
         if not text or self._why_by_words:
             return None
         near = own.closeness(text, reading, wait=wait) if own else None
-        others = in_other_languages(query, matcher_of(reading)) if across else np.zeros(0, dtype=np.bool_)
+        others = in_other_languages(query, reading.matcher()) if across else np.zeros(0, dtype=np.bool_)
         far = across.closeness(text, reading, wait=wait) if across and others.any() else None
         if far is None:
             return near
@@ -141,13 +139,9 @@ class Meaning:
         return why, *n_with_vectors(reading.snapshot, self._folder, encoder.kind_of(self._settings.model))
 
 
-def matcher_of(reading: Reading) -> Matcher:
-    return Matcher(ConceptLookup(reading.snapshot, reading.languages), reading.folder_ids, reading.named_ids)
-
-
 def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narrow: Mask | None) -> Ints:
     """The documents closest to a query among those that its filters and `narrow` admit."""
-    matcher, documents = matcher_of(reading), reading.snapshot.documents
+    matcher, documents = reading.matcher(), reading.snapshot.documents
     eligible = reading.snapshot.alive & (documents["n_title"] + documents["n_body"] >= LEAST_WORDS)
     if narrow is not None:
         eligible &= narrow

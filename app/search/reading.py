@@ -23,6 +23,7 @@ from indexer.query.nodes import Query
 from indexer.retrieval.candidates import asked_for
 from indexer.retrieval.collection import CollectionStatistics, among_others, statistics_of
 from indexer.retrieval.concepts import ALONE, ConceptLookup, Frequency
+from indexer.retrieval.matching import Matcher
 from indexer.schema import TAG_FIELD
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
@@ -67,9 +68,15 @@ class Reading:
         own.own_languages = tuple(code for code in _languages(self.snapshot) if code not in languages)
         return own
 
+    def matcher(self) -> Matcher:
+        """What finds the documents of one query."""
+        written = self._catalogue.written
+        lookup = ConceptLookup(self.snapshot, self.languages, written, self.own_languages, self.elsewhere)
+        return Matcher(lookup, self.folder_ids, self.named_ids)
+
     def statistics(self, query: Query) -> CollectionStatistics:
         """What others must know of this collection to rank for a query as if all were one."""
-        lookup = ConceptLookup(self.snapshot, self.languages, self._catalogue.written, self.own_languages)
+        lookup = self.matcher().lookup
         return statistics_of(self.snapshot, lookup, asked_for(query, lookup))
 
     def among_others(self, others: CollectionStatistics) -> Reading:

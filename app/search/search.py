@@ -298,20 +298,14 @@ class Search:
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
-            reading.snapshot,
+            reading.matcher(),
             query,
             limit=self._limit(request),
-            languages=reading.languages,
-            own_languages=reading.own_languages,
-            folder_ids=reading.folder_ids,
-            named_ids=reading.named_ids,
-            texts=self._catalogue.written,
             narrow=narrow,
             by_date=request.order == "modified",
             by_name=request.order == "name",
             near=None if closeness is None else nearest_documents(closeness, reading, query, narrow),
             named=named,
-            elsewhere=reading.elsewhere,
         )
 
     def _limit(self, request: SearchRequest) -> int:

@@ -18,9 +18,9 @@ from msgspec import Struct
 from indexer.codec.segments import Columns
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Query, positive_words
-from indexer.retrieval.adjacency import Counts, Texts, among, nothing_written, phrase_starts, union
-from indexer.retrieval.concepts import ALONE, MAX_CONCEPTS, Concept, ConceptLookup, Frequency, concepts_of
-from indexer.retrieval.matching import FolderIds, Matcher, NamedIds, nothing_named
+from indexer.retrieval.adjacency import Counts, among, phrase_starts, union
+from indexer.retrieval.concepts import MAX_CONCEPTS, Concept, ConceptLookup, Frequency, concepts_of
+from indexer.retrieval.matching import Matcher
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
 from indexer.text.analysis import sequence
@@ -104,33 +104,18 @@ class Candidates(Struct, frozen=True, eq=False):
 
 
 def find(
-    snapshot: Snapshot,
-    query: Query,
-    *,
-    limit: int,
-    languages: tuple[str, ...],
-    own_languages: tuple[str, ...] = (),
-    folder_ids: FolderIds,
-    named_ids: NamedIds = nothing_named,
-    texts: Texts = nothing_written,
-    narrow: Mask | None = None,
-    by_date: bool = False,
-    by_name: bool = False,
-    near: Ints | None = None,
-    named: Mapping[int, int] = NOTHING_NAMED,
-    elsewhere: Mapping[str, Frequency] = ALONE,
-) -> Candidates:
+    matcher: Matcher, query: Query, *, limit: int, narrow: Mask | None = None, by_date: bool = False,
+    by_name: bool = False, near: Ints | None = None, named: Mapping[int, int] = NOTHING_NAMED,
+) -> Candidates:  # fmt: skip
     """The best `limit` documents for `query`; with `by_date`, or for a query without words, the newest.
 
     A plain query admits documents with some of its words, and how many they hold is a matter of their score. Dates
     and names do not know about words: `by_date` and `by_name` keep to documents with all of them where there is
     one. `narrow` [n_numbers] restricts the answer without touching the words. The documents `near`, close to the
     query in meaning, are candidates whatever words they hold; they count as matches only if they match. Those that the
-    text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold. What other
-    collections hold, where all count as one, `elsewhere` says.
+    text as a whole names, `named` (number -> how surely), match whatever operators it seems to hold.
     """
-    lookup = ConceptLookup(snapshot, languages, texts, own_languages, elsewhere)
-    matcher = Matcher(lookup, folder_ids, named_ids)
+    lookup, snapshot = matcher.lookup, matcher.snapshot
     admitted, all_words = _admitted(matcher, query, narrow, all_if_any=by_date or by_name)
     if named:
         admitted, all_words = admitted.copy(), all_words.copy()  # not to be changed

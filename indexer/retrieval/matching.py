@@ -34,9 +34,8 @@ class Matcher:
     """Evaluates the tree of one query over one snapshot."""
 
     def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds, named_ids: NamedIds = nothing_named) -> None:
-        self.snapshot, self._concepts_of, self._folder_ids = lookup.snapshot, lookup.of, folder_ids
-        self._named_ids = named_ids
-        self._counts = lookup.counts
+        self.lookup, self.snapshot = lookup, lookup.snapshot
+        self._folder_ids, self._named_ids = folder_ids, named_ids
         self._holding: dict[Concept, Mask] = {}
         self._meeting: dict[Filter, Mask] = {}
 
@@ -53,7 +52,7 @@ class Matcher:
         bare = [child for child in children if isinstance(child, Word) and child.field is None and not child.exact]
         musts = [child for child in children if child not in bare]
         mask = reduce(np.logical_and, [self._mask(child) for child in musts], self.snapshot.alive)
-        asked = [concept for word in bare for concept in self._concepts_of(word)]
+        asked = [concept for word in bare for concept in self.lookup.of(word)]
         enough = any(not is_filter(child) and not isinstance(child, Not) for child in musts)
         return mask & reduce(np.logical_or, map(self._held, asked)) if asked and not enough else mask
 
@@ -77,12 +76,12 @@ class Matcher:
     def _needed(self, children: tuple[Node, ...]) -> tuple[Node, ...]:
         """Function words are not asked for where other words are."""
         words = [c for c in children if isinstance(c, Word)]
-        plain = [word for word in words if all(c.function_word for c in self._concepts_of(word))]
+        plain = [word for word in words if all(c.function_word for c in self.lookup.of(word))]
         others = tuple(c for c in children if c not in plain)
         return others if any(not is_filter(c) and not isinstance(c, Not) for c in others) else children
 
     def _word(self, word: Word) -> Mask:
-        masks = [self._held(concept) for concept in self._concepts_of(word)]
+        masks = [self._held(concept) for concept in self.lookup.of(word)]
         return reduce(np.logical_and, masks) if masks else ~self._none()
 
     def _held(self, concept: Concept) -> Mask:
@@ -90,14 +89,14 @@ class Matcher:
         mask = self._holding.get(concept)
         if mask is None:
             mask = self._holding[concept] = self._none()
-            for docs, _ in self._counts(concept).values():
+            for docs, _ in self.lookup.counts(concept).values():
                 mask[docs] = True
         return mask
 
     def _phrase(self, phrase: Phrase) -> Mask:
         words = sequence(phrase.text)
         mask = self._none()
-        for field in self._concepts_of(phrase)[0].fields if words else ():
+        for field in self.lookup.of(phrase)[0].fields if words else ():
             mask[phrase_starts(self.snapshot, field, words) >> PLACE_BITS] = True
         return mask
 

@@ -14,6 +14,7 @@ from indexer.query.parse import FILTER_NAMES, TEXT_NAMES, parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
+from tests.matchers import matcher_of
 
 MakeIndex = Callable[..., Index]
 SONG = (("artist", "Nina Simone"), ("album", "Pastel Blues"), ("year", "1965"), ("duration", "10:21"))
@@ -36,7 +37,7 @@ def described(make_index: MakeIndex) -> Snapshot:
 def answer(snapshot: Snapshot, text: str) -> Candidates:
     query = parse(text, now=1_780_000_000.0)
     assert query.problems == ()
-    return find(snapshot, query, limit=10, languages=("en",), folder_ids=lambda _: set())
+    return find(matcher_of(snapshot), query, limit=10)
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from indexer.retrieval.feature_values import Usage, feature_matrix
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.index import Index
 from tests.columns import INDEX
+from tests.matchers import matcher_of
 
 NOW = 1_800_000_000.0
 MakeDevice = Callable[..., Learner]
@@ -87,10 +88,7 @@ def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
     snapshot, usage = index.snapshot(), Usage(*rng.random((len(USAGE_NAMES), 12)))
 
     def features(text: str) -> np.ndarray:
-        found = find(
-            snapshot, parse(text), limit=100, languages=("en",), folder_ids=lambda folder: set(),
-            by_date=True,
-        )  # fmt: skip
+        found = find(matcher_of(snapshot), parse(text), limit=100, by_date=True)
         titles, stems = [names[i % 4] for i in range(12)], [f"{names[i % 3]}.txt" for i in range(12)]
         return feature_matrix(snapshot, found, usage, titles=titles, names=stems, now=NOW)
 

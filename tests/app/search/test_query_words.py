@@ -16,6 +16,7 @@ from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.spelling import TermList, Vocabulary
+from tests.matchers import matcher_of
 
 TEXTS = ["heron herons waits", "heron houses", "house rules foo_bar"]
 
@@ -33,7 +34,7 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 def asked(snapshot: Snapshot, text: str, *, typing: bool = False) -> tuple[Query, Candidates]:
     query = parse(text, as_you_type=typing)
-    return query, find(snapshot, query, limit=9, languages=("en",), folder_ids=lambda folder: set())
+    return query, find(matcher_of(snapshot), query, limit=9)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
+from tests.matchers import matcher_of
 
 TEXTS = {
     "en": "the heron is one of the birds that you and I have seen at the lake",
@@ -54,10 +55,7 @@ def test_common_languages_are_stemmed(tmp_path: Path, catalogue: Catalogue) -> N
 
 
 def candidates(reading: Reading, text: str, own_languages: tuple[str, ...]) -> Candidates:
-    return find(
-        reading.snapshot, parse(text), limit=99, languages=reading.languages, own_languages=own_languages,
-        folder_ids=lambda _: set(),
-    )  # fmt: skip
+    return find(matcher_of(reading.snapshot, reading.languages, own_languages), parse(text), limit=99)
 
 
 def found(reading: Reading, text: str) -> list[int]:
@@ -102,14 +100,7 @@ def test_other_languages_change_nothing_for_a_word_that_they_lack(tmp_path: Path
     reading = Reader(tmp_path / "index", catalogue).reading
     for text in ("heron", "birds at lakes", "state", "number 7", "seeing"):
         pages = [
-            find(
-                reading.snapshot,
-                parse(text),
-                limit=99,
-                languages=("en",),
-                own_languages=own,
-                folder_ids=lambda _: set(),
-            )
+            find(matcher_of(reading.snapshot, ("en",), own), parse(text), limit=99)
             for own in ((), reading.own_languages)
         ]
         assert pages[0].concepts == pages[1].concepts

@@ -16,6 +16,7 @@ from indexer.query.parse import parse
 from indexer.retrieval.candidates import Candidates, find
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
+from tests.matchers import matcher_of
 
 MakeIndex = Callable[..., Index]
 QUERY = np.array([1.0, 0.0], dtype=np.float32)
@@ -26,7 +27,7 @@ def vector(cosine: float) -> np.ndarray:
 
 
 def candidates(snapshot: Snapshot, text: str) -> Candidates:
-    return find(snapshot, parse(text), limit=99, languages=("en",), folder_ids=lambda _: set())
+    return find(matcher_of(snapshot), parse(text), limit=99)
 
 
 def records(snapshot: Snapshot, made: dict[int, list[tuple[Passage, float]]]) -> Rows:

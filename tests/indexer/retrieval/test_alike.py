@@ -20,6 +20,7 @@ from indexer.retrieval.alike import (
 )
 from indexer.retrieval.candidates import find
 from tests.indexer.retrieval.test_candidates import MakeIndex
+from tests.matchers import matcher_of
 
 DAY = 86_400.0
 
@@ -74,7 +75,7 @@ def test_evidence_says_where_each_concept_stands(make_index: MakeIndex) -> None:
         {"text": "heron heron", "title": "", "path": "/a/b.txt"}, {"text": "stork", "title": "Heron"},
         {"text": "heron", "title": "", "path": "/stork/b.txt"},
     ]).snapshot()  # fmt: skip
-    found = find(snapshot, parse("heron stork"), limit=9, languages=("en",), folder_ids=lambda _: set())
+    found = find(matcher_of(snapshot), parse("heron stork"), limit=9)
     levels = dict(zip(snapshot.documents["doc_id"][found.docs].tolist(), evidence(found).tolist(), strict=True))
     ids = snapshot.documents["doc_id"].tolist()
     assert [levels[i] for i in ids] == [[IN_TEXT, ABSENT], [OUTSIDE, IN_TEXT], [IN_TEXT, OUTSIDE]]

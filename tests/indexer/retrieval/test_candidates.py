@@ -19,6 +19,7 @@ from indexer.schema import DOCUMENT
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
+from tests.matchers import matcher_of
 
 MakeIndex = Callable[..., Index]
 WORDS = ["heron", "stork", "crane", "ibis"]
@@ -32,7 +33,7 @@ DOCUMENTS = st.lists(
 
 def search(snapshot: Snapshot, text: str, *, limit: int = 100, **options: Any) -> Candidates:
     query = parse(text, as_you_type=options.pop("typing", False))
-    return find(snapshot, query, limit=limit, languages=("en",), folder_ids=lambda _: set(), **options)
+    return find(matcher_of(snapshot), query, limit=limit, **options)
 
 
 def ids(snapshot: Snapshot, candidates: Candidates) -> list[int]:
@@ -295,7 +296,7 @@ def test_what_is_found_by_a_function_word_alone_has_nothing_of_the_rest(make_ind
     """ "e" is left out of the order in Portuguese, 鱻 stands nowhere: no field has counts, and all lack the word."""
     snapshot = make_index(["e basta", "altro"]).snapshot()
     query = parse("é;鱻")
-    found = find(snapshot, query, limit=9, languages=("pt",), folder_ids=lambda _: set())
+    found = find(matcher_of(snapshot, ("pt",)), query, limit=9)
     assert (found.docs.tolist(), found.tf, found.held.shape) == ([0], {}, (1, 1))
     assert found.missing_words == [("鱻",)]
 

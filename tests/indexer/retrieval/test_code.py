@@ -13,6 +13,7 @@ from indexer.retrieval.candidates import find, idf
 from indexer.retrieval.code import CODE_NAMES, K1, PASSAGE, below_common, best_passage, code_counts, code_values
 from indexer.storage.index import Index
 from indexer.storage.snapshot import PLACE_BITS
+from tests.matchers import matcher_of
 
 MakeIndex = Callable[..., Index]
 
@@ -21,7 +22,7 @@ def valued(make_index: MakeIndex, query: str, files: dict[str, str]) -> dict[str
     """path -> the value of each feature."""
     index = make_index([{"path": path, "text": text, "type": "source"} for path, text in files.items()])
     snapshot = index.snapshot()
-    found = find(snapshot, parse(query), limit=100, languages=("en",), folder_ids=lambda folder: set())
+    found = find(matcher_of(snapshot), parse(query), limit=100)
     names = list(files)
     paths = [names[i] for i in snapshot.documents["doc_id"][found.docs].tolist()]
     values = code_values(snapshot, found, code_counts(snapshot, found, found.docs), found.bm25f, paths)
@@ -104,7 +105,7 @@ def test_removed_files_change_nothing(make_index: MakeIndex) -> None:
     """Places of words and of what defines are read of the living files alone."""
     files = [{"path": f"/r/{i}.py", "text": f"class Reader{i}: pass\nreader", "type": "source"} for i in range(4)]
     snapshot = make_index(files, sizes=[2], removed=[1]).snapshot()
-    found = find(snapshot, parse("reader"), limit=100, languages=("en",), folder_ids=lambda folder: set())
+    found = find(matcher_of(snapshot), parse("reader"), limit=100)
     counts = code_counts(snapshot, found, found.docs)
     values = code_values(snapshot, found, counts, found.bm25f, [f"/r/{i}.py" for i in range(3)])
     assert values.shape == (3, len(CODE_NAMES))

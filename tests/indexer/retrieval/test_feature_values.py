@@ -19,6 +19,7 @@ from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from tests.columns import INDEX
+from tests.matchers import matcher_of
 
 MakeIndex = Callable[..., Index]
 NOW = 2_000_000_000.0
@@ -41,8 +42,7 @@ def look(
 
 
 def candidates(snapshot: Snapshot, text: str, **options: Any) -> Candidates:
-    asked = {"limit": 100, "languages": ("en",), "folder_ids": lambda _: set(), **options}
-    return find(snapshot, parse(text), **asked)
+    return find(matcher_of(snapshot), parse(text), **{"limit": 100, **options})
 
 
 def column(found: tuple[list[int], Floats], name: str) -> dict[int, float]:

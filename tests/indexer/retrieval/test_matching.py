@@ -18,6 +18,7 @@ from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
 from indexer.text.language import is_function_word, stem
+from tests.matchers import matcher_of
 
 MakeIndex = Callable[..., Index]
 Document = Mapping[str, Any]
@@ -142,7 +143,7 @@ def test_trees_admit_what_they_say(
 def admitted(snapshot: Snapshot, text: str, *, relaxed: bool = False) -> list[int]:
     """The ids that a query admits; folders given by their path hold nothing."""
     root = parse(text).root
-    own = Matcher(ConceptLookup(snapshot, ("en",)), lambda folder: set())
+    own = matcher_of(snapshot)
     mask = own.relaxed(root) if relaxed and root is not None else own.admitted(root)
     return sorted(snapshot.documents["doc_id"][mask].tolist())
 
@@ -250,7 +251,7 @@ def test_removed_documents_are_never_admitted(make_index: MakeIndex) -> None:
 
 def test_words_of_nothing_ask_for_nothing(notes: Snapshot) -> None:
     """A word without letters admits every document; a phrase or a folder without any admits none."""
-    own = Matcher(ConceptLookup(notes, ("en",)), lambda folder: set())
+    own = matcher_of(notes)
     assert own.admitted(Word("!")).tolist() == [True] * 5
     assert own.relaxed(And((Word("!"), Word("unknown")))).tolist() == [False] * 5
     assert own.admitted(Phrase("!")).tolist() == [False] * 5
@@ -276,7 +277,7 @@ def test_a_folder_given_by_its_path_is_looked_up(notes: Snapshot, folder: str, a
 
 def test_the_ends_of_ranges(notes: Snapshot) -> None:
     """Sizes are included at both ends, times at the first one only; an open end admits everything to its side."""
-    own = Matcher(ConceptLookup(notes, ("en",)), lambda folder: set())
+    own = matcher_of(notes)
     sizes, times = [1_000, 5_000], [50.0, 1_000_000_000.0]
 
     def admits(kind: str, value: tuple[float | None, float | None]) -> list[int]:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from indexer.query.parse import parse
-from indexer.retrieval.concepts import ConceptLookup
 from indexer.retrieval.matching import Matcher
 from indexer.retrieval.spoken import in_other_languages
 from indexer.storage.index import Index
+from tests.matchers import matcher_of
 
 TEXTS = {
     "en": ("the rent contract of the house in Berlin", "the insurance and the contract papers of Anna"),
@@ -24,7 +24,7 @@ LANGUAGES = [language for language, texts in TEXTS.items() for _ in texts]
 @pytest.fixture
 def matcher(make_index: Callable[..., Index]) -> Matcher:
     documents = [text for texts in TEXTS.values() for text in texts]
-    return Matcher(ConceptLookup(make_index(documents).snapshot(), ("en", "de")), lambda folder: set())
+    return matcher_of(make_index(documents).snapshot(), ("en", "de"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,13 @@
+"""What finds the documents of a query in an index of a test, where no query names a folder."""
+
+from __future__ import annotations
+
+from indexer.retrieval.concepts import ConceptLookup
+from indexer.retrieval.matching import Matcher
+from indexer.storage.snapshot import Snapshot
+
+
+def matcher_of(
+    snapshot: Snapshot, languages: tuple[str, ...] = ("en",), own_languages: tuple[str, ...] = ()
+) -> Matcher:
+    return Matcher(ConceptLookup(snapshot, languages, own_languages=own_languages), lambda folder: set())

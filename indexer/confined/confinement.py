@@ -57,7 +57,11 @@ def confine_reader(packages: Iterable[str]) -> None:
 
 
 def confine_program(path: str) -> None:
-    """Keep to the program at `path` and the libraries of the system; what it reads and writes is open already."""
+    """Keep to the program at `path` and the libraries of the system; what it reads and writes is open already.
+
+    It ends with the process that starts it.
+    """
+    end_with_parent()
     runs = READ_FILE | READ_FOLDER | EXECUTE
     folders = [os.path.dirname(one) for one in (path, os.path.realpath(path))]
     beside = [os.path.join(os.path.dirname(folder), name) for folder in folders for name in ("lib", "share/tessdata")]

@@ -10,6 +10,8 @@ process, and the parent counts that as the worker's waiting (indexer.extract.wor
 from __future__ import annotations
 
 import os
+import select
+import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection
@@ -95,8 +97,14 @@ class Porter:
     def work(self) -> None:
         """Until the worker or the parent is gone, or the parent has no more."""
         try:
-            while self._answer():
-                pass
+            worker, heard = os.getppid(), select.poll()
+            heard.register(self._line, select.POLLIN)
+            heard.register(self._requests, 0)  # which is heard when the parent is gone: a worker may not outlive it
+            while True:
+                if self._requests.fileno() in dict(heard.poll()):
+                    os.kill(worker, signal.SIGKILL)
+                if not self._answer():
+                    return
         except (EOFError, OSError, msgspec.MsgspecError):
             return
         finally:

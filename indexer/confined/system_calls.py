@@ -20,32 +20,36 @@ _MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 _REFUSED = """
     socket 41 198, socketpair 53 199, connect 42 203, bind 49 200, listen 50 201, accept 43 202, accept4 288 242,
-    ptrace 101 117, process_vm_readv 310 270, process_vm_writev 311 271, process_madvise 440 440, kcmp 312 272,
-    pidfd_open 434 434, pidfd_getfd 438 438, pidfd_send_signal 424 424, tkill 200 130, rt_sigqueueinfo 129 138,
-    rt_tgsigqueueinfo 297 240, setpriority 141 140, ioprio_set 251 30, sched_setscheduler 144 119,
-    sched_setparam 142 118, sched_setattr 314 274, shmget 29 194, shmat 30 196, shmctl 31 195, semget 64 190,
-    semctl 66 191, msgget 68 186, msgctl 71 187, msgsnd 69 189, msgrcv 70 188, mq_open 240 180, mq_unlink 241 181,
-    bpf 321 280, perf_event_open 298 241, userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426,
-    io_uring_register 427 427, add_key 248 217, request_key 249 218, keyctl 250 219, mount 165 40, umount2 166 39,
-    move_mount 429 429, fsopen 430 430, fsconfig 431 431, fsmount 432 432, fspick 433 433, open_tree 428 428,
-    mount_setattr 442 442, pivot_root 155 41, chroot 161 51, setns 308 268, unshare 272 97, init_module 175 105,
-    finit_module 313 273, delete_module 176 106, kexec_load 246 104, kexec_file_load 320 294, reboot 169 142,
-    swapon 167 224, swapoff 168 225, acct 163 89, quotactl 179 60, quotactl_fd 443 443, personality 135 92,
-    inotify_init 253 -, inotify_init1 294 26, fanotify_init 300 262, fanotify_mark 301 263,
-    open_by_handle_at 304 265, creat 85 -, truncate 76 45, rename 82 -, renameat 264 38, renameat2 316 276, link 86 -,
-    linkat 265 37, symlink 88 -, symlinkat 266 36, unlink 87 -, unlinkat 263 35, mkdir 83 -, mkdirat 258 34,
-    rmdir 84 -, mknod 133 -, mknodat 259 33, chmod 90 -, fchmod 91 52, fchmodat 268 53, fchmodat2 452 452,
-    chown 92 -, fchown 93 55, lchown 94 -, fchownat 260 54, utime 132 -, utimes 235 -, futimesat 261 -,
-    utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7, removexattr 197 14, lremovexattr 198 15,
-    fremovexattr 199 16
+    ptrace 101 117, migrate_pages 256 238, move_pages 279 239, process_vm_readv 310 270, process_vm_writev 311 271,
+    process_madvise 440 440, kcmp 312 272, pidfd_open 434 434, pidfd_getfd 438 438, pidfd_send_signal 424 424,
+    tkill 200 130, rt_sigqueueinfo 129 138, rt_tgsigqueueinfo 297 240, setpriority 141 140, ioprio_set 251 30,
+    sched_setscheduler 144 119, sched_setparam 142 118, sched_setattr 314 274, shmget 29 194, shmat 30 196,
+    shmctl 31 195, semget 64 190, semctl 66 191, semop 65 193, semtimedop 220 192, msgget 68 186, msgctl 71 187,
+    msgsnd 69 189, msgrcv 70 188, mq_open 240 180, mq_unlink 241 181, bpf 321 280, perf_event_open 298 241,
+    userfaultfd 323 282, io_uring_setup 425 425, io_uring_enter 426 426, io_uring_register 427 427, add_key 248 217,
+    request_key 249 218, keyctl 250 219, mount 165 40, umount2 166 39, move_mount 429 429, fsopen 430 430,
+    fsconfig 431 431, fsmount 432 432, fspick 433 433, open_tree 428 428, mount_setattr 442 442, pivot_root 155 41,
+    chroot 161 51, setns 308 268, unshare 272 97, init_module 175 105, finit_module 313 273, delete_module 176 106,
+    kexec_load 246 104, kexec_file_load 320 294, reboot 169 142, swapon 167 224, swapoff 168 225, acct 163 89,
+    quotactl 179 60, quotactl_fd 443 443, personality 135 92, inotify_init 253 -, inotify_init1 294 26,
+    fanotify_init 300 262, fanotify_mark 301 263, open_by_handle_at 304 265, creat 85 -, truncate 76 45, rename 82 -,
+    renameat 264 38, renameat2 316 276, link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, unlink 87 -,
+    unlinkat 263 35, mkdir 83 -, mkdirat 258 34, rmdir 84 -, mknod 133 -, mknodat 259 33, chmod 90 -, fchmod 91 52,
+    fchmodat 268 53, fchmodat2 452 452, chown 92 -, fchown 93 55, lchown 94 -, fchownat 260 54, utime 132 -,
+    utimes 235 -, futimesat 261 -, utimensat 280 88, setxattr 188 5, lsetxattr 189 6, fsetxattr 190 7,
+    removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, getxattr 191 8, lgetxattr 192 9, listxattr 194 11,
+    llistxattr 195 12, flock 73 32, sync 162 81, readlink 89 -, readlinkat 267 78, name_to_handle_at 303 264,
+    syslog 103 116, settimeofday 164 170, clock_settime 227 112, adjtimex 159 171, clock_adjtime 305 266,
+    sethostname 170 161, setdomainname 171 162, iopl 172 -, ioperm 173 -, vhangup 153 58, fork 57 -, vfork 58 -
 """
-_STARTING = "execve 59 221, execveat 322 281, fork 57 -, vfork 58 -"
-"""what starts a program or a process"""
+_STARTING = "execve 59 221, execveat 322 281"
+"""what makes of a process another program"""
 _ABSENT = "clone3 435 435, openat2 437 437"
 """as if the kernel did not know them: what they are asked for stands in memory, where it cannot be looked at; their
 elder forms are taken instead"""
 _LOOKED_AT = (
-    "clone 56 220, kill 62 129, tgkill 234 131, prlimit64 302 261, open 2 -, openat 257 56, fcntl 72 25, ioctl 16 29"
+    "clone 56 220, kill 62 129, tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, open 2 -, openat 257 56,"
+    "fcntl 72 25, ioctl 16 29, prctl 157 167"
 )
 """refused by what they are asked for"""
 _NEWEST = 463
@@ -54,10 +58,10 @@ _NEWEST = 463
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | 0o20000000
 """flags of open(2), the last the kernel's own of O_TMPFILE"""
 _CLONE_THREAD = 0x10000
-_SIGNALS_BY_FILE = (8, 10, 15)
-"""F_SETOWN, F_SETSIG, F_SETOWN_EX of fcntl(2): have the kernel send a signal"""
-_SIGNALS_BY_DEVICE = (0x8901, 0x8902, 0x5412)
-"""FIOSETOWN and SIOCSPGRP of ioctl(2), and TIOCSTI, which types into a terminal"""
+_OF_DESCRIPTORS = (0, 1, 2, 3, 4, 1030, 1032)
+"""what fcntl(2) may be asked: copies and flags; not locks and leases, which others wait for, nor signals"""
+_OF_STREAMS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451, 0x802C542A)
+"""what ioctl(2) may be asked: whether it is a terminal, how large, what waits; not what marks, seals or types"""
 
 _ALLOW, _REFUSE, _END = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _ANSWER = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -83,7 +87,7 @@ def available() -> bool:
 
 
 def refuse(*, may_start: bool = False) -> None:
-    """Refuse the calls to this thread and what it starts; a process that `may_start` programs keeps execve and fork.
+    """Refuse the calls to this thread and what it starts; one that `may_start` a program may become it.
 
     OSError where the kernel does not take the list.
     """
@@ -95,7 +99,7 @@ def refuse(*, may_start: bool = False) -> None:
         raise OSError(ctypes.get_errno(), "seccomp refused the list of calls")
 
 
-_PR_SET_SECCOMP, _BY_FILTER = 22, 2
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _BY_FILTER = 1, 22, 2
 
 
 _INSTRUCTION = struct.Struct("=HBBI")
@@ -126,10 +130,10 @@ def _of_all(machine: str, may_start: bool) -> list[Instruction]:
     for number in _numbers(_ABSENT, column).values():
         lines += _when(number, [_answer(unknown)])
     calls = _numbers(_LOOKED_AT, column)
-    may_clone = () if may_start else ((_ANY_BIT, 1, 0, _CLONE_THREAD), _answer(no))
-    lines += _when(calls["clone"], [_argument(0), *may_clone, _answer(_ALLOW)])
-    for name, wanted in (("fcntl", _SIGNALS_BY_FILE), ("ioctl", _SIGNALS_BY_DEVICE)):
-        lines += _when(calls[name], [_argument(1), *_each(wanted, no), _answer(_ALLOW)])
+    lines += _when(calls["clone"], [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), _answer(no), _answer(_ALLOW)])
+    lines += _when(calls["prctl"], [_argument(0), *_each((_PR_SET_PDEATHSIG,), no), _answer(_ALLOW)])
+    for name, wanted, answer in (("fcntl", _OF_DESCRIPTORS, no), ("ioctl", _OF_STREAMS, _REFUSE | errno.ENOTTY)):
+        lines += _when(calls[name], [_argument(1), *_each(wanted, _ALLOW), _answer(answer)])
     for name, place in (("open", 1), ("openat", 2)):
         is_read = [_argument(place), (_ANY_BIT, 0, 1, _WRITING), _answer(_REFUSE | errno.EACCES), _answer(_ALLOW)]
         lines += _when(calls[name], is_read) if name in calls else []
@@ -139,8 +143,8 @@ def _of_all(machine: str, may_start: bool) -> list[Instruction]:
 def _of_process(machine: str, pid: int) -> list[Instruction]:
     """The end of that program: what a process may do to itself alone."""
     calls, lines = _numbers(_LOOKED_AT, _MACHINES[machine][0]), list[Instruction]()
-    for name in ("kill", "tgkill", "prlimit64"):  # for the last, 0 is oneself; for the others, everyone near
-        oneself = (pid, 0) if name == "prlimit64" else (pid,)
+    for name in ("kill", "tgkill", "prlimit64", "sched_setaffinity"):
+        oneself = (pid,) if "kill" in name else (pid, 0)  # for these, 0 is everyone near
         lines += _when(calls[name], [_argument(0), *_each(oneself, _ALLOW), _answer(_REFUSE | errno.EPERM)])
     return [*lines, _answer(_ALLOW)]
 

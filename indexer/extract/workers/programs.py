@@ -143,7 +143,8 @@ def _limit_time(pid: int, seconds: float) -> None:
         import resource
 
         with contextlib.suppress(OSError):
-            resource.prlimit(pid, resource.RLIMIT_CPU, (max(int(seconds), 1), resource.RLIM_INFINITY))
+            most = max(int(min(seconds, MOST_SECONDS)), 1)
+            resource.prlimit(pid, resource.RLIMIT_CPU, (most, most + 1))
 
 
 def seconds_left(limits: Limits) -> float:

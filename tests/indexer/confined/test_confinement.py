@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import socket
 import sqlite3
 import sys
@@ -27,14 +28,18 @@ from indexer.extract.workers.pool import WorkerPool
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
 
 ATTACKS = """
-import ctypes, os, socket, sqlite3, sys
+import ctypes, fcntl, os, socket, sqlite3, struct, sys
+from indexer.confined.given import open_unbuffered
 
-CALLS = {"x86_64": (101, 310), "aarch64": (117, 270)}[os.uname().machine]
+CALLS = {"x86_64": (101, 310, 65, 157), "aarch64": (117, 270, 193, 167)}[os.uname().machine]
 libc = ctypes.CDLL(None, use_errno=True)
 
 def call(number, *arguments):
     plain = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    if libc.syscall(ctypes.c_long(number), *plain) < 0:
+    check(libc.syscall(ctypes.c_long(number), *plain))
+
+def check(result):
+    if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
 def in_child(what):
@@ -75,14 +80,39 @@ def memory_of_parent(at):
     call(CALLS[1], os.getppid(), ctypes.byref(Part(ctypes.addressof(own), 8)), 1, ctypes.byref(Part(theirs, 8)), 1, 0)
 def files_of_parent(at): os.listdir(f"/proc/{os.getppid()}/fd")
 def open_memory_of_parent(at): open(f"/proc/{os.getppid()}/mem", "rb").close()
+def pin_parent(at): os.sched_setaffinity(os.getppid(), os.sched_getaffinity(os.getppid()))
+def semaphore(at): call(CALLS[2], at["semaphore"], struct.pack("Hhh", 0, 1, 0), 1)
+def origin(at): os.listxattr(at["neighbour"])
+def where_link_leads(at): os.readlink(at["symlink"])
+def handle(at):
+    room = ctypes.create_string_buffer(struct.pack("Ii", 128, 0) + bytes(128))
+    check(libc.name_to_handle_at(-100, at["neighbour"].encode(), room, ctypes.byref(ctypes.c_int()), 0))
+def own_memory_by_name(at): open("/proc/self/mem", "r+b").close()
+def terminal(at): os.open("/dev/ptmx", os.O_RDWR | os.O_NOCTTY)
+def unnamed_program(at):
+    descriptor = os.memfd_create("x")
+    os.write(descriptor, open("/bin/true", "rb").read())
+    in_child(lambda: os.execve(descriptor, ["true"], {}))
+def outlive_parent(at): call(CALLS[3], 1, 0, 0, 0, 0)
+def lock_given(at): fcntl.flock(at["given"], fcntl.LOCK_EX | fcntl.LOCK_NB); fcntl.flock(at["given"], fcntl.LOCK_UN)
+def lock_part_of_given(at): fcntl.lockf(at["given"], fcntl.LOCK_SH | fcntl.LOCK_NB, 1)
+def lease_of_given(at): fcntl.fcntl(at["given"], fcntl.F_SETLEASE, fcntl.F_RDLCK)
+def mark_given(at):
+    flags = bytearray(8)
+    fcntl.ioctl(at["given"], 0x80086601, flags)
+    fcntl.ioctl(at["given"], 0x40086602, bytes(flags))
 
 EVERYWHERE = [
     write_home, make_folder, link, delete, open_to_all, read_key, list_home, read_neighbour, read_state, write_state,
     tcp, tcp_listen, udp, unix, abstract, exec_program, fork, signal_parent, signal_group, ptrace_parent,
-    memory_of_parent, files_of_parent, open_memory_of_parent,
+    memory_of_parent, files_of_parent, open_memory_of_parent, pin_parent, semaphore, origin, where_link_leads, handle,
+    own_memory_by_name, terminal, unnamed_program, outlive_parent, lock_given, lock_part_of_given, lease_of_given,
+    mark_given,
 ]
 
 def attack(request, limits, **others):
+    path = others.get("path") or request
+    TARGETS["given"] = open_unbuffered(path.rpartition("#")[0] or path)
     done = []
     for one in EVERYWHERE:
         try:
@@ -108,6 +138,9 @@ def attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
     state.close()
     tcp, udp = socket.create_server(("127.0.0.1", 0)), socket.socket(type=socket.SOCK_DGRAM)
     udp.bind(("127.0.0.1", 0))
+    (home / "symlink").symlink_to("where it leads")
+    libc = ctypes.CDLL(None)
+    semaphore = libc.semget(0, 1, 0o600)
     unix, abstract = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
     unix.bind(str(data / "line"))
     abstract.bind(f"\0{tmp_path}")
@@ -116,7 +149,7 @@ def attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
     targets = {
         "home": str(home), "neighbour": str(home / "neighbour.txt"), "state": str(data / "state.sqlite"),
         "tcp": tcp.getsockname()[1], "udp": udp.getsockname()[1], "unix": str(data / "line"),
-        "abstract": f"\0{tmp_path}",
+        "abstract": f"\0{tmp_path}", "semaphore": semaphore, "symlink": str(home / "symlink"),
     }  # fmt: skip
     (tmp_path / "attacks.py").write_text(f"{ATTACKS}\nTARGETS = {targets!r}\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -124,6 +157,7 @@ def attacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleT
 
     yield attacks
     del sys.modules["attacks"]
+    libc.semctl(semaphore, 0, 0)
     for one in (tcp, udp, unix, abstract):
         one.close()
 

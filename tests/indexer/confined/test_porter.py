@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +18,14 @@ from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import remember
 from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
+from indexer.extract.workers.worker import descendants
+from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
 
 READERS = """
 import os
+from indexer.confined.system_calls import c_library
 from indexer.confined.given import mapped, open_file, open_unbuffered, status_of
 from indexer.extract.workers.programs import output_of
 from indexer.extract.media.recognised import recalled
@@ -47,6 +51,11 @@ def run(path, limits):
     source = Source(name=path, path=path)
     with output_of([os.environ.get("WANTED", "bsdtar"), "-c", "@-"], given=source) as output:
         return output.read()
+
+def stay(path, limits):
+    os._exit = lambda code: None  # what ends it with its parent is gone
+    c_library().prctl(15, b"taken over")
+    while True: pass
 
 def recall(path, limits): return recalled(None, b"digest")
 """
@@ -123,13 +132,26 @@ def test_a_program_reads_what_the_worker_hands_it_and_nothing_else(
     """Its input and the system's own files; no file of the user's, no write, no network, no signal to others."""
     (tmp_path / "key").write_text("secret")
     text = f"""
-        cat
-        cat {tmp_path}/key; ls {tmp_path}; echo x > {tmp_path}/new; exec 3<>/dev/tcp/127.0.0.1/1 || echo no network
-        kill -0 $PPID && echo signalled; chmod 777 {tmp_path}/key && echo changed; true"""
+        read -r line; echo "$line"
+        read -r key < {tmp_path}/key && echo "$key"; for name in {tmp_path}/k?y; do [ -f "$name" ] && echo listed; done
+        echo x > {tmp_path}/new; exec 3<>/dev/tcp/127.0.0.1/1 || echo no network
+        kill -0 $PPID && echo signalled; exec true"""
     program(tmp_path, text, monkeypatch)
-    (tmp_path / "a.7z").write_bytes(b"archive ")
-    assert told(readers.run, tmp_path / "a.7z") == [b"archive no network\n"]
-    assert (tmp_path / "key").stat().st_mode & 0o777 != 0o777
+    (tmp_path / "a.7z").write_bytes(b"archive\n")
+    assert told(readers.run, tmp_path / "a.7z") == [b"archive\nno network\n"]
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_program_may_become_another_and_start_none(
+    readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So nothing of it is left when it is ended."""
+    (tmp_path / "a.7z").write_bytes(b"archive")
+    program(tmp_path, "exec cat", monkeypatch)
+    assert told(readers.run, tmp_path / "a.7z") == [b"archive"]
+    (tmp_path / "bin" / "bsdtar").write_text("#!/bin/bash\ncat; exit 0\n")
+    (failed,) = told(readers.run, tmp_path / "a.7z")
+    assert isinstance(failed, ExtractionError)
 
 
 def test_a_worker_can_have_no_other_program_started(
@@ -158,3 +180,24 @@ def test_recognised_texts_are_recalled_by_their_content(readers: Any, tmp_path: 
     remember(tmp_path / "ocr.sqlite", b"digest", engine="one", pages=["heron", "é" * 300_000])
     found = told(readers.recall, tmp_path / "a", limits=Limits(recognised=str(tmp_path / "ocr.sqlite")))
     assert found == [["one", ["heron", "é" * 300_000], ""]]
+
+
+def test_a_worker_that_is_taken_over_does_not_outlive_its_parent(readers: Any, tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    code = (
+        f"import sys, porter_readers; from {__name__} import Path, told; told(porter_readers.stay, Path(sys.argv[1]))"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "a")], env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    ) as parent:
+        until(lambda: any(_name(pid) == "taken over" for pid in descendants(parent.pid)))
+        (worker,) = (pid for pid in descendants(parent.pid) if _name(pid) == "taken over")
+        parent.kill()
+    until(lambda: _name(worker) != "taken over" or "(zombie)" in Path(f"/proc/{worker}/status").read_text())
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""

@@ -10,23 +10,28 @@ EXAMPLES = """
 foltr-search vouch                            who waits, with fingerprints to compare
 foltr-search vouch 3fa9c1                     asks, then vouches
 foltr-search vouch 3fa9c1 --gone              takes a member off who lost the device
+foltr-search vouch 77b0e2 --was 3fa9c1        who lost it has joined again: one person, one year's budget
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("member", default="")
 @click.option("--gone", is_flag=True, help="Sign that the member is no longer there, instead.")
+@click.option("--was", default="", metavar="FORMER", help="Sign that the same person was FORMER, who is gone.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(member: str, gone: bool, yes: bool) -> int:
+def command(member: str, gone: bool, was: str, yes: bool) -> int:
     """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody has invited; without one, list who waits.
 
     Compare the fingerprint with what that person's `foltr-search federation` shows, over another way than the server:
-    whoever is vouched for takes part in sealed rounds, and may be asked to add them up.
+    whoever is vouched for takes part in sealed rounds, and may be asked to add them up. --was is for somebody whom you
+    brought in again after the device was lost, and before the new one answers: what the lost one sent stays spent.
     """
     from app.federation import group_roster
     from app.federation.server import Reach
 
     with state_of_member() as (store, settings):
+        if was and (gone or not member):
+            raise click.UsageError("--was goes with a MEMBER, and without --gone")
         reach = Reach(settings.federation)
         if not member:
             found = group_roster.waiting(store, reach)
@@ -38,8 +43,10 @@ def command(member: str, gone: bool, yes: bool) -> int:
         about = group_roster.find(store, reach, member)
         if not yes:
             question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
+            question += f", and was {group_roster.find(store, reach, was).device}" if was else ""
             shown = group_roster.print_of(about.device_key, about.box_key)
             click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
-        group_roster.vouch(store, reach, about.device, gone=gone)
-    say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}")
+        group_roster.vouch(store, reach, about.device, gone=gone, was=was)
+    once = f"; what {was} sent counts as this member's, and {was} is taken off the roster" if was else ""
+    say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}{once}")
     return 0

@@ -260,12 +260,19 @@ def find(store: Store, reach: Reach, device: str) -> RosterMember:
         return chosen(follow(store, server), device)
 
 
-def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False) -> RosterMember:
-    """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member."""
+def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False, was: str = "") -> RosterMember:
+    """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member.
+
+    `was` begins the pseudonym under which the same person was a member before, and is none from then on.
+    """
     with reach.talk(pen.speaker(store)) as server:
-        found = chosen(follow(store, server), device)
-        if found.vouched and not gone:
+        roster = follow(store, server)
+        found, former = chosen(roster, device), chosen(roster, was) if was else None
+        if found.vouched and not gone and former is None:
             raise FederationError(f"{found.device} is vouched for already")
-        server.vouch(found, leaves=gone)
+        if gone or not found.vouched:
+            server.vouch(found, leaves=gone)
+        if former is not None:
+            server.vouch(former, leaves=True, heir=found.number)
         follow(store, server)
     return found

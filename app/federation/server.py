@@ -241,8 +241,11 @@ class Correspondence:
         asked = InviteOffer(group_id=group_id, invite_key=key, signature=signature)
         return _decode(self._transport.post("/v1/invites", encode(asked)), Invited)
 
-    def vouch(self, about: chain.RosterMember, *, leaves: bool) -> RosterPage:
-        """Vouch for a member, or take one off the roster who is no longer there; the entries from its own on."""
+    def vouch(self, about: chain.RosterMember, *, leaves: bool, heir: int = -1) -> RosterPage:
+        """Vouch for a member, or take one off the roster who is no longer there; the entries from its own on.
+
+        `heir` is the number of the entry by which the one who is taken off joined again.
+        """
         group_id = self.member.group_id
         purpose, text = (
             (chain.LEAVE, chain.leave_text(group_id, about.number))
@@ -250,7 +253,7 @@ class Correspondence:
             else (chain.VOUCH, chain.vouch_text(group_id, about))
         )
         signature = self.member.identity.sign(purpose, text)
-        asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, signature=signature)
+        asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, heir=heir, signature=signature)
         return self._page(self._transport.post("/v1/vouchers", encode(asked)))[1]
 
     def commit_noise(self, committed: NoiseCommitment) -> bytes:

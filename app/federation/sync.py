@@ -137,9 +137,9 @@ class Sync:
         said += [sentence, consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
         return SyncReport(announced.round, sent, tuple(filter(None, said)), decision.refused)
 
-    def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, str]]:
+    def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, ...]]:
         """The present round, once the user agrees to its terms and the ledger knows what was spent; sentences about a
-        new name, and a restored server."""
+        new name, a restored server, and rounds that this device did not know of."""
         if broken := taking_part.broken_word(self.store):
             raise Distrusted(broken)
         agreed = membership.load_standing(self.store).agreed_terms
@@ -151,8 +151,7 @@ class Sync:
         renamed, now = membership.rename(self.store, announced.group), int(self.clock())
         consent.ask(self.store, server.member, announced.terms, self.settings.federation, agrees=self.agrees, now=now)
         moving.note(self.store, announced.moved)
-        self._catch_up(server.member, announced)
-        return announced, (renamed, restored)
+        return announced, (renamed, restored, self._catch_up(server.member, announced))
 
     def _help_to_sum(self, server: Correspondence, announced: Announcement) -> tuple[Announcement, RoundPlace, str]:
         """Add up what waits for the committee, if this device is in it; the round and its place in it from then on."""
@@ -227,14 +226,17 @@ class Sync:
         ledger.settle_past(self.store, announced.lineage, announced.round)
         return announced
 
-    def _catch_up(self, member: Membership, announced: Announcement) -> None:
-        """Charge what the server has had of this device and the ledger does not know, as after a restored state."""
+    def _catch_up(self, member: Membership, announced: Announcement) -> str:
+        """Charge what the server has had of this person and the ledger does not know, as after a restored state; a
+        sentence."""
         spent, now = ledger.entries(self.store), self._moment(member)
         planned = ledger.plan_entry(announced.terms, lineage=0, round=0, now=now)
         known = sum(entry.group_id == planned.group_id and entry.time >= member.joined for entry in spent)
-        if announced.answered > known:
-            most = ledger.most_missing(spent, planned, self.settings.federation)
-            ledger.write_missing(self.store, planned, known=known, counted=announced.answered, most=most)
+        if announced.answered <= known:
+            return ""
+        most = ledger.most_missing(spent, planned, self.settings.federation)
+        n = ledger.write_missing(self.store, planned, known=known, counted=announced.answered, most=most)
+        return f"{count(n, 'round')} that the server had from you before now count as spent here, too" if n else ""
 
     def _why_not(self, member: Membership, announced: Announcement, place: RoundPlace) -> str:
         """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""

@@ -162,6 +162,15 @@ def count_answers(connection: Connection, devices: Iterable[str]) -> None:
     connection.execute(chosen.values(answered=members.c.answered + 1))
 
 
+def inherit(connection: Connection, former: str, device: str, *, now: int) -> None:
+    """Let a member be the one that the same person was before: its rounds count for it; only before its own first."""
+    if answered(connection, device):
+        raise Refused("bad-vouching", "it has answered rounds already as another person")
+    rest = update(members).where(members.c.device == device)
+    connection.execute(rest.values(answered=answered(connection, former)))
+    end_membership(connection, former, now=now)
+
+
 def answered(connection: Connection, device: str) -> int:
     """For how many rounds there was an update of this member; erased rows stay counted."""
     query = select(members.c.answered).where(members.c.device == device)

@@ -59,9 +59,12 @@ def join(connection: Connection, asked: Enrolment, *, voucher: int | None, signa
     _append(connection, here, chain.joined(here, asked, voucher=given, signature=signature or b""))
 
 
-def vouch(connection: Connection, device: str, asked: Vouching) -> None:
+def vouch(connection: Connection, device: str, asked: Vouching) -> tuple[str, str] | None:
     """A member vouches for another, or takes one off; Refused("bad-vouching") when it may not, or signed something
-    else. The same again changes nothing."""
+    else. The same again changes nothing.
+
+    Where one is taken off who joined again, the pseudonyms of then and now: only who brought in the new one may say so.
+    """
     here = state(connection)
     signer, about = here.of_device(device), here.members.get(asked.about)
     done = about is None if asked.leaves else about is not None and about.vouched
@@ -70,12 +73,16 @@ def vouch(connection: Connection, device: str, asked: Vouching) -> None:
     if not 0 <= asked.about < here.number:
         raise Refused("bad-vouching", f"the roster has entries 0 to {here.number - 1}, not {asked.about}")
     if done:
-        return
+        return None
+    heir = here.members.get(asked.heir) if asked.leaves else None
+    if asked.heir >= 0 and (heir is None or heir.voucher != signer.number or asked.heir <= asked.about):
+        raise Refused("bad-vouching", "only who brought in a later member can say that it is the same person")
     make = chain.left if asked.leaves else chain.vouched_for
     try:
         _append(connection, here, make(here, asked.about, signer.number, asked.signature))
     except RosterError as error:
         raise Refused("bad-vouching", str(error)) from error
+    return (about.device, heir.device) if about is not None and heir is not None else None
 
 
 def leave(connection: Connection, device: str, signature: bytes) -> None:

@@ -154,7 +154,8 @@ def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int
     if asked.group_id != group.terms(connection).group_id:
         raise Refused("wrong-group")
     group.lock(connection)
-    roster_book.vouch(connection, device, asked)
+    if same := roster_book.vouch(connection, device, asked):
+        enrolment.inherit(connection, *same, now=now)
     if asked.leaves and roster_book.erase_bodies(connection):
         note_erasure(connection)
     return roster_book.page(connection, after=asked.about)

@@ -322,6 +322,8 @@ class Vouching(Record, frozen=True):
     """whether the member is taken off, rather than vouched for"""
     signature: bytes
     """[64] by the sender's device key"""
+    heir: int = -1
+    """number of the entry by which the same person joined again, -1 for nobody"""
 
 
 class NoiseCommitment(SumRecord, frozen=True):

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (184, 29_661),
+    "app": (184, 29_680),
     "console": (8, 1_024),
-    "indexer": (116, 20_225),
+    "indexer": (116, 20_242),
     "simulation": (95, 15_431),
-    "federation_server": (62, 7_758),
-    "foltr": (66, 8_240),
+    "federation_server": (62, 7_775),
+    "foltr": (66, 8_242),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -276,6 +276,33 @@ def test_a_ghost_waits_for_a_members_signature(
         hold_round(live, everyone)
 
 
+def test_who_lost_the_device_and_joins_again_is_one_person(tmp_path: Path, make_person: Make) -> None:
+    """Who brought in the new device says so: the year goes on where it was, the ghost is off the roster, in one step.
+    Nobody else can say it, nor of a member that has answered: that would spend another's year."""
+    made = make_sealed(tmp_path / "first")
+    with running(made) as live:
+        everyone = friends(made, make_person, 6)
+        hold_round(live, everyone, alone=True)
+        lost = device(everyone.pop())
+        again = welcome(made, make_person, everyone[2], seed=7)
+        with pytest.raises(Declined, match="only who brought in a later member"):
+            group_roster.vouch(everyone[0].store, everyone[0].reach, device(again), was=lost)
+        with pytest.raises(Declined, match="only who brought in a later member"):
+            group_roster.vouch(everyone[2].store, everyone[2].reach, device(everyone[3]), was=lost)
+        assert ledger.entries(again.store) == ()
+        group_roster.vouch(everyone[2].store, everyone[2].reach, device(again), was=lost)
+        with pytest.raises(FederationError, match="0 members"):
+            group_roster.vouch(everyone[2].store, everyone[2].reach, device(again), was=lost)
+        said = again.sync().said
+        assert said[0] == "1 round that the server had from you before now count as spent here, too"
+        assert [entry.lineage > 0 for entry in ledger.entries(again.store)] == [False, True]
+        hold_round(live, [*everyone, again], alone=True)
+        late = welcome(made, make_person, again, seed=8)
+        hold_round(live, [*everyone, again, late])
+        with pytest.raises(Declined, match="it has answered rounds already"):
+            group_roster.vouch(again.store, again.reach, device(late), was=device(everyone[0]))
+
+
 def test_a_sealed_group_moves_in_the_midst_of_a_round(tmp_path: Path, make_person: Make) -> None:
     """Told of another port after two had answered: all go there by themselves, and the round is added up there."""
     made = make_sealed(tmp_path / "first")

@@ -191,6 +191,7 @@ def _state(patient: Patient) -> Findings:
 def _group(patient: Patient) -> Findings:
     import time
 
+    from app.devices.own_devices import who_answers
     from app.federation.overview import overview
     from app.store import Store
 
@@ -203,6 +204,8 @@ def _group(patient: Patient) -> Findings:
         yield "ok", "none: nothing leaves this device"
         return
     yield "ok", f"{found['group']['name']} at {found['group']['address']}"
+    if elsewhere := who_answers(patient.paths, patient.settings):
+        yield "note", elsewhere
     if found["last_error"]:
         yield "note", f"the last sync failed: {found['last_error']}"
     if found["sealed"] is not None and found["sealed"]["growth"]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from app.commands.command import NOTHING_FOUND, Group, say, state_of_member
+from app.commands.command import NOTHING_FOUND, Group, load, say, state_of_member
 from console.wording import count, iso_minute, lineage_label, round_label
 
 EXAMPLES = """
@@ -35,10 +35,12 @@ def status(as_json: bool) -> int:
     import json
     import time
 
+    from app.devices.own_devices import who_answers
     from app.federation.overview import overview
 
     with state_of_member() as (store, settings):
         found = overview(store, settings.federation, now=int(time.time()))
+        elsewhere = who_answers(load().paths, settings)
     if as_json:
         click.echo(json.dumps(found))
     elif found["group"] is None:
@@ -46,6 +48,8 @@ def status(as_json: bool) -> int:
     else:
         for name, value in _rows(found):
             click.echo(f"{name + ':':13}{value}")
+        if elsewhere:
+            click.echo(f"{'answered by:':13}{elsewhere}")
     return NOTHING_FOUND if found["group"] is None else 0
 
 
@@ -69,13 +73,15 @@ def move(link: str) -> int:
 
     Only a link that the group's server signed is followed, and only once it answers there. Receipts follow, too.
     """
+    from app.devices.own_devices import who_answers
     from app.federation import moving
     from app.federation.server import Reach
     from foltr.federated.links import read_move
 
     signed = read_move(link)
     with state_of_member() as (store, settings):
-        for sentence in moving.by_link(store, signed, Reach(settings.federation)):
+        elsewhere = who_answers(load().paths, settings)
+        for sentence in moving.by_link(store, signed, Reach(settings.federation), elsewhere):
             say(sentence)
     return 0
 

@@ -27,13 +27,13 @@ def command(yes: bool, now: bool) -> int:
     from functools import partial
 
     from app.commands.join import asking
-    from app.devices.own_devices import meet_quietly
+    from app.devices.own_devices import meet_quietly, who_answers
     from app.federation.sync import Sync
 
     context = load()
     meet = partial(meet_quietly, context.paths, context.settings)
     with state_of_member() as (store, settings):
         report = Sync(store, settings, asking(yes=yes), at_once=now, meet=meet).run()
-    for line in filter(None, (*report.said, report.refused)):
+    for line in filter(None, (*report.said, report.refused, who_answers(context.paths, context.settings))):
         say(line)
     return FAILED if report.refused else 0

@@ -235,6 +235,21 @@ class OwnDevices:
             RecordLog(store, self._joined().device).add(Removed(device), now=self._now)
 
 
+def who_answers(paths: Paths, settings: Settings) -> str:
+    """Which other device answers the group, or that none does and what ends that; "" where this one may answer."""
+    if not paths.device_keys.exists():
+        return ""
+    with Store(paths.state) as store:
+        if pen.holds(store) or membership.load(store) is None:
+            return ""
+    devices = OwnDevices(paths, settings)
+    holder = devices.holder()
+    names = [one.called for one in devices.known() if one.name == holder]
+    if not names:
+        return "none of your computers answers the group; `foltr-search devices pen --take` on one of them ends that"
+    return f"{names[0]} answers the group for all of your computers; `foltr-search devices pen` there hands that on"
+
+
 def meet_quietly(paths: Paths, settings: Settings) -> str:
     """Where this is one of several devices, exchange with them; why that was not done, as one line, else ""."""
     if not paths.device_keys.exists():

@@ -73,16 +73,17 @@ def followed_by_receipt(store: Store, kept: KeptReceipt, reach: Reach, signed: S
     return there
 
 
-def by_link(store: Store, signed: Signed, reach: Reach) -> tuple[str, ...]:
+def by_link(store: Store, signed: Signed, reach: Reach, elsewhere: str = "") -> tuple[str, ...]:
     """Follow the record of a link with the membership and the receipts that it is for; a sentence for each.
 
+    `elsewhere` says which other device of this person speaks for the membership, which goes with that one alone.
     FederationError when it is for none of them, or not newer than what they have followed.
     """
     said: list[str] = []
     reasons: list[str] = []
     member = membership.load(store)
     if member is not None and member.group_id:
-        said += _member_by_link(store, member, signed, reach, reasons)
+        said += _member_by_link(store, member, signed, reach, reasons, elsewhere)
     for kept in membership.all_receipts(store):
         try:
             there = followed_by_receipt(store, kept, reach, signed)
@@ -96,11 +97,16 @@ def by_link(store: Store, signed: Signed, reach: Reach) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _member_by_link(store: Store, member: Membership, signed: Signed, reach: Reach, reasons: list[str]) -> list[str]:
+def _member_by_link(
+    store: Store, member: Membership, signed: Signed, reach: Reach, reasons: list[str], elsewhere: str
+) -> list[str]:
     try:
         found = read(signed, member.server_key, member.group_id)
     except Distrusted as error:
         reasons.append(str(error))
+        return []
+    if elsewhere:
+        reasons.append(f"not followed from here: {elsewhere}")
         return []
     if found.serial <= member.serial:
         reasons.append("the link is not newer than the move that this device followed last")

@@ -93,8 +93,7 @@ class Sync:
         if not pen.holds(self.store):
             membership.member(self.store)
             tested = consider_known(self.store, self.settings, now=int(self.clock()))
-            elsewhere = "another of your computers answers the group (`foltr-search devices pen`)"
-            return SyncReport(membership.load_standing(self.store).round, False, (*filter(None, (tested,)), elsewhere))
+            return SyncReport(membership.load_standing(self.store).round, False, tuple(filter(None, (tested,))))
         member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         try:
             report = self._with(member)

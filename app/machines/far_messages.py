@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import Any, ClassVar
 from zlib import crc32
 
 import msgspec
@@ -38,6 +38,9 @@ LATEST = 1e11
 
 class Message(Struct, frozen=True, tag_field="kind", tag=True):
     """One line."""
+
+    most: ClassVar[int] = 2_000_000
+    """bytes that its answer may have; a page of a thousand rows has 1.4 million"""
 
 
 class Ask(Message, frozen=True):
@@ -74,12 +77,14 @@ class Quote(Message, frozen=True):
 class Read(Message, frozen=True):
     """The text of a document."""
 
+    most = 100_000_000
     doc_id: int
 
 
 class Fetch(Message, frozen=True):
     """A document that is opened for the question of this name; what comes back is its file where `whole`."""
 
+    most = 100_000_000
     doc_id: int
     query: bytes
     whole: bool

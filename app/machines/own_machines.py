@@ -67,6 +67,9 @@ class OwnMachines:
         self._lock = threading.RLock()
 
     def close(self) -> None:
+        """Hang up, also on one that is being waited for."""
+        for line in list(self._lines.values()):
+            line.end()
         with self._lock:
             for name in list(self._lines):
                 self._drop(name)
@@ -83,15 +86,15 @@ class OwnMachines:
         ask = Ask(request.text, request.order, request.limit, *narrowed, *times, reading.languages)
         with self._lock, self._whole():
             self._quoted.clear()
-            failed: dict[str, str] = {}
+            began, failed = time.monotonic(), dict[str, str]()
             asked = [name for name in dict.fromkeys(request.on) if self._begin(name, ask, failed)]
             here = reading.statistics(typed)
-            parts = {name: known.statistics for name, known in self._hear_all(asked, Known, failed)}
+            parts = {name: known.statistics for name, known in self._hear_all(asked, Known, failed, began)}
             for name in parts:
                 others = (part for other, part in parts.items() if other != name)
                 self._lines[name].tell(Rank(together([here, *others])))
             found, far = own(together(parts.values())), []
-            for name, table in self._hear_all(list(parts), FarTable, failed):
+            for name, table in self._hear_all(list(parts), FarTable, failed, began):
                 try:
                     far.append(unpacked(name, table, len(found.candidates.concepts)))
                 except MachineError as error:
@@ -128,14 +131,13 @@ class OwnMachines:
         return self._lines[name]
 
     def _hear_all(
-        self, names: Sequence[str], kind: type[A], failed: dict[str, str], seconds: float = 0.0
+        self, names: Sequence[str], kind: type[A], failed: dict[str, str], began: float, seconds: float = 0.0
     ) -> Iterator[tuple[str, A]]:
-        """The answers that come in time, counted from now for all of them together."""
+        """The answers that come so many seconds after `began`, for all questions that were asked then together."""
         seconds = max(seconds, self._settings.ask_seconds)
-        until = time.monotonic() + seconds
         for name in names:
             try:
-                yield name, self._lines[name].hear(kind, until, seconds)
+                yield name, self._lines[name].hear(kind, began + seconds, seconds)
             except NothingThere as error:
                 failed[name] = str(error)
             except MachineError as error:
@@ -156,7 +158,8 @@ class OwnMachines:
         """The answer to one question; MachineError where there is none."""
         with self._lock:
             failed: dict[str, str] = {}
-            answers = dict(self._hear_all([name], kind, failed, seconds)) if self._begin(name, question, failed) else {}
+            is_asked, began = self._begin(name, question, failed), time.monotonic()
+            answers = dict(self._hear_all([name], kind, failed, began, seconds)) if is_asked else {}
             if name not in answers:
                 raise MachineError(f"{name}: {failed[name]}")
             return answers[name]

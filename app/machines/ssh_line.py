@@ -14,7 +14,7 @@ import signal
 import subprocess
 import threading
 import time
-from typing import TypeVar
+from typing import IO, TypeVar
 
 import msgspec
 
@@ -25,11 +25,11 @@ from console.printable import safe_line
 
 A = TypeVar("A", bound=Message)
 
-OPTIONS = ("-aTx", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes")
+OPTIONS = ("-aCTx", "-o", "BatchMode=yes", "-o", "ClearAllForwardings=yes")
 THERE = "exec sh -c 'PATH=\"$HOME/.local/bin:$PATH:/usr/local/bin:/opt/homebrew/bin\" exec foltr-search devices answer'"
 """for whatever shell a person has there; the PATH of one that nobody types into is short"""
-MAX_LINE = 100_000_000
-"""bytes of one answer, a file as text"""
+CHUNK = 65_536
+"""bytes of an answer between two looks at how long it is"""
 MAX_NOISE = 1_000
 """lines that are no answer"""
 MAX_ERROR = 4_096
@@ -55,6 +55,7 @@ class SshLine:
         except (OSError, ValueError) as error:
             raise MachineError(f"cannot be asked: {ssh}: {error}") from error
         self._lines: queue.Queue[bytes] = queue.Queue(maxsize=2)
+        self._most = Message.most
         threading.Thread(target=self._listen, name=f"foltr-ssh-{name}", daemon=True).start()
 
     def _listen(self) -> None:
@@ -63,18 +64,29 @@ class SshLine:
         assert process.stdout is not None
         assert process.stderr is not None
         with contextlib.suppress(OSError, ValueError):
-            while (line := process.stdout.readline(MAX_LINE)).endswith(b"\n") and n_noise < MAX_NOISE:
+            while (line := self._read(process.stdout)).endswith(b"\n") and self._fits(line, n_noise):
                 if line.startswith(MARK):
                     self._lines.put(line)
                 else:
                     n_noise += 1
-            is_much = len(line) == MAX_LINE or n_noise == MAX_NOISE
-            self._lines.put(b"" if is_much else b"!" + os.read(process.stderr.fileno(), MAX_ERROR))
+            fits = self._fits(line, n_noise)
+            self._lines.put(b"!" + os.read(process.stderr.fileno(), MAX_ERROR) if fits else b"")
         process.stdout.close()
         process.stderr.close()
 
+    def _read(self, answers: IO[bytes]) -> bytes:
+        """A line, or the beginning of one that is longer than the answer to the newest question may be."""
+        parts, size = [answers.readline(CHUNK)], 0
+        while (size := size + len(parts[-1])) <= self._most and len(parts[-1]) == CHUNK and parts[-1][-1:] != b"\n":
+            parts.append(answers.readline(CHUNK))
+        return b"".join(parts)
+
+    def _fits(self, line: bytes, n_noise: int) -> bool:
+        return len(line) <= self._most and n_noise < MAX_NOISE
+
     def tell(self, question: Message) -> None:
         """Send a question; who takes none is no more waited for than who gives no answer."""
+        self._most = question.most
         threading.Thread(target=self._send, args=(line_of(question),), daemon=True).start()
 
     def _send(self, line: bytes) -> None:
@@ -90,7 +102,8 @@ class SshLine:
         except queue.Empty:
             raise MachineError(f"did not answer within {seconds:g} s") from None
         if not line.startswith(MARK):
-            raise MachineError(self._why_ended(line[1:]) if line else "said too much")
+            too_much = f"said too much: more than {self._most / 1e6:g} MB, or lines that are no answer"
+            raise MachineError(self._why_ended(line[1:]) if line else too_much)
         try:
             answer: A | NoAnswer = msgspec.json.decode(line[len(MARK) :], type=kind | NoAnswer)
         except msgspec.MsgspecError as error:
@@ -116,13 +129,17 @@ class SshLine:
     def is_open(self) -> bool:
         return self._process.poll() is None
 
-    def close(self) -> None:
-        """End it at once."""
+    def end(self) -> None:
+        """At once; who waits for an answer hears of it. Any thread may call this."""
         with contextlib.suppress(OSError):
             if os.name == "posix":
                 os.killpg(self._process.pid, signal.SIGKILL)
             else:
                 self._process.kill()
+
+    def close(self) -> None:
+        """End it, and let go of what it holds."""
+        self.end()
         self._process.wait()
         assert self._process.stdin is not None
         with contextlib.suppress(OSError):

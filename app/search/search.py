@@ -148,10 +148,10 @@ class Search:
 
     def close(self) -> None:
         """Close the files; the search cannot be used afterwards."""
+        if "machines" in self.__dict__:
+            self.machines.close()  # who waits for one has an answer then
         self.store.close()
         self._catalogue.close()
-        if "machines" in self.__dict__:
-            self.machines.close()
 
     @property
     def trouble(self) -> str:

@@ -16,7 +16,7 @@ from app.search.results import ORDERS, ResultPage, SearchRequest
 from app.tui.bars.facet_bar import FACETS
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.text_lines import ORDER_NAMES, StatusLine
-from app.tui.messages import Answered
+from app.tui.messages import Answered, SnippetsMade
 from app.tui.preview.side_pane import SidePane
 from app.tui.results_list import ResultsList
 from app.tui.screen_parts import Setup
@@ -48,6 +48,8 @@ class Questions:
         """the newest question that no key press asked"""
         self._offered = False
         """whether the status line says that there are newer results"""
+        self._late: Answered | None = None
+        """what other machines brought while the page of this one was being read"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
         self._thread_shown = ("", "")
@@ -106,7 +108,11 @@ class Questions:
         self.ask(as_you_type=page.request.as_you_type if page else True, unbidden=unbidden)
 
     def of_newest(self) -> None:
-        """Ask again, with the newest state of the index."""
+        """Show what came from other machines meanwhile, else ask again, with the newest state of the index."""
+        late = self._late
+        if late is not None and late.sequence == self._session.sequence:
+            self._session.tell(Answered(late.sequence, late.page, SnippetsMade(late.page, {}, {})))
+            return
         self._session.look_again()
         self.ask()
 
@@ -148,7 +154,9 @@ class Questions:
         page, old = answer.page, self._session.page
         if answer.sequence != self._session.sequence or is_unfinished(old, page):
             return False
-        if answer.sequence == self._unbidden and self.is_reading:
+        is_late, is_asked_for = bool(page.request.on), self._late is not None and page is self._late.page
+        if (answer.sequence == self._unbidden or is_late) and self.is_reading and not is_asked_for:
+            self._late = answer if is_late else None
             if old is None or [hit.doc_id for hit in old.hits] != [hit.doc_id for hit in page.hits]:
                 self.offer_newer()
             return False
@@ -156,6 +164,7 @@ class Questions:
 
     def shown(self, page: ResultPage) -> None:
         """The newest page is on the screen: nothing newer is offered, and the hand may rest from now on."""
+        self._late = None
         if self._offered:
             self._line.say("")
             self._offered = False

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from msgspec import structs
 from textual.message import Message
 
 from app.opener import How
@@ -119,7 +120,7 @@ class Session:
         self.sequence = 0
         self.page: ResultPage | None = None
         self._opened: ResultPage | None = None
-        names = ("search", "snippets", "preview", "record", "sync")
+        names = ("search", "machines", "snippets", "preview", "record", "sync")
         self._lanes = {name: Lane(name, failed=self._failed) for name in names}
 
     def start(self) -> None:
@@ -129,10 +130,11 @@ class Session:
     def ask(self, request: SearchRequest, *, n_rows: int = 0, width: int = 160) -> int:
         """Ask a question; it replaces the one that waits, and the answer to any earlier one is dropped.
 
-        The first `n_rows` rows are wanted with snippets of `width` characters as far as that takes no time.
+        The first `n_rows` rows are wanted with snippets of `width` characters as far as that takes no time. Other
+        machines are waited for by nobody: a page with what they have follows that of this one.
         """
         self.sequence += 1
-        self._lanes["search"].replace(self._asking(partial(self._answer, self.sequence, request, n_rows, width)))
+        self._lanes["search"].replace(self._asking(partial(self._answer_here, self.sequence, request, n_rows, width)))
         return self.sequence
 
     def forget_question(self) -> None:
@@ -161,7 +163,10 @@ class Session:
             self.work(partial(self._leave, page))
 
     def want_snippets(self, page: ResultPage, rows: tuple[int, ...], width: int) -> None:
-        self._lanes["snippets"].put(self._asking(partial(self._make_snippets, page, rows, width)))
+        own = tuple(row for row in rows if not page.hits[row].machine)
+        for lane, some in (("snippets", own), ("machines", tuple(row for row in rows if row not in own))):
+            if some:
+                self._lanes[lane].put(self._asking(partial(self._make_snippets, page, some, width)))
 
     def want_preview(
         self, hit: Hit, width: int, *, snippet_width: int, as_written: bool = False, turned: bool = False
@@ -246,7 +251,8 @@ class Session:
         self.sequence += 1
         self._overtaken.set()
         self._closed = True
-        self._lanes["sync"].close(finish=False, seconds=0)  # what it has sent and not heard of, it will ask for again
+        for name in ("sync", "machines"):  # what was sent and not heard of will be asked for again
+            self._lanes[name].close(finish=False, seconds=0)
         for name in ("search", "snippets", "preview"):
             self._lanes[name].close(finish=False, seconds=CLOSING_SECONDS / 3)
         if self._pictures is not None:
@@ -259,6 +265,11 @@ class Session:
         status = engine.status()
         self._engine = engine
         self.tell(messages.EngineReady(status, engine.unkept))
+
+    def _answer_here(self, sequence: int, request: SearchRequest, n_rows: int, width: int, engine: Search) -> None:
+        self._answer(sequence, structs.replace(request, on=()), n_rows, width, engine)
+        if request.on and sequence == self.sequence:
+            self._lanes["machines"].replace(self._asking(partial(self._answer, sequence, request, n_rows, width)))
 
     def _answer(self, sequence: int, request: SearchRequest, n_rows: int, width: int, engine: Search) -> None:
         if sequence != self.sequence:

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (184, 29_680),
+    "app": (184, 29_754),
     "console": (8, 1_024),
     "indexer": (116, 20_242),
     "simulation": (95, 15_431),

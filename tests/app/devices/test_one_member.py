@@ -15,8 +15,8 @@ import pytest
 from sqlalchemy import select
 
 from app import backup
-from app.devices.own_devices import meet_quietly
-from app.federation import group_ranker, ledger, membership, pen
+from app.devices.own_devices import meet_quietly, who_answers
+from app.federation import group_ranker, ledger, membership, moving, pen
 from app.federation.failures import FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence
@@ -26,6 +26,8 @@ from app.settings import FederationSettings
 from app.store import Store
 from federation_server.database import reading
 from federation_server.tables import members, updates
+from foltr.federated.envelope import sign_document
+from foltr.federated.wire import ServerMove
 from tests.app.devices.computers import SETTINGS, Computer
 from tests.app.federation.groups import Group, Person, hasty, serving, serving_sealed
 from tests.app.federation.test_sealed_part import friends
@@ -109,6 +111,33 @@ def test_two_computers_are_one_member(group: Group, tmp_path: Path) -> None:
     assert member_of(laptop) == member_of(desk) == member
     sync(desk, nobody)
     assert n_spent(laptop) == n_spent(desk) == n_rows(group) == n_rows(group, members) == 1
+
+
+def test_who_has_no_pen_hears_in_a_line_who_has_or_what_ends_that(
+    group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Computers that met before there was a pen have none until one takes it; a move is followed where it is."""
+    begin = pen.be_one_of_several
+    with monkeypatch.context() as before:
+        before.setattr(pen, "be_one_of_several", lambda store, *, is_first: begin(store, is_first=False))
+        laptop, desk = two(tmp_path)
+    member = join(laptop, group)
+    desk.meet()
+    for computer in (laptop, desk):
+        assert not sync(computer, nobody).sent
+        assert "`foltr-search devices pen --take`" in who_answers(computer.paths, computer.settings)
+    desk.devices().take_pen()
+    laptop.meet()
+    assert who_answers(desk.paths, desk.settings) == ""
+    elsewhere = who_answers(laptop.paths, laptop.settings)
+    assert elsewhere.startswith("desk answers the group")
+    record = ServerMove(group_id=member.group_id, serial=1, address="https://new.example:1", certificate="")
+    signed = sign_document(group.made.vault.identity, "moved", record)
+    with (
+        person_at(laptop, nobody) as person,
+        pytest.raises(FederationError, match="not followed from here: desk answers"),
+    ):
+        moving.by_link(person.store, signed, person.reach, elsewhere)
 
 
 def test_the_pen_takes_along_what_was_spent(group: Group, tmp_path: Path) -> None:

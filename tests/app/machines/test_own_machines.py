@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from app.machines.far_messages import MARK
+from app.machines.ssh_line import SshLine
 from app.opener import MachineError
 from app.search.results import ResultPage, SearchRequest
 from tests.app.machines.machines_of_one import MODIFIED, instead, make_machine, searching
@@ -147,6 +150,50 @@ def test_a_machine_that_says_nothing_is_waited_for_so_long(tmp_path: Path) -> No
         for _ in range(2):
             page = here.search(SearchRequest("heron", on=("silent",)))
             assert (len(page.hits), page.unasked) == (1, ("silent: did not answer within 0.2 s",))
+
+
+def test_what_a_page_cannot_need_is_refused(tmp_path: Path) -> None:
+    """A line of 2 MB and more is not taken to its end; a file may be longer."""
+    make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
+    text = '{"kind": "Known", "statistics": {"n_documents": 9}, "more": "%s"}' % ("x" * 2_000_000)
+    instead(tmp_path / "large", said(text))
+    with searching(tmp_path / "here") as here:
+        page = here.search(SearchRequest("heron", on=("large",)))
+    assert (len(page.hits), page.unasked) == (
+        1, ("large: said too much: more than 2 MB, or lines that are no answer",),
+    )  # fmt: skip
+
+
+def test_both_answers_have_one_limit_together(tmp_path: Path) -> None:
+    """A machine that is slow twice does not hold the page twice as long."""
+    make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
+    known = said('{"kind": "Known", "statistics": {"n_documents": 9}}')
+    instead(tmp_path / "slow", f"{known}; {known}; import time; time.sleep(600)")
+    with searching(tmp_path / "here", seconds=0.5) as here:
+        waits, heard = [], SshLine.hear
+
+        def hear(self: SshLine, kind: object, until: float, seconds: float) -> object:
+            waits.append(until)
+            return heard(self, kind, until, seconds)
+
+        with mock.patch.object(SshLine, "hear", hear):
+            here.search(SearchRequest("heron", on=("slow",)))
+    assert len(set(waits)) == 1
+
+
+def test_hanging_up_ends_the_wait(tmp_path: Path) -> None:
+    """Who leaves the screen waits for no machine."""
+    make_machine(tmp_path / "here", {"heron.txt": "The heron waits for fish."})
+    instead(tmp_path / "silent", f"open({str(tmp_path / 'asked')!r}, 'w').close()\nimport time\ntime.sleep(600)")
+    with searching(tmp_path / "here", seconds=50.0) as here:
+        pages = []
+        asking = threading.Thread(target=lambda: pages.append(here.search(SearchRequest("heron", on=("silent",)))))
+        asking.start()
+        while not (tmp_path / "asked").exists():
+            threading.Event().wait(0.01)
+        here.machines.close()
+        asking.join(40)
+        assert [len(page.hits) for page in pages] == [1]
 
 
 def test_a_machine_that_ends_between_two_answers_costs_only_its_own_part(base: Path) -> None:

@@ -92,13 +92,13 @@ class FakeSearch:
         self.generation = 1
         self.seen_generation = 1
         self.gate: dict[str, threading.Event] = {}
-        """query -> the answer waits until this is set"""
+        """query, or query@machine -> the answer waits until this is set"""
         self.reached: dict[str, threading.Event] = {}
         """query -> set when the question has arrived"""
 
     def search(self, request: SearchRequest) -> ResultPage:
         self.requests.append(request)
-        text = request.text.strip()
+        text = "@".join((request.text.strip(), *request.on))
         if text in self.reached:
             self.reached[text].set()
         if text in self.gate:

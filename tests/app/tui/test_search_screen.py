@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from textual.command import CommandList
 
-from app.settings import ScreenSettings
+from app.settings import DevicesSettings, ScreenSettings, Settings
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.text_lines import HintLine
 from app.tui.bars.welcome import Welcome
 from app.tui.keys import actions_of
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
-from tests.app.tui.conftest import _runs
+from tests.app.tui.conftest import Document, _runs
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -96,6 +96,43 @@ async def test_stale_answers_are_dropped(stage: Stages) -> None:
         assert shown.request.text == "wind"
         await one.settle(pilot)
         assert one.asked == "wind"
+
+
+async def test_other_machines_are_waited_for_by_nobody(stage: Stages) -> None:
+    """The own rows stand at once, another question is answered meanwhile, and what came late is shown when it comes."""
+    one = stage(settings=Settings(devices=DevicesSettings(ask=["desk"])))
+    for query in ("wind@desk", "solar@desk"):
+        one.engine.gate[query], one.engine.reached[query] = threading.Event(), threading.Event()
+    async with one.app.run_test(size=WIDE) as pilot:
+        results = one.app.search_screen.query_one(ResultsList)
+        for query in ("wind", "solar"):
+            one.app.search_screen.query_one(QueryInput).set_text(query)
+            await one.until(pilot, lambda query=query: one.asked == query and not results.page.request.as_you_type)
+            assert results.page.request.on == ()
+            if query == "wind":
+                await one.until(pilot, one.engine.reached["wind@desk"].is_set)
+        for gate in one.engine.gate.values():
+            gate.set()
+        await one.until(pilot, lambda: results.page.request.on == ("desk",))
+        assert one.asked == "solar"
+
+
+async def test_late_rows_of_other_machines_wait_for_a_key_where_the_page_is_read(stage: Stages) -> None:
+    """They are offered; F5 shows those that came, and asks nobody again."""
+    one = stage(settings=Settings(devices=DevicesSettings(ask=["desk"])))
+    one.engine.gate["wind@desk"], one.engine.reached["wind@desk"] = threading.Event(), threading.Event()
+    async with one.searched("wind", size=WIDE) as pilot:
+        await one.until(pilot, one.engine.reached["wind@desk"].is_set)
+        await pilot.press("down")
+        one.engine.documents.append(Document("/home/anna/late.txt", "Late wind", "text", "wind\n"))
+        one.engine.gate["wind@desk"].set()
+        await one.until(pilot, lambda: "newer results: F5" in one.text)
+        assert "late.txt" not in _rows(one)
+        n_asked = len(one.engine.requests)
+        await pilot.press("f5")
+        await one.until(pilot, lambda: "late.txt" in _rows(one))
+        assert len(one.engine.requests) == n_asked
+        assert one.app.search_screen.query_one(ResultsList).cursor == 1
 
 
 async def test_keys_are_taken_while_the_engine_is_stuck(stage: Stages) -> None:

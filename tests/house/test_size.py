@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (184, 29_670),
+    "app": (184, 29_698),
     "console": (8, 1_024),
-    "indexer": (116, 20_241),
+    "indexer": (116, 20_253),
     "simulation": (95, 15_431),
     "federation_server": (62, 7_758),
     "foltr": (66, 8_240),

@@ -147,8 +147,8 @@ def _reading(patient: Patient) -> Findings:
         yield "note", "readers are processes of their own with limits of time and memory, and nothing more"
     else:
         yield "ok", f"a reader has the file in hand and nothing else ({', '.join(available())})"
-    for extension, kind in ADDED.items():
-        yield "ok", f".{extension} is read by {KINDS[kind].reader}, which a package adds"
+    for name, kind in ADDED.items():
+        yield "ok", f"{name if '.' in name else f'.{name}'} is read by {KINDS[kind].reader}, which a package adds"
 
 
 def _meaning(patient: Patient) -> Findings:

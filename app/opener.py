@@ -131,7 +131,7 @@ def plan(
     """
     env = os.environ if env is None else env
     if address and how == "system":
-        return _plan_page(address, env)
+        return _plan_page(address, settings.open.addresses, env)
     target = str(Path(path).absolute())
     wanted = str(Path(target).parent) if how == "folder" else target
     if not os.path.lexists(wanted):
@@ -228,10 +228,10 @@ def _plan_mail(mail: LooseMail, settings: Settings, env: Mapping[str, str]) -> I
     return _plan_system(_Target(mail.path, 0, 0), settings, env)
 
 
-def _plan_page(address: str, env: Mapping[str, str]) -> Invocation:
-    """The desktop's browser; an address that is none of the web is refused."""
-    if not re.match(r"https?://[^\s/]", address):
-        raise OpenError(f"wanted an address of the web to open, got {address[:100]!r}")
+def _plan_page(address: str, schemes: Sequence[str], env: Mapping[str, str]) -> Invocation:
+    """What the desktop opens it with; an address neither of the web nor of one of `schemes` is refused."""
+    if not re.match(r"https?://[^\s/]", address) and address.partition(":")[0] not in schemes:
+        raise OpenError(f"wanted an address of the web, or of open.addresses, to open, got {address[:100]!r}")
     if sys.platform == "win32":
         return Invocation((address,), needs_terminal=False, startfile=True)
     if sys.platform == "darwin":

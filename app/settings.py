@@ -282,6 +282,12 @@ class OpenSettings(Section, frozen=True):
         str,
         Meta(description='As in "yazi {path}" or "mc {folder}", for the folder of a result; empty: the system\'s own.'),
     ] = ""
+    addresses: Annotated[
+        list[str],
+        Meta(
+            description='Schemes beside the web\'s that may be opened, as in ["joplin"]: documents of your own readers.'
+        ),
+    ] = msgspec.field(default_factory=list)
     enter: Annotated[
         Literal["system", "editor", "pager", "folder"], Meta(description="What opening a result uses by default.")
     ] = "system"

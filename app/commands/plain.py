@@ -143,8 +143,9 @@ class Dialogue:
             told = ("the file is gone" if hit.missing else "", hit.type, safe_line(hit.author), day(hit.modified))
             about = ", ".join(one for one in (*told, short_path(hit.path), self._search.why(self._page, hit)) if one)
             print(f"{hit.rank}. {title_of(hit)}: {about}")
-            if passage := self._search.snippet(self._page, hit).text.strip():
-                print(f"   {safe_line(passage)}")
+            passage = self._search.snippet(self._page, hit)
+            if text := passage.text.strip():
+                print(f"   {safe_line(f'{passage.heading}: {text}' if passage.heading else text)}")
         if last < len(self._page.hits):
             print(f"{len(self._page.hits) - last} more: n")
 

@@ -133,19 +133,28 @@ class FollowersWork(Work):
     def report(self, progress: Progress) -> None:
         """Recognition stops for an update; whoever asked for a scan sees it, too."""
         if progress.phase in UPDATING:
-            for one in self._recognising:
-                one.suspend()
+            self._suspend()
         self.requests.show(progress)
         self.on_progress(progress)
 
+    def _suspend(self) -> None:
+        for one in self._recognising:
+            one.suspend()
+
     def why_to_pause(self) -> str:
-        return on_battery() if self.pause_on_battery else ""
+        why = on_battery() if self.pause_on_battery else ""
+        if why:
+            self._suspend()
+        return why
 
     def do_a_little(self) -> bool:
         """Recognition comes after everything else, and first comes whatever the other devices have to tell."""
         if self.paths.device_keys.exists() and time.monotonic() - self._met > MEET_SECONDS:
             self._meet()
-        return self._making.step() or any(one.step() for one in self._recognising)
+        if self._making.step():
+            self._suspend()
+            return True
+        return any(one.step() for one in self._recognising)
 
     def _meet(self) -> None:
         from app.devices.own_devices import meet_quietly  # which few have

@@ -101,8 +101,10 @@ class Recognising:
         """A moment of the work; True while more is left that can be done now."""
         if self._pool is None:
             return False
-        if self._now is None and (why := self._may_work()):
-            self.close()
+        if why := self._may_work():
+            if self._now is None:
+                self.close()
+            self.suspend()
             self._report("idle", note=f"recognising {self.medium.what} waits: {why}")
             return False
         if self._now is None and not self._begin():

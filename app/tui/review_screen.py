@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from app.tui.preview.preview_rows import Rows
 
 KEYS = (
-    ("y", "matters"), ("n", "not"), ("l", "later"), ("o", "open"), ("u", "undo"), ("Tab", "next match"),
+    ("y", "matters"), ("n", "not"), ("l", "later"), ("o", "open"), ("u", "undo"), ("Tab", "next"),
     ("Space", "scroll"), ("q", "leave"),
 )  # fmt: skip
 

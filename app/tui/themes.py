@@ -1,7 +1,8 @@
 """The themes that `screen.theme` may name: night and day of our own, the terminal's colours, and those of Textual.
 
-Night is ink with one amber; day is paper, with ink and one red: no night turned inside out. A terminal of sixteen
-colours would turn amber into its red, so that there the terminal's own colours are used.
+Night is ink with one amber; day is paper, with ink and one red: no night turned inside out. What paper is made of
+stays paper, and does not become pink or olive, in the nearest of 256 colours. A terminal of sixteen would turn amber
+into its red, so that there the terminal's own colours are used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ NIGHT = Theme(
 )  # fmt: skip
 DAY = Theme(
     "day", primary="#22577a", secondary="#38718f", accent="#a83a15", warning="#855a00", error="#a3203a",
-    success="#2f6b3a", foreground="#22262b", background="#fbf8f1", surface="#f1ebdf", panel="#d5ccba", dark=False,
+    success="#2f6b3a", foreground="#22262b", background="#fbf8f1", surface="#f3eee0", panel="#d6d0c4", dark=False,
 )  # fmt: skip
 THEMES = {"dark": "night", "light": "day", "ansi": "ansi-dark"}
 """short names for `screen.theme`; every other name is Textual's own"""

@@ -97,9 +97,10 @@ TYPE_OF_KIND: dict[str, str] = {name: kind.type for name, kind in KINDS.items()}
 KIND_OF_EXTENSION: dict[str, str] = {end: name for name, kind in KINDS.items() for end in kind.extensions.split()}
 
 READERS = "foltr_search.readers"
-"""The group of entry points by which packages add readers: NAME is an extension, VALUE module:function."""
+"""The group of entry points by which packages add readers: NAME is an extension or, with a dot in it, the name of a
+file; VALUE module:function."""
 ADDED: dict[str, str] = {}
-"""Extension -> the kind that a package added"""
+"""Extension or name of a file -> the kind that a package added"""
 
 
 @cache
@@ -113,11 +114,12 @@ def take_readers() -> None:
     from importlib.metadata import entry_points  # takes a tenth of a scan to load, and few have any
 
     for point in entry_points(group=READERS):
-        end = point.name.lower()
-        if end not in KIND_OF_EXTENSION and end not in NOT_READ:
-            ADDED[end] = kind = f"{point.value} for .{end}"
-            KINDS[kind] = FileKind("document", point.value, end, is_added=True)
-            TYPE_OF_KIND[kind], KIND_OF_EXTENSION[end] = "document", kind
+        name = point.name.lower()
+        known = KIND_OF_NAME if "." in name else KIND_OF_EXTENSION
+        if name not in known and name not in NOT_READ:
+            ADDED[name] = known[name] = kind = f"{point.value} for {name}"
+            KINDS[kind] = FileKind("document", point.value, is_added=True)
+            TYPE_OF_KIND[kind] = "document"
 
 
 def _adds_readers(folder: str) -> bool:
@@ -236,6 +238,12 @@ def kind_of(path: str) -> str | None:
     if last in PACKED and extension(name[: -len(last) - 1]) == "tar":
         return "tar"
     return KIND_OF_EXTENSION.get(last, "")
+
+
+def added_kind(path: str) -> str:
+    """The kind that a package added and that the name of `path` says; "" for none."""
+    kind = kind_of(path) if ADDED else ""
+    return kind if kind and KINDS[kind].is_added else ""
 
 
 def holds_text(path: str) -> bool:

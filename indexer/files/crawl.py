@@ -21,13 +21,13 @@ import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.extract.kinds import (
-    ADDED,
     KIND_OF_EXTENSION,
     KIND_OF_NAME,
     MAX_FILE_BYTES,
     PASSED_OVER,
     TYPE_BY_NAME,
     TYPE_OF_KIND,
+    added_kind,
     document_type,
     extension,
     take_readers,
@@ -406,7 +406,7 @@ class Crawl:
             kept_number(status.st_ctime_ns) if _KEEPS_CHANGES else 0,
             storable(unread),
             failure,
-            source.name if source is not None and is_named else ADDED.get(extension(entry.name), ""),
+            source.name if source is not None and is_named else added_kind(entry.name),
         )
 
 

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (184, 29_754),
+    "app": (184, 29_782),
     "console": (8, 1_024),
-    "indexer": (116, 20_242),
+    "indexer": (116, 20_254),
     "simulation": (95, 15_431),
     "federation_server": (62, 7_775),
     "foltr": (66, 8_242),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import threading
+import urllib.request
 from html.parser import HTMLParser
 from pathlib import Path
 
-from release.site import build
+from release.site import build, served
 
 
 class Links(HTMLParser):
@@ -43,3 +45,26 @@ def test_every_link_between_its_pages_leads_somewhere(tmp_path: Path) -> None:
     assert wrong == []
     taken = re.compile(r"<(?:script|link|img|iframe)[^>]*https?:|url\(")
     assert [path.name for path in pages if taken.search(path.read_text(encoding="utf-8"))] == []
+
+
+def test_its_search_is_the_program(tmp_path: Path) -> None:
+    """The box of a shown page finds the page that says it, at a heading that is there; what is asked stays text."""
+    with served(tmp_path / "site", 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            site = f"http://127.0.0.1:{server.server_port}"
+            found = _read(f"{site}/search?q=houses+neighbour+import-linter+circles")
+            place = re.findall(r'<li><a href="([^"#]+)(?:#([^"]*))?"', found)[0]
+            assert place == ("/docs/architecture.html", "houses")
+            assert 'id="houses"' in _read(site + place[0])
+            assert 'action="/search"' in _read(f"{site}/index.html")
+            assert "<script" not in _read(f"{site}/search?q=%22%3E%3Cscript%3E")
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _read(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return str(answer.read().decode())

@@ -1,11 +1,13 @@
-"""The example of docs/readers.md, installed as it stands there: a reader that a package adds, in a confined process."""
+"""The examples of docs/readers.md, installed as they stand there: readers that packages add, in a confined process."""
 
 from __future__ import annotations
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,13 +20,14 @@ POEM = "The Heron\nAda Byron\nGrey by the water it stands\n"
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the package in it, as pip installs it."""
+    """A folder with the packages in it, as pip installs them."""
     folder = tmp_path_factory.mktemp("reader")
     page = (ROOT / "docs" / "readers.md").read_text(encoding="utf-8")
     for name, content in re.findall(r"^```\w+ file=(\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     command = [sys.executable, "-m", "pip", "install", "-q", "--no-build-isolation", "--no-deps", "--target"]
-    subprocess.run([*command, folder / "site", folder], check=True)
+    subprocess.run([*command, folder / "site", folder, folder / "source"], check=True)
     return folder / "site"
 
 
@@ -72,3 +75,29 @@ def test_what_a_reader_may_not_it_cannot(device: Device, reader: Path, tmp_path:
     device.run("index", "-q", str(device.notes), env={"PYTHONPATH": f"{other}{os.pathsep}{ROOT}"})
     failures = device.run("status", "--failures").stdout
     assert f"{device.notes / 'heron.poem'}\tunreadable\tPermission denied" in failures
+
+
+def test_a_source_of_ones_own_gives_the_notes_of_a_database(device: Device, reader: Path) -> None:
+    """Each under its title and date, what only the log holds too; its address opens once its scheme is allowed, and
+    no other database is read."""
+    with_it = {"PYTHONPATH": f"{reader}{os.pathsep}{ROOT}"}
+    folder = device.home / ".config" / "joplin-desktop"
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / "database.sqlite")) as notes:
+        notes.execute("PRAGMA journal_mode = WAL")
+        notes.execute("CREATE TABLE notes (id TEXT, title TEXT, body TEXT, updated_time INTEGER)")
+        notes.execute("INSERT INTO notes VALUES ('a1', 'Herons', 'They stand by the weir', 1700000000000)")
+        notes.execute("INSERT INTO notes VALUES ('b2', 'Weir', 'The weir was mended', 1600000000000)")
+        notes.commit()
+        (folder / "other.sqlite").write_bytes((folder / "database.sqlite").read_bytes())
+        done = device.run("index", "-q", str(folder), env=with_it)
+    assert done.returncode == 0, done.stderr
+    asked = ("search", "weir mended", "--format", "{title} {modified} {path}")
+    assert device.run(*asked).stdout.startswith("Weir 2020-09-13")
+    assert len(device.run("search", "weir", "--paths0").stdout.split("\0")[:-1]) == 2
+    assert "database.sqlite is read by joplin_reader:extract" in device.run("doctor", env=with_it).stdout
+    device.run("search", "weir mended")
+    refused = device.run("open", "1", env={"DISPLAY": ":9"})
+    assert "wanted an address of the web, or of open.addresses, to open, got 'joplin://" in refused.stderr
+    shown = device.run("open", "1", "--print", env={"FOLTR_OPEN__ADDRESSES": '["joplin"]', "BROWSER": "true"})
+    assert "joplin://x-callback-url/openNote?id=b2" in shown.stdout + shown.stderr

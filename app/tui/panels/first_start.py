@@ -74,8 +74,7 @@ class FolderList(OptionList):
         mark = "[x]" if folder.choice in self._chosen else "[ ]"
         width = max(len(other.counted) for other in self._folders)
         path = fit_path(short_path(folder.choice), PATH_WIDTH)
-        name = (f"  {folder.name}", "dim") if folder.name else ""
-        return Content.assemble(f"{mark} ", (folder.counted.rjust(width), "dim"), f"  {path}", name)
+        return Content("  ".join(filter(None, (f"{mark} {folder.counted.rjust(width)}", path, folder.name))))
 
 
 class FirstStart(Panel[tuple[str, ...]]):

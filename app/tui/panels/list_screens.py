@@ -58,9 +58,7 @@ class ListScreen(Panel[Wish | None]):
         self._names = [name for name, _ in rows]
         self.query_one("#list-title", Static).update(self.title_for(len(rows)))
         shown = self.query_one(OptionList)
-        shown.add_options(
-            Option(Text.assemble(f"{short_path(name)}\n  ", (safe_line(about), "dim"))) for name, about in rows
-        )
+        shown.add_options(Option(Text(f"{short_path(name)}\n  {safe_line(about)}")) for name, about in rows)
         if rows:
             shown.highlighted = 0
         shown.focus()

@@ -1,5 +1,6 @@
 """What the terminal is: whether its background is light (OSC 11, else COLORFGBG), its name (XTVERSION), and whether it
-shows sixels (4 among its attributes), for which the size of a cell must be known (XTWINOPS 16).
+shows sixels (4 among its attributes), for which the size of a cell must be known (XTWINOPS 16, which xterm does not
+answer as it is shipped; else TIOCGWINSZ).
 
 It is asked once, before the screen starts, and answers while that is loaded. After these questions comes one that every
 terminal answers (its attributes, DA1), so that one which does not know them is not waited for. Keys that were pressed
@@ -15,10 +16,11 @@ from __future__ import annotations
 import os
 import re
 import select
+import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[16t\x1b[c"
 SECONDS = 0.5
@@ -73,7 +75,8 @@ def asked_terminal(
     def answer() -> TerminalTraits:
         nonlocal is_read
         is_read = True
-        return understood(_answer(reading, end), told.is_light)
+        found = understood(_answer(reading, end), told.is_light)
+        return found if all(found.cell) else replace(found, cell=_cell_by_window(writing))
 
     try:
         tty.setcbreak(reading, termios.TCSANOW)
@@ -130,6 +133,15 @@ def _answer(reading: int, end: float) -> bytes:
             break
         got += more
     return got
+
+
+def _cell_by_window(terminal: int) -> tuple[int, int]:
+    """Points of a cell by those of the window, as the system knows them; 0 where it does not."""
+    import fcntl
+    import termios
+
+    rows, columns, across, down = struct.unpack("4H", fcntl.ioctl(terminal, termios.TIOCGWINSZ, bytes(8)))
+    return (across // columns, down // rows) if rows and columns else (0, 0)
 
 
 def _told_by(env: Mapping[str, str]) -> bool:

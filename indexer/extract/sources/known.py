@@ -122,11 +122,15 @@ def source_of(path: str) -> DataSource | None:
     return SOURCES[found.lastgroup] if found is not None and found.lastgroup else None
 
 
+DATABASES = (".sqlite", ".sqlite3", ".db")
+"""how files of SQLite end that a package's reader may read"""
+
+
 def files_of(path: str) -> tuple[str, ...]:
     """What reading the file at `path` takes: itself, and what its source's reader looks into beside it."""
     source = source_of(path)
     if source is None:
-        return (path,)
+        return (path, log_of(path)) if path.endswith(DATABASES) else (path,)
     return (path, channel_of(path)) if source.name == "discord" else (path, log_of(path))
 
 

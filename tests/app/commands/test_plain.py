@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from indexer.extract.media import recognised
+from indexer.extract.source import fingerprint
 from tests.app.commands.picking import names
 
 if TYPE_CHECKING:
@@ -67,3 +71,16 @@ def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None
     assert any("heron" in line for line in lines)
     assert any("return 2024" in line for line in lines)
     assert lines[-1].startswith("Words are searched.")
+
+
+def test_what_was_said_has_its_moment(device: Device) -> None:
+    """A passage of a recording begins with when it was said."""
+    memo = device.notes / "memo.ogg"
+    shutil.copy(Path(__file__).parents[2] / "indexer/extract/media/spoken.ogg", memo)
+    device.index()
+    store = device.data_dir / recognised.FILE
+    recognised.remember(
+        store, fingerprint(str(memo)), engine="x", pages=["", "", "Plant cherry trees"], reason="", seconds=1
+    )
+    device.run("index", "--rebuild")
+    assert "at 0:10: Plant cherry trees" in "\n".join(say(device, "cherry", "q"))

@@ -331,6 +331,29 @@ def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recog
 
 
 @needs_engine
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
+def test_a_file_in_hand_stands_still_as_soon_as_it_must_wait(paths: Paths, recognising: Recognising) -> None:
+    """On battery, say: the reader stops at the next moment, why is said, and on mains it goes on with the same file."""
+    before, reports, why = set(multiprocessing.active_children()), list[Progress](), [""]
+    with (
+        closing(Catalogue.open(paths.catalogue)) as catalogue,
+        closing(Recognising(
+            SETTINGS.ocr, paths, catalogue, reports.append, may_work=lambda: why[0], may_be_suspended=True
+        )) as one,
+    ):  # fmt: skip
+        assert one.step()
+        (reader,) = {*multiprocessing.active_children()} - before
+        why[0] = "on battery"
+        assert not one.step()
+        until(lambda: psutil.Process(reader.pid).status() == "stopped")
+        assert reports[-1].note == "recognising text in pictures waits: on battery"
+        why[0] = ""
+        while one.step():
+            pass
+        assert one.n_texts == 1
+
+
+@needs_engine
 def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Stopped while it recognises, the follower of changes ends the process that had the file in hand."""
     monkeypatch.setattr("app.following.following.give_way", lambda: None)  # there is no way back for this process

@@ -13,7 +13,7 @@ from textual.color import Color
 
 from app.settings import ScreenSettings
 from app.tui.terminal.terminal_traits import TerminalTraits
-from app.tui.themes import problem_of
+from app.tui.themes import DAY, problem_of
 
 Stages = Callable[..., Any]
 TEXT_CONTRAST = 4.5
@@ -69,6 +69,14 @@ async def test_colours_have_contrast(stage: Stages, theme: str) -> None:
         marked = [style for text, style in _painted(one) if text.strip().lower() == "wind" and style.bold]
         assert len(marked) > 20
         assert min(_contrast(style) for style in marked) >= TEXT_CONTRAST
+
+
+def test_paper_is_paper_in_256_colours_too() -> None:
+    """What lies behind text by day is grey or cream in the nearest of them: neither pink nor olive."""
+    for colour in (DAY.background, DAY.surface, DAY.panel):
+        assert colour is not None
+        red, green, blue = RichColor.parse(colour).downgrade(ColorSystem.EIGHT_BIT).get_truecolor()
+        assert red == green >= blue >= 215
 
 
 @pytest.mark.parametrize("theme", ["textual-dark", "textual-light", "ansi-dark", "ansi-light", "ansi"])

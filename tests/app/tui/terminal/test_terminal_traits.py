@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pty
 import select
+import struct
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -62,6 +63,21 @@ def test_a_terminal_is_asked_and_keys_are_given_back(
     assert found == expected
     assert termios.tcgetattr(slave) == before
     assert not select.select([slave], [], [], 0)[0]
+    os.close(master)
+    os.close(slave)
+
+
+def test_the_size_of_a_cell_is_that_of_the_window_where_the_terminal_does_not_say() -> None:
+    """As xterm is shipped: sixels, no answer about a cell, and a window of so many points."""
+    import fcntl
+    import termios
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("4H", 24, 80, 480, 312))
+    os.write(master, b"\x1b[?63;1;2;4;6c")
+    with asked_terminal({"TERM": "xterm"}, reading=slave, writing=slave) as told:
+        found = told()
+    assert (found.has_sixels, found.cell) == (True, (6, 13))
     os.close(master)
     os.close(slave)
 

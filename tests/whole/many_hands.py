@@ -19,11 +19,13 @@ import sys
 import time
 from contextlib import suppress
 from copy import deepcopy
+from importlib.util import find_spec
 from pathlib import Path
 
 from app.resident import protocol
 from app.resident.asking import ask
 from app.resident.local_socket import LineError, socket_path
+from tests.tiny_encoder import write_encoder
 from tests.whole.acknowledged import N_RESULTS, Command, Copy, Count, Violation
 from tests.whole.hands import ANCHORS, Hands, close
 
@@ -31,6 +33,9 @@ VARIABLES: tuple[dict[str, str], ...] = (
     {}, {}, {"FOLTR_LEARNING__STRENGTH": "0.5"}, {"FOLTR_LEARNING__BOUND": "1.5"}, {"FOLTR_SEARCH__PAGE_SIZE": "7"},
     {"FOLTR_HISTORY__ENABLED": "false"}, {"FOLTR_LEARNING__LEARNING_RATE": "0.3"}, {"COLUMNS": "60"},
 )  # fmt: skip
+PICTURED = ("pelican", "flamingo", "albatross", "woodpecker", "nightingale", "kingfisher")
+WRITTEN = "the index is being written by foltr-search watch"
+CAN_RECOGNISE, CAN_ENCODE = bool(find_spec("rapidocr") and find_spec("PIL")), bool(find_spec("onnxruntime"))
 OPTIONS: tuple[tuple[str, ...], ...] = ((), (), ("--json",), ("--strength", "0.5"), ("-n", "4"), ("--explain",))
 
 
@@ -40,6 +45,9 @@ class ManyHands(Hands):
     def __init__(self, folder: Path, seed: int, *, group: bool = False) -> None:
         super().__init__(folder, seed, group=group)
         self.copies: list[Copy] = []
+        self.meaning = {
+            "FOLTR_MEANING__ENABLED": "true", "FOLTR_MEANING__MODEL": str(write_encoder(folder / "encoder"))
+        }  # fmt: skip
 
     # Steps by commands.
 
@@ -88,7 +96,7 @@ class ManyHands(Hands):
     def change(self) -> Command:
         """A document made, changed or removed, and `index`."""
         now, word = self.now, self.new("w")
-        living = [one for one, path in now.words.items() if path]
+        living = [one for one, path in now.words.items() if path.endswith(".txt")]
         path = self.notes / f"{self.new('file')}.txt"
         if living and self.rng.random() < 0.6:
             path = Path(now.words[old := self.rng.choice(living)])
@@ -105,7 +113,47 @@ class ManyHands(Hands):
         def done(out: str) -> None:
             self.is_indexed = True
 
-        return Command(("index", "-q"), done, refusal="the index is being written by foltr-search watch")
+        return Command(("index", "-q"), done, refusal=WRITTEN)
+
+    def picture(self) -> None:
+        """A picture of a word is drawn or removed, and recognised; found from then on, and after whatever comes."""
+        word = self.rng.choice(PICTURED)
+        path = self.notes / f"{word}.png"
+        if self.now.words.pop(word, "") and self.rng.random() < 0.4:
+            path.unlink()
+            self.now.words[word], self.is_indexed = "", False
+            return self.run(self.index())
+        if not path.exists():
+            from PIL import Image, ImageDraw, ImageFont
+
+            sheet = Image.new("RGB", (600, 120), "white")
+            ImageDraw.Draw(sheet).text((40, 30), word, "black", ImageFont.load_default(48))
+            sheet.save(path)
+        self._beside(Command(("index", "-q", "--ocr"), lambda out: self.now.words.update({word: str(path)}),
+                             refusal=WRITTEN))  # fmt: skip
+        return self.find()
+
+    def vectors(self) -> None:
+        """Texts become vectors, which whoever follows changes with other settings may take away again."""
+        made = Command(("index", "-q"), refusal=WRITTEN, variables=self.meaning)
+        is_cut = self._beside(made)  # and then indexed with other settings
+        search = Command(("search", "--paths0", "bird"), codes=(0, 1), variables=self.meaning)
+        self.settled_search(search, "bird")
+        if made.code == 0 and not is_cut and self.serve is None and self.watch is None and not search.out:
+            raise Violation("no text is near the word bird, though all were read for what they mean")
+
+    def _beside(self, command: Command) -> bool:
+        """Run it beside another one, or kill it, or cut the power; whether that was cut."""
+        chance, after = self.rng.random(), 3 * self.rng.random()
+        if chance < 0.4:
+            self.run(command, self.ask())
+        elif chance < 0.7:
+            self.run(command, kill=0, after=after)
+        elif chance < 0.85:
+            self.cut_while(command, after=after)
+        else:
+            self.run(command)
+        return 0.7 <= chance < 0.85
 
     def indexed(self) -> None:
         """All that was changed is in the index, whoever put it there."""
@@ -353,8 +401,12 @@ class ManyHands(Hands):
 
     def cut(self) -> None:
         """The power goes while commands run."""
+        self.cut_while(self._command(), self.ask(), after=0.1 * self.rng.random())
+
+    def cut_while(self, *commands: Command, after: float) -> None:
+        """The power goes while these run."""
         is_worst = self.rng.random() < 0.5
-        self.run(self._command(), self.ask(), kill=0, after=0.1 * self.rng.random(), all_end=True)
+        self.run(*commands, kill=0, after=after, all_end=True)
         self.kill_all()
         self.now.screen_opened, self.now.n_opened = False, N_RESULTS
         self.now.kept.low = 0
@@ -375,6 +427,7 @@ class ManyHands(Hands):
             self.one: 300, self.burst: 120, self.killed: 60, self.find: 40, self.agree: 15, self.looking: 40,
             self.serving: 30, self.watching: 6, self.configure: 10, self.rare: 4, self.cut: 12,
             self.copied: 6, self.restored: 8, self.regrouped: 4,
+            self.picture: 8 * CAN_RECOGNISE, self.vectors: 8 * CAN_ENCODE,
         }  # fmt: skip
         chosen, began = self.rng.choices(list(weights), list(weights.values()))[0], time.monotonic()
         self.say(chosen.__name__)

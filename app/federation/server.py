@@ -135,8 +135,8 @@ def theta_of(record: ModelRecord) -> FloatVector:
         theta = decode_vector(record.theta, n_params)
     except (ShapeError, ValueRangeError) as error:
         raise Distrusted(f"the server sent a model that cannot be: {error}") from error
-    if not (np.abs(theta) <= LARGEST_WEIGHT).all():
-        raise Distrusted(f"the server sent a model with a weight beyond {LARGEST_WEIGHT:g}")
+    if not (np.abs(theta) <= LARGEST_WEIGHT).all() or not 0.0 <= record.noise <= LARGEST_WEIGHT:
+        raise Distrusted(f"the server sent a model with a weight or noise beyond {LARGEST_WEIGHT:g}")
     return theta
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,19 +24,21 @@ from foltr.errors import RecordError, ShapeError, ValueRangeError
 
 WIRE_VERSION, SUMS_VERSION = 2, 3
 """of all records but those of sealed sums, and of these"""
+Number = Annotated[int, msgspec.Meta(ge=-(1 << 37), le=1 << 37)]
+"""that calendars and databases hold: as seconds since 1970 the year 6325"""
 
 
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The root: strict, immutable, versioned."""
 
-    version: int = WIRE_VERSION
+    version: Number = WIRE_VERSION
     """of this format"""
 
 
 class SumRecord(Record, frozen=True, kw_only=True):
     """The root of what belongs to sealed sums."""
 
-    version: int = SUMS_VERSION
+    version: Number = SUMS_VERSION
 
 
 class InviteVoucher(Record, frozen=True):
@@ -44,7 +46,7 @@ class InviteVoucher(Record, frozen=True):
 
     device_key: bytes
     """Ed25519 public key [32] of the member who invites"""
-    roster_number: int
+    roster_number: Number
     """entries of the roster that this member has verified"""
     roster_head: str
     """hash of the last of them"""
@@ -109,21 +111,21 @@ class Terms(Record, frozen=True):
     settings: dict[str, Any]
     """of the method, checked strictly by foltr.federated.registry; its privacy mechanism is in them"""
     ranker: Literal["linear", "neural"]
-    n_features: int
-    n_params: int
+    n_features: Number
+    n_params: Number
     manifest_hash: str
     """of the feature manifest: the same numbers must mean the same on every device"""
-    n_local: int
+    n_local: Annotated[int, msgspec.Meta(ge=1, le=1 << 37)]
     """at most so many of the device's newest interactions are replayed in a round"""
-    n_unlearn: int
+    n_unlearn: Number
     """so many in a round that forgets (n' of FedEraser)"""
-    floor: int
+    floor: Annotated[int, msgspec.Meta(ge=1, le=1 << 37)]
     """a round never closes with fewer updates"""
     mode: Literal["open", "sealed", "grouped"] = "open"
     """open: the server opens each update; sealed: it learns their sum alone; grouped: several sums"""
-    n_rounds: int = 0
+    n_rounds: Annotated[int, msgspec.Meta(ge=0, le=10_000)] = 0
     """so many rounds in a period, after which the group rests; 0: no end"""
-    period_days: int = 365
+    period_days: Number = 365
     """the period that rounds and privacy budget are counted over"""
 
 
@@ -131,28 +133,28 @@ class Announcement(Record, frozen=True):
     """The present round, signed by the server's identity key."""
 
     terms: Terms
-    lineage: int
+    lineage: Number
     """rises when someone was forgotten, the model was rolled back or the server restored; never seen before"""
-    round: int
+    round: Number
     purpose: Literal["learn", "forget"]
     """forget: remaining members help to calibrate (FedEraser)"""
     model_hash: str
     """of the ModelRecord that devices begin from; see `digest`"""
     round_key: bytes
     """X25519 public key [32]; its private half is destroyed when the round closes"""
-    deadline: int
+    deadline: Number
     """seconds since 1970"""
-    opened: int
+    opened: Number
     """seconds since 1970; with the deadline it says when a device answers"""
-    server_time: int
+    server_time: Number
     """seconds since 1970"""
     phase: Literal["collect", "sum", "rest"] = "collect"
     """collect: updates are taken; sum: the committee adds them up; rest: no round is open"""
-    opens: int = 0
+    opens: Number = 0
     """when a resting group opens its next round, in seconds since 1970; 0 while it does not rest"""
-    answered: int = 0
+    answered: Number = 0
     """rounds of the group for which the server has had an update of the device that asks"""
-    roster_number: int = 0
+    roster_number: Number = 0
     """entries of the roster when the round opened: they say who takes part in a sealed one"""
     roster_head: str = ""
     """hash of the last of them"""
@@ -160,15 +162,15 @@ class Announcement(Record, frozen=True):
     """in phase sum: of the ShareList that the committee adds up"""
     group: str = ""
     """the group's name of today, for people"""
-    wanted: int = 0
+    wanted: Number = 0
     """so many updates close the round at once; at its deadline the terms' floor is enough"""
     received: bool = False
     """whether the server has an update of the device that asks for this very round"""
-    carried: tuple[int, ...] = ()
+    carried: tuple[Number, ...] = ()
     """lineages whose updates live on in this one: pages that taught them have taught this one"""
     moved: Signed | None = None
     """a ServerMove record: where the server is to be found from now on; None for where it always was"""
-    sums: int = WIRE_VERSION
+    sums: Number = WIRE_VERSION
     """version of the records of sealed sums that the server speaks"""
 
 
@@ -176,8 +178,8 @@ class ModelRecord(Record, frozen=True):
     """A published common ranker."""
 
     group_id: str
-    lineage: int
-    round: int
+    lineage: Number
+    round: Number
     """how many rounds of this lineage led to it, and of the one before where a restore had lost its ranker"""
     method: str
     ranker: Literal["linear", "neural"]
@@ -197,9 +199,9 @@ class Update(Record, frozen=True):
 
     group_id: str
     """the group's random name, so that no other group's server can use it"""
-    lineage: int
+    lineage: Number
     """of the round that it answers; rises when someone was forgotten or the ranker was rolled back"""
-    round: int
+    round: Number
     """that it answers"""
     device: str
     """the member's pseudonym: nobody else can pass the box off as their own"""
@@ -214,9 +216,9 @@ class Update(Record, frozen=True):
 class Sealed(Record, frozen=True):
     """An Update in an anonymous box that only the round's key opens."""
 
-    round: int
+    round: Number
     """whose key opens the box"""
-    lineage: int
+    lineage: Number
     """of that round"""
     box: bytes
     """the Update, encrypted: an ephemeral X25519 public key [32], then the ciphertext"""
@@ -235,7 +237,7 @@ class RosterBody(Record, frozen=True):
     """of Enrolment"""
     own_proof: bytes = b""
     """of Enrolment"""
-    voucher: int = -1
+    voucher: Number = -1
     """number of the entry by which the member joined who signs below; -1: nobody"""
     signature: bytes = b""
     """[64] by that member: over the invite's key (join), the joined keys (vouch), or the joining entry (leave)"""
@@ -244,12 +246,12 @@ class RosterBody(Record, frozen=True):
 class RosterEntry(Record, frozen=True):
     """One link of the chain of a group's members; see foltr.federated.sealed.roster."""
 
-    number: int
+    number: Number
     """from 0"""
     previous: str
     """hash of the entry before, or of the group's name"""
     kind: Literal["join", "vouch", "leave"]
-    about: int
+    about: Number
     """number of the entry by which the member joined whom it is about"""
     vouched: bool
     """whether that member is vouched for from now on"""
@@ -263,7 +265,7 @@ class RosterPage(Record, frozen=True):
     """Entries of the roster, in order."""
 
     group_id: str
-    number: int
+    number: Number
     """entries that there are in all"""
     head: str
     """hash of the last of all"""
@@ -307,7 +309,7 @@ class InviteOffer(Record, frozen=True):
 class Invited(Record, frozen=True):
     """The server takes an invite."""
 
-    expires: int
+    expires: Number
     """seconds since 1970"""
 
 
@@ -316,13 +318,13 @@ class Vouching(Record, frozen=True):
 
     group_id: str
     """the group's random name"""
-    about: int
+    about: Number
     """number of the roster's entry by which that member joined"""
     leaves: bool
     """whether the member is taken off, rather than vouched for"""
     signature: bytes
     """[64] by the sender's device key"""
-    heir: int = -1
+    heir: Number = -1
     """number of the entry by which the same person joined again, -1 for nobody"""
 
 
@@ -331,9 +333,9 @@ class NoiseCommitment(SumRecord, frozen=True):
 
     group_id: str
     """the group's random name"""
-    lineage: int
+    lineage: Number
     """of the round"""
-    round: int
+    round: Number
     """whose noise it is"""
     device: str
     """the member's pseudonym"""
@@ -344,7 +346,7 @@ class NoiseCommitment(SumRecord, frozen=True):
 class Coins(SumRecord, frozen=True):
     """The coins of one device's noise; the same again for the same commitment."""
 
-    round: int
+    round: Number
     seed: bytes
     """[32] from which they are drawn"""
 
@@ -354,9 +356,9 @@ class SharedUpdate(SumRecord, frozen=True):
 
     group_id: str
     """the group's random name"""
-    lineage: int
+    lineage: Number
     """of the round that it answers"""
-    round: int
+    round: Number
     """that it answers"""
     device: str
     """the member's pseudonym"""
@@ -384,8 +386,8 @@ class ShareList(Record, frozen=True):
     """Whose updates are added up in a round: one list a round, signed by the server's identity key."""
 
     group_id: str
-    lineage: int
-    round: int
+    lineage: Number
+    round: Number
     model_hash: str
     roster_head: str
     committee: str
@@ -412,9 +414,9 @@ class Complaint(SumRecord, frozen=True):
 
     group_id: str
     """the group's random name"""
-    lineage: int
+    lineage: Number
     """of the round"""
-    round: int
+    round: Number
     """whose list holds the message"""
     device: str
     """the pseudonym of the member who complains"""
@@ -452,9 +454,9 @@ class CommitteeAnswer(SumRecord, frozen=True):
 
     group_id: str
     """the group's random name"""
-    lineage: int
+    lineage: Number
     """of the round"""
-    round: int
+    round: Number
     """that was added up"""
     device: str
     """the member's pseudonym"""
@@ -472,8 +474,8 @@ class CommitteeAnswer(SumRecord, frozen=True):
 class Accepted(Record, frozen=True):
     """The server has kept an update; the same answer again for the same update."""
 
-    round: int
-    received: int
+    round: Number
+    received: Number
     """updates so far"""
 
 
@@ -502,9 +504,9 @@ class Receipt(Record, frozen=True):
     """whether influence may remain by the method's own definition"""
     progress: str
     """such as "40 of 100 rounds" """
-    time: int
+    time: Number
     """seconds since 1970"""
-    position: int = 0
+    position: Number = 0
     """of its entry in the server's journal; 0 for a member that only left"""
     chain: str = ""
     """hash of the journal up to and with that entry"""
@@ -515,11 +517,11 @@ class JournalEntry(Record, frozen=True):
 
     kind: Literal["lineage", "list", "receipt"]
     """a lineage began; a round was joined from these participants; a member was forgotten"""
-    time: int
+    time: Number
     """seconds since 1970"""
-    lineage: int = 0
+    lineage: Number = 0
     """that began, or that the round belongs to"""
-    round: int = 0
+    round: Number = 0
     """of a list"""
     parent: tuple[int, int] | None = None
     """lineage and round of the ranker that a lineage began from; None for the first of all"""
@@ -537,9 +539,9 @@ class JournalPage(Record, frozen=True):
     """A part of the journal, and its end."""
 
     group_id: str
-    after: int
+    after: Number
     """the entries follow this position"""
-    size: int
+    size: Number
     """entries in all"""
     head: str
     """hash of the whole journal"""
@@ -555,7 +557,7 @@ class ServerMove(Record, frozen=True):
     """where the server answers from now on"""
     certificate: str
     """lower-case hex of the SHA-256 of its self-signed certificate's public key, "" when the usual authorities vouch"""
-    serial: int
+    serial: Number
     """rises with every move: an older record is worth nothing"""
 
 
@@ -625,7 +627,7 @@ def _version(kind: type[Record]) -> int:
 class _Versioned(msgspec.Struct):
     """Any record, of which nothing else is known."""
 
-    version: int
+    version: Number
 
 
 def _version_inside(data: bytes, otherwise: int) -> int:

@@ -19,7 +19,7 @@ ROOMS = {
     "indexer": (116, 20_254),
     "simulation": (95, 15_431),
     "federation_server": (62, 7_775),
-    "foltr": (66, 8_242),
+    "foltr": (66, 8_244),
 }
 """files and lines, at most"""
 CROWDED = {}

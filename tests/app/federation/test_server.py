@@ -166,7 +166,9 @@ def test_terms_that_change_within_a_lineage(group: Group, person: Person) -> Non
     [
         ({"theta": encode_vector(np.zeros(N_FEATURES + 1))}, "sent a model that cannot be|another model"),
         ({"theta": encode_vector(np.full(N_FEATURES, np.nan))}, "not finite"),
-        ({"theta": encode_vector(np.full(N_FEATURES, 1e9))}, "a weight beyond"),
+        ({"theta": encode_vector(np.full(N_FEATURES, 1e9))}, "a weight or noise beyond"),
+        ({"noise": 1e308}, "a weight or noise beyond"),
+        ({"noise": -1.0}, "a weight or noise beyond"),
         ({"group_id": "other"}, "another group"),
         ({"lineage": 0}, "an old model"),
         ({"manifest_hash": "other"}, "does not fit its own terms"),
@@ -180,6 +182,29 @@ def test_a_ranker_that_cannot_be(group: Group, person: Person, changes: dict[str
     with pytest.raises(Distrusted, match=said):
         person.sync()
     assert group_ranker.load(person.store) == before
+
+
+@pytest.mark.parametrize("field", ["lineage", "round", "deadline", "opens"])
+@pytest.mark.parametrize("number", [1 << 62, 1 << 64])
+def test_a_round_that_cannot_be(group: Group, person: Person, field: str, number: int) -> None:
+    """A number that no database or calendar holds is one sentence, and nothing of it is kept."""
+    person.join(group)
+    person.by = altering("/v1/round", signed_anew(group, Announcement, **{field: number}))
+    expect_refusal(person, "the server's answer makes no sense")
+
+
+@pytest.mark.parametrize("changes", [{"n_rounds": -1}, {"n_rounds": 1 << 30}, {"n_local": 0}, {"floor": -1}])
+def test_terms_that_cannot_be(group: Group, person: Person, changes: dict[str, int]) -> None:
+    """Numbers by which nothing can be counted are refused before anybody is asked to agree to them."""
+    person.join(group)
+
+    def change(answer: bytes) -> bytes:
+        told = decode(decode(answer, Signed).body, Announcement)
+        other = msgspec.structs.replace(told, lineage=2, terms=msgspec.structs.replace(told.terms, **changes))
+        return encode(sign_document(group.made.vault.identity, "announcement", other))
+
+    person.by = altering("/v1/round", change)
+    expect_refusal(person, "the server's answer makes no sense")
 
 
 def test_another_ranker_than_was_announced(group: Group, person: Person) -> None:

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (184, 29_670),
     "console": (8, 1_024),
     "indexer": (116, 20_241),
-    "simulation": (95, 15_431),
+    "simulation": (95, 15_501),
     "federation_server": (62, 7_758),
     "foltr": (66, 8_240),
 }

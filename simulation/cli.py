@@ -21,7 +21,7 @@ from console.command_line import CommandWithExamples, run
 from console.extras import how_to_add
 from foltr.errors import FoltrError
 from simulation import THREAD_VARIABLES
-from simulation.errors import PresetError
+from simulation.errors import PresetError, heard_interrupts
 
 if TYPE_CHECKING:
     from simulation.cells.preset import Preset
@@ -113,6 +113,12 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
     Options use the words of presets and override them; a comma list tries each value, in every combination with the
     others. Without options a quick study runs: FPDGD, three kinds of users, all folds.
     """
+    with heard_interrupts():
+        return _carried_out(dataset, listing, options)
+
+
+def _carried_out(dataset: str | None, listing: bool, options: dict[str, Any]) -> int:
+    """What the options ask for; the exit code."""
     from simulation.data.places import data_folder
 
     root = data_folder(options["folder"], os.environ)

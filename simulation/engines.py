@@ -12,7 +12,9 @@ import os
 import signal
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from console.extras import how_to_add
 from simulation import THREAD_VARIABLES
 from simulation.cells.cell import Cell
-from simulation.errors import SimulationError
+from simulation.errors import SimulationError, heard_interrupts
 
 if TYPE_CHECKING:
     from simulation.run_folder import Row
@@ -91,8 +93,11 @@ class InProcess:
     """One cell after another, here."""
 
     def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
-        for cell in cells:
-            yield from work(cell)
+        with heard_interrupts() as heard:
+            for event in (event for cell in cells for event in work(cell)):
+                if heard.is_set():
+                    raise KeyboardInterrupt  # which the cell took for an error of its own
+                yield event
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,8 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
         self.cell = ""
-        self.process.start()
+        with _deaf():
+            self.process.start()
         theirs.close()
 
     def receive(self) -> Event:
@@ -145,6 +151,20 @@ class _Worker:
             self.process.join()
             return CellFailed(self.cell, f"its worker process died with exit code {self.process.exitcode}")
         return event
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """What begins here never hears Ctrl-C, which reaches the whole group: the parent decides, and hears it later."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it lets interrupts through once it has begun
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 def _past_a_round(event: Event) -> bool:
@@ -166,7 +186,7 @@ def _hand_out(waiting: deque[Cell], busy: dict[Any, _Worker], worker: _Worker) -
 
 def _serve(pipe: Connection, work: Work) -> None:
     """A worker's life: cells in, events out, until the other end is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where nothing could be made deaf
     try:
         while True:
             for event in work(pipe.recv()):

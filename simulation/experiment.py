@@ -7,15 +7,12 @@ compiling, and every cell again.
 
 from __future__ import annotations
 
-import signal
-import threading
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import msgspec
@@ -142,10 +139,8 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
     finished: list[Cell] = []
     failed: list[tuple[Cell, str]] = []
     try:
-        with _heard_interrupts() as interrupted, closing(engine.run(cells, work)) as events:
+        with closing(engine.run(cells, work)) as events:
             for event in events:
-                if interrupted.is_set():
-                    raise KeyboardInterrupt
                 if isinstance(event, Reported):
                     writer.write(event.row)
                 elif isinstance(event, Finished):
@@ -157,27 +152,6 @@ def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowW
     except KeyboardInterrupt:
         return StudyOutcome(tuple(finished), tuple(failed), interrupted=True)
     return StudyOutcome(tuple(finished), tuple(failed), interrupted=False)
-
-
-@contextmanager
-def _heard_interrupts() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets beside raising: numpy turns one that falls into a comparison into its own TypeError."""
-    heard = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield heard  # ignored, or the main thread's
-        return
-    then = before
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        heard.set()
-        then(number, frame)
-
-    signal.signal(signal.SIGINT, hear)
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def work_with(root: Path | None, digests: Mapping[str, str] | None = None) -> Work:
@@ -254,6 +228,10 @@ def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[]
         reading()
         fold = parts.fold_of(same[0], root)
         _check_grades(same[0], fold, root)
+        for name, part in (("training", fold.train), ("test", fold.test)):
+            if not part.grades.any():
+                place = f"{same[0].preset.data.dataset}, fold {fold.number}"
+                raise DatasetError(f"{place}: wanted a relevant document (grade above 0) in a {name} query, none came")
         for alike in _grouped(same, _who_takes_part):
             _check_shares(alike[0], fold)
         of_fold = fold_digests(same[0].preset.data.dataset, fold, root)

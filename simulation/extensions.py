@@ -15,6 +15,7 @@ import hashlib
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
+from dataclasses import is_dataclass
 from importlib import metadata
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -22,12 +23,16 @@ from types import ModuleType
 from typing import Any
 
 from foltr.federated.aggregation.registry import RULES
+from foltr.federated.aggregation.rows import RuleSettings
 from foltr.federated.registry import METHODS
+from simulation.attacks import AttackSettings
 from simulation.attacks.registry import ATTACKS
 from simulation.errors import PresetError
+from simulation.partitions import PartitionSettings
 from simulation.partitions.registry import PARTITIONS
-from simulation.rounds.numbered_models import CLICK_MODELS
+from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
 from simulation.studies.registry import MEASUREMENTS
+from simulation.unlearning.past import UnlearningSettings
 from simulation.unlearning.registry import UNLEARNING
 
 ENTRY_POINTS = "foltr_search.laboratory"
@@ -41,6 +46,15 @@ REGISTRIES: dict[str, dict[str, Any]] = {
     "UNLEARNING": UNLEARNING,
     "MEASUREMENTS": MEASUREMENTS,
 }
+
+KINDS: dict[str, type] = {
+    "RULES": RuleSettings,
+    "ATTACKS": AttackSettings,
+    "PARTITIONS": PartitionSettings,
+    "CLICK_MODELS": ClickModel,
+    "UNLEARNING": UnlearningSettings,
+}
+"""what an entry has to inherit from; a method is a dataclass"""
 
 _loaded: dict[str, tuple[str, ModuleType]] = {}
 """digest and module by name"""
@@ -102,7 +116,15 @@ def _joined(name: str, digest: str, module: ModuleType) -> tuple[str, ModuleType
         raise PresetError(f"with: {Path(name).name} brings nothing: wanted a dict called {', '.join(REGISTRIES)}")
     before = _dicts(_loaded[name][1]) if name in _loaded else {}
     for registry, entries in added.items():
+        if not isinstance(entries, Mapping):
+            raise PresetError(f"with: {Path(name).name}: {registry}: wanted a dict of classes by name, got {entries!r}")
         for entry, kind in entries.items():
+            wanted = KINDS.get(registry, object)
+            if not (isinstance(kind, type) and issubclass(kind, wanted)):
+                of = f" that inherits from {wanted.__name__}" if wanted is not object else ""
+                raise PresetError(f"with: {Path(name).name}: {registry}: {entry!r}: wanted a class{of}, got {kind!r}")
+            if registry == "METHODS" and not is_dataclass(kind):
+                raise PresetError(f"with: {Path(name).name}: {registry}: {entry!r}: wanted a dataclass, got {kind!r}")
             if REGISTRIES[registry].get(entry, kind) is not before.get(registry, {}).get(entry, kind):
                 raise PresetError(f"with: {Path(name).name}: {registry} has a {entry!r} already")
             REGISTRIES[registry][entry] = kind

@@ -15,6 +15,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import absolute, load_tables, overridden, with_stand_in
 from simulation.data.places import data_folder
 from simulation.engines import make_engine
+from simulation.errors import heard_interrupts
 from simulation.experiment import prepare, work_with
 from simulation.run_folder import Row, read_run
 
@@ -96,7 +97,7 @@ def run(
     study = decode_preset(
         overridden(tables, values), source=str(preset) if isinstance(preset, str | Path) else "preset"
     )
-    with tempfile.TemporaryDirectory() as nowhere:
+    with heard_interrupts(), tempfile.TemporaryDirectory() as nowhere:
         place = Path(folder) if folder is not None else Path(nowhere) / "run"
         experiment = prepare(with_stand_in(study, root, insist=data is not None), root=root, folder=place, resume=False)
         outcome = experiment.run(make_engine("local", jobs), work_with(root), tell=lambda event: None)

@@ -17,6 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -181,8 +182,12 @@ def values_of(cells: Sequence[Cell], root: Path | None, jobs: int | None) -> dic
     """Offline nDCG at the end, by cell; what fails is said."""
     jobs, values = jobs or cores(), dict[str, float]()
     engine: Engine = make_engine("local", jobs)
-    with RunProgress({cell.id: cell.id for cell in cells}, sys.stderr, jobs=jobs) as progress:
-        for event in engine.run(cells, work_with(root)):
+    titles = {cell.id: cell.id for cell in cells}
+    with (
+        closing(engine.run(cells, work_with(root))) as events,
+        RunProgress(titles, sys.stderr, jobs=jobs) as progress,
+    ):
+        for event in events:
             if isinstance(event, Started):
                 progress.begin(event.cell)
             elif isinstance(event, Reported) and event.row.offline_ndcg is not None:

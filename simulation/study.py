@@ -17,6 +17,7 @@ from simulation.cells.parts import length
 from simulation.cells.preset import Expect, ExpectedValue, Preset
 from simulation.cells.preset_tables import real_data, stand_in
 from simulation.environment import Environment, cores, environment, finished, keep_environment
+from simulation.errors import heard_interrupts
 from simulation.experiment import Experiment, StudyOutcome, prepare, work_with
 from simulation.progress_bars import RunProgress, duration
 from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title
@@ -64,7 +65,8 @@ def run_study(
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:
-        _report(experiment, outcome, entry, pictures or drawn(preset.expect))
+        with heard_interrupts():
+            _report(experiment, outcome, entry, pictures or drawn(preset.expect))
     except KeyboardInterrupt:
         _say(f"interrupted before all tables and pictures were made; to make them: {again}")
         return INTERRUPTED

@@ -27,7 +27,7 @@ from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import cell_events
 from simulation.data.datasets import fold_digests
 from simulation.data.places import folds_present
-from simulation.engines import CellFailed, Reported
+from simulation.engines import CellFailed, InProcess, Reported
 from simulation.environment import NUMBERS, build, difference, read_environments
 from simulation.errors import SimulationError
 from simulation.experiment import check_same, stored_preset
@@ -100,7 +100,7 @@ class CellClaim:
 
     def contradicted(self, root: Path | None) -> str:
         """What comes out otherwise when the cell is run again; "" where every byte is the same."""
-        events = list(cell_events(self.cell, root=root))
+        events = list(InProcess().run([self.cell], partial(cell_events, root=root)))
         failed = [event.message for event in events if isinstance(event, CellFailed)]
         rows = [event.row for event in events if isinstance(event, Reported)]
         if failed or rows_digest(rows) == self.digest:

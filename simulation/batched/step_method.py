@@ -13,6 +13,7 @@ four verbs call it as the rounds do. What the server does, privacy, attacks and 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -62,6 +63,8 @@ class StepMethod(FPDGD):
 
     def __post_init__(self) -> None:
         FPDGD.__post_init__(self)
+        if not isinstance(inspect.getattr_static(self, "step", None), staticmethod):
+            raise ValueRangeError(f"{type(self).__name__}: wanted a staticmethod called step")
         capped = self.longest_step is not None or self.longest_query is not None
         if not isinstance(self.ranker, Linear) or self.shared or self.proximal or capped or self.update != "each":
             raise ValueRangeError(f"{type(self).__name__}: a step of one's own is for a linear ranker, learned whole")

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (184, 29_782),
     "console": (8, 1_024),
     "indexer": (116, 20_254),
-    "simulation": (95, 15_431),
+    "simulation": (95, 15_501),
     "federation_server": (62, 7_775),
     "foltr": (66, 8_244),
 }

@@ -185,3 +185,12 @@ def test_clicks_drawn_for_each_page_leave_no_malicious_user() -> None:
     cell = cells_of(preset(users=users, federation=federation, sweep={}))[0]
     with pytest.raises(PresetError, match=r"^users.mix: "):
         check_method(cell)
+
+
+def test_data_without_a_relevant_document_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing could be learned from them, or measured on them."""
+    lines = [f"0 qid:{query} 1:{document} 2:0.5\n" for query in range(10) for document in range(3)]
+    (tmp_path / "own.txt").write_text("".join(lines))
+    assert main([str(tmp_path / "own.txt"), "--out", str(tmp_path / "out")]) == 2
+    assert "wanted a relevant document (grade above 0) in a training query, none came" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

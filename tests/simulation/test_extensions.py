@@ -26,6 +26,15 @@ class Last(RuleSettings, frozen=True, tag="last"):
 RULES = {{"last": Last}}
 """
 
+STEP = """
+from dataclasses import dataclass
+from simulation import StepMethod
+
+@dataclass(frozen=True, slots=True)
+class Own(StepMethod):
+    "A method."
+"""
+
 
 @pytest.fixture(autouse=True)
 def no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,3 +134,27 @@ def test_a_package_brings_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.
         PresetError, match="no file 'first-rule', and no installed package brings it; installed are last-rule"
     ):
         load(["first-rule"])
+
+
+@pytest.mark.parametrize(
+    ("brought", "message"),
+    [
+        ('ATTACKS = {"five": 5}', "ATTACKS: 'five': wanted a class that inherits from AttackSettings, got 5"),
+        ("METHODS = ['a']", "METHODS: wanted a dict of classes by name, got ['a']"),
+        ('METHODS = {"int": int}', "METHODS: 'int': wanted a dataclass, got <class 'int'>"),
+    ],
+)
+def test_what_is_no_class_is_refused(brought: str, message: str, tmp_path: Path) -> None:
+    """At once, by the name of the dict and of the entry."""
+    (tmp_path / "odd.py").write_text(brought)
+    with pytest.raises(PresetError, match=re.escape(f"with: odd.py: {message}")):
+        load([str(tmp_path / "odd.py")])
+
+
+def test_a_step_is_missed_before_anything_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also where it is a function of the object."""
+    for step in ("", "    def step(self, theta, shown, clicks, wanted, numbers): ..."):
+        (tmp_path / "own.py").write_text(f"{STEP}{step}\nMETHODS = {{'own': Own}}\n")
+        words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", "--out", str(tmp_path / "out")]
+        assert main(words) == 2
+        assert "Own: wanted a staticmethod called step" in capsys.readouterr().err

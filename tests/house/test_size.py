@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (184, 29_670),
     "console": (8, 1_024),
-    "indexer": (116, 20_241),
+    "indexer": (116, 20_321),
     "simulation": (95, 15_431),
     "federation_server": (62, 7_758),
     "foltr": (66, 8_240),

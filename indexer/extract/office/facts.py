@@ -30,7 +30,7 @@ MAX_TAGS = 50
 class Parts(Protocol):
     """A package of XML."""
 
-    def parse(self, name: str, start: Start, /, *handlers: End, **options: Any) -> None:
+    def parse(self, name: str, start: Start, *handlers: End, **options: Any) -> None:
         """One part, see `indexer.extract.markup.xml.parse`."""
 
 

@@ -41,10 +41,18 @@ def decode(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return clean(data[len(mark) :].decode(encoding, "ignore" if is_cut else "replace"))
+            rest = data[len(mark) :]
+            if _is_plain_behind(rest[:SAMPLE], encoding):
+                return decode(rest, declared=declared, is_cut=is_cut)
+            return clean(rest.decode(encoding, "ignore" if is_cut else "replace"))
     if data.isascii() and declared.lower() not in _SEVEN_BIT and not _ESCAPED.search(data[:SAMPLE]):
         return clean(data.decode("ascii"))
     return clean(data.decode(encoding_of(data, declared=declared, is_cut=is_cut), "replace"))
+
+
+def _is_plain_behind(rest: bytes, encoding: str) -> bool:
+    """Whether what stands behind a mark of UTF-16 is plain UTF-8: two stray bytes make no text Chinese."""
+    return encoding.startswith("utf-16") and len(rest) > 16 and 0 not in rest and _mostly_utf8(rest, is_cut=True)
 
 
 def decode_page(data: bytes, number: int) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from heapq import nsmallest
@@ -39,7 +39,7 @@ from indexer.retrieval.adjacency import (
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
-from indexer.text.language import LANGUAGES, is_function_word, stem
+from indexer.text.language import LANGUAGES, PREFIXING, is_function_word, stem
 
 MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
@@ -366,11 +366,9 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
     def look_up() -> tuple[str, ...]:
         found: dict[str, int] = {}
         for language in languages:
-            root, start = _stem_and_start(word, language)
-            for field in ("body", "title"):
-                for term, df in snapshot.terms_with_prefix(field, start).items():
-                    if term != word and len(term) <= len(word) + LONGER and stem(term, language) == root:
-                        found[term] = max(found.get(term, 0), df)
+            for field in OWN_FIELDS:
+                for term in _same_stem(snapshot, field, word, language) - {word}:
+                    found[term] = max(found.get(term, 0), snapshot.document_frequency(field, term))
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
     return snapshot.keep(("stem", word, languages), look_up)
@@ -418,17 +416,13 @@ def _own_forms(
     """The words of each language's documents with the same stem in it, but those known; the most frequent first."""
 
     def look_up() -> tuple[tuple[int, str], ...]:
-        stems = [(LANGUAGES.index(language), language, *_stem_and_start(word, language)) for language in languages]
-        shortest = min((start for _, _, _, start in stems), key=len)
         found: dict[tuple[int, str], int] = {}
-        for field in OWN_FIELDS:
-            for term in snapshot.terms_with_prefix(field, shortest):
-                if term in known or len(term) > len(word) + LONGER:
-                    continue
-                for number, language, root, start in stems:
-                    if term.startswith(start) and stem(term, language) == root:
-                        n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
-                        found[number, term] = max(found.get((number, term), 0), n)
+        for language in languages:
+            number = LANGUAGES.index(language)
+            for field in OWN_FIELDS:
+                for term in _same_stem(snapshot, field, word, language) - known:
+                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
+                    found[number, term] = max(found.get((number, term), 0), n)
         return _most_frequent(found, MAX_FORMS - 1)
 
     return snapshot.keep(("own stem", word, languages, known), look_up)
@@ -457,11 +451,18 @@ FEW_HOLD = 20
 _LIGATURES = (("œ", "oe"), ("æ", "ae"))
 
 
-def _stem_and_start(word: str, language: str) -> tuple[str, str]:
-    """The stem of a word, and how all words of that stem that are looked for begin."""
+def _same_stem(snapshot: Snapshot, field: str, word: str, language: str) -> set[str]:
+    """The indexed words with the stem of `word`: those that begin as it does, or hold it where words grow in front."""
     root = stem(word, language)
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-    return root, word[: max(3, shared - (root[-1:] in ("i", "y")))]
+    if language in PREFIXING:  # the last letter may have another form at the end of a word
+        terms: Iterable[str] = {term for own in snapshot.term_lists(field) for term in own.holding(root[:-1])}
+    else:
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
+        terms = snapshot.terms_with_prefix(field, word[: max(3, shared - (root[-1:] in ("i", "y")))])
+    terms = (term for term in terms if len(term) <= len(word) + LONGER)
+    if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
+        return {term for term in terms if {term, stem(term, language)} & {word, root}}
+    return {term for term in terms if stem(term, language) == root}
 
 
 def _adjacent_counts(snapshot: Snapshot, pieces: tuple[tuple[str, ...], ...], field: str) -> tuple[Ints, Floats]:

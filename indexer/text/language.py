@@ -60,20 +60,29 @@ told by these."""
 STEMMERS: dict[str, str] = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "ru": "russian",
-    "hu": "hungarian", "ro": "romanian", "tr": "turkish",
+    "hu": "hungarian", "ro": "romanian", "tr": "turkish", "ar": "arabic", "el": "greek", "he": "hebrew",
 }  # fmt: skip
 SIGNS = {
     "ja": "\u3040-\u30ff", "ko": "\uac00-\ud7af", "zh": "\u4e00-\u9fff", "ar": "\u0600-\u06ff", "th": "\u0e00-\u0e7f",
+    "el": "\u0370-\u03ff\u1f00-\u1fff", "he": "\u05d0-\u05ea",
 }  # fmt: skip
 """languages that are told by their letters; Japanese has Chinese ones, too"""
 LANGUAGES = ("", *FUNCTION_WORDS, *SIGNS)
-"""the column value of a language is its position here; 0 is unknown"""
+"""the column value of a language is its position here, so that new ones come last; 0 is unknown"""
+PREFIXING = ("ar", "he")
+"""languages that write articles and prepositions before a word as one with it"""
 
-NAMES = ("", *(name.title() for name in STEMMERS.values()), "Japanese", "Korean", "Chinese", "Arabic", "Thai")
+_OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
+NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
 """of `LANGUAGES`, in English"""
 
 _SIGN = {code: re.compile(f"[{signs}]") for code, signs in SIGNS.items()}
 _CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = re.compile("[\u0430-\u045f]"), re.compile("[ыэё]"), re.compile("[іїєўј]")
+_TURKISH = re.compile(r"\w*[ğı]\w*")
+_AND = re.compile("^[وف](?=ال|بال|كال|لل)")
+_HEBREW_AFTER = re.compile(r"(?<=...)(?:יות|ים|ות|ה|ת)$")
+_HEBREW_LAST = str.maketrans("ךםןףץ", "כמנפצ")
+_FRONT, _BACK, _BARE = str.maketrans("ou", "öü"), str.maketrans("i", "ı"), str.maketrans("öüı", "oui")
 _SAMPLE = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
 _ASCII_WORDS = "".join(chr(c) if chr(c).isalpha() else " " for c in range(128))
@@ -94,15 +103,20 @@ def detect(text: str) -> str:
     code, count = votes.most_common(1)[0] if votes else ("", 0)
     if count >= max(3, 0.04 * len(words)):
         return code
-    return "" if text.isascii() else told_by_signs(text)
+    told = "" if text.isascii() else told_by_signs(text)
+    return "" if told == "tr" and votes["tr"] < count else told  # a Turkish name in another language's text
 
 
 def told_by_signs(text: str) -> str:
-    """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own."""
+    """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own.
+
+    Turkish is told by words with its letters ğ and ı.
+    """
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
     russian = {"ru": _CYRILLIC} if _RUSSIAN.search(text) and not _NOT_RUSSIAN.search(text) else {}
-    return next((code for code, sign in (_SIGN | russian).items() if 5 * len(sign.findall(text)) > n_letters), "")
+    signs = _SIGN | russian | {"tr": _TURKISH}
+    return next((code for code, sign in signs.items() if 5 * sum(map(len, sign.findall(text))) > n_letters), "")
 
 
 @lru_cache(maxsize=20)
@@ -114,7 +128,24 @@ def stem(word: str, language: str) -> str:
     """The stem of a folded word; the word itself where the language has no stemmer or it holds a digit."""
     if language not in STEMMERS or not word.isalpha():
         return word
-    return str(_stemmer(language).stemWord(word))
+    if language == "he":
+        return _hebrew_stem(word)
+    if language == "tr":
+        return str(_stemmer(language).stemWord(_with_harmony(word))).translate(_BARE)
+    return str(_stemmer(language).stemWord(_AND.sub("", word) if language == "ar" else word))
+
+
+def _hebrew_stem(word: str) -> str:
+    """A word without article, prepositions and plural, of three letters at least: what is shared, no dictionary's."""
+    bare = _HEBREW_AFTER.sub("", word)
+    while len(bare) > 3 and bare[0] in "והבלכמש":
+        bare = bare[1:]
+    return bare.translate(_HEBREW_LAST)
+
+
+def _with_harmony(word: str) -> str:
+    """A folded Turkish word with the vowels that its last a or e asks for, without which no suffix is known."""
+    return word.translate(_FRONT if word.rfind("e") > word.rfind("a") else _BACK if "a" in word else {})
 
 
 def is_function_word(word: str, languages: tuple[str, ...]) -> bool:

@@ -9,11 +9,12 @@ import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
-from indexer.extract.zipped import Zipped
+from indexer.extract.markup.xml import End, Start
 from indexer.properties import Properties
 
 _JUNK_TITLE = re.compile(
@@ -24,6 +25,13 @@ _JUNK_TITLE = re.compile(
 _PREFIX = re.compile(r"^(?:microsoft (?:word|powerpoint|excel|office)|presentation)\s*-\s*", re.IGNORECASE)
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d))?")
 MAX_TAGS = 50
+
+
+class Parts(Protocol):
+    """A package of XML."""
+
+    def parse(self, name: str, start: Start, *handlers: End, **options: Any) -> None:
+        """One part, see `indexer.extract.markup.xml.parse`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +77,7 @@ def pdf_date(text: str) -> str:
     return f"{year}-{month}-{day}T{hour}:{minute}:{second or '00'}{zone}"
 
 
-def elements(parts: Zipped, name: str, wanted: Collection[str]) -> dict[str, list[str]]:
+def elements(parts: Parts, name: str, wanted: Collection[str]) -> dict[str, list[str]]:
     """The texts of the elements `wanted` in one part of a package; none of a part that is missing or damaged.
 
     They are a gift: the text is what counts, and its own reader says what is wrong.

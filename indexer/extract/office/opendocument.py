@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.markup.xml import attribute
-from indexer.extract.office.facts import Facts, elements, facts, first
+from indexer.extract.markup.xml import End, Start, attribute, parse
+from indexer.extract.office.facts import Facts, Parts, elements, facts, first
 from indexer.extract.source import MOST_EMPTY, Extractor, Limits, Sink, Source, row_line
 from indexer.extract.zipped import Zipped, open_zip
 
@@ -33,6 +35,33 @@ def _extractor(type_: str) -> Extractor:
 extract_text, extract_sheets, extract_slides = map(_extractor, ("document", "spreadsheet", "presentation"))
 
 
+class _Flat:
+    """A file that is all of its parts in one."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def parse(self, name: str, start: Start, *handlers: End, **options: Any) -> None:
+        with self._source.open() as stream:
+            parse(stream, start, *handlers, **options)
+
+
+def _flat_extractor(type_: str) -> Extractor:
+    """The same for files that are one XML."""
+
+    def extract(source: Source, limits: Limits) -> Extraction:
+        about, sink = _facts(_Flat(source)), Sink(limits)
+        _Body(sink, paged=type_ != "document", only_within="body").read(_Flat(source), "content.xml")
+        return sink.extraction(type_, about.title, about.author, about.properties)
+
+    return extract
+
+
+extract_flat_text, extract_flat_sheets, extract_flat_slides = map(
+    _flat_extractor, ("document", "spreadsheet", "presentation")
+)
+
+
 class _Body:
     """Handlers for the text of content.xml."""
 
@@ -47,7 +76,7 @@ class _Body:
         """of the cell that is read"""
         self._has_slides = False
 
-    def read(self, parts: Zipped, name: str) -> None:
+    def read(self, parts: Parts, name: str) -> None:
         parts.parse(name, self.start, self.end, self.text, is_done=lambda: self._sink.full)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -127,10 +156,10 @@ def _add_edges(parts: Zipped, sink: Sink) -> tuple[str, ...]:
     return ()
 
 
-def _facts(parts: Zipped) -> Facts:
+def _facts(parts: Parts) -> Facts:
     """What meta.xml says of the file."""
     names = ("title", "initial-creator", "creator", "subject", "keyword", "creation-date", "generator")
-    meta = elements(parts, "meta.xml", names) if "meta.xml" in parts else {}
+    meta = elements(parts, "meta.xml", names)
     return facts(
         first(meta, "title"), first(meta, "initial-creator", "creator"), subject=first(meta, "subject"),
         keywords=meta.get("keyword", ()), created=first(meta, "creation-date").strip(), editor=first(meta, "creator"),

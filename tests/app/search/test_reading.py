@@ -94,6 +94,21 @@ def test_a_word_is_found_within_those_that_are_made_of_it(tmp_path: Path, catalo
     assert found(reading, "Arbeit") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("Ağustos faturanın ödemesi yarın", "fatura"),
+        ("الفاتورة والكتاب في البيت", "كتاب"),
+        ("התשלום של החשבונות", "חשבון"),
+    ],
+)
+def test_a_word_is_found_with_what_grows_on_it(tmp_path: Path, catalogue: Catalogue, text: str, word: str) -> None:
+    """Suffixes of Turkish; articles and prepositions of Arabic and Hebrew: where it is common, and where it is rare."""
+    for n_others in (0, 99):
+        add(tmp_path / f"{n_others}", [TEXTS["en"]] * n_others + [text])
+        assert found(Reader(tmp_path / f"{n_others}", catalogue).reading, word) == [n_others]
+
+
 def test_other_languages_change_nothing_for_a_word_that_they_lack(tmp_path: Path, catalogue: Catalogue) -> None:
     """To the bit: scores of English words beside a German letter, and there are none but English ones without it."""
     add(tmp_path / "index", [TEXTS["en"] + f" and state number {i} of the states" for i in range(60)] + [LETTER])

@@ -114,3 +114,12 @@ def test_utf8_round_trip(text: str) -> None:
     assert decode(text.encode("utf-8", "replace")) == clean(
         text.encode("utf-8", "replace").decode().removeprefix("\ufeff")
     )
+
+
+def test_two_stray_bytes_are_no_mark() -> None:
+    """What is plain UTF-8 behind a mark of sixteen bits is read as that; Chinese in sixteen bits stays."""
+    assert decode(codecs.BOM_UTF16_LE + b"The tracking number of the parcel").endswith(
+        "The tracking number of the parcel"
+    )
+    chinese = "柏林房子的租约和帐单在这里"
+    assert decode(codecs.BOM_UTF16_LE + chinese.encode("utf-16-le")) == chinese

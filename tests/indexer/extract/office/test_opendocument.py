@@ -87,3 +87,16 @@ def test_a_document_without_content_is_malformed(extract, zipped) -> None:
     with pytest.raises(ExtractionError, match=r"content\.xml") as failure:
         extract("a.ods", zipped({"x": "y"}))
     assert failure.value.kind == "malformed"
+
+
+@pytest.mark.parametrize(
+    ("name", "type_"), [("a.fodt", "document"), ("a.fods", "spreadsheet"), ("a.fodp", "presentation")]
+)
+def test_a_file_of_one_part_gives_its_body_alone(single, name: str, type_: str) -> None:
+    """Settings and styles are no text; title and author are those of its head."""
+    body = "<office:body><text:p>zebra</text:p></office:body>"
+    settings = "<office:settings><config>ViewAreaTop 42</config></office:settings><text:p>a style's</text:p>"
+    flat = f"<f xmlns:office='office' xmlns:text='text'>{META}{settings}{body}</f>"
+    document = single(name, flat.encode())
+    assert (document.text, document.type) == ("zebra\n", type_)
+    assert (document.title, document.author) == ("Plan", "Ann")

@@ -51,7 +51,7 @@ class Ledger:
         Gaussian and Laplace noise in one ledger: the better of all delta for the Gaussian part and half for each.
         """
         laplace = [r for m, n in self.spent if n for r in _laplace(m, n, self.n_params, neighbours, against)]
-        mu = math.sqrt(math.fsum(n * _mu(m, neighbours, against) ** 2 for m, n in self.spent if n))
+        mu = math.sqrt(math.fsum(n * (one := _mu(m, neighbours, against)) * one for m, n in self.spent if n))
         if math.isinf(mu) or any(math.isinf(r.sensitivity) for r in laplace):
             return math.inf
         if mu == 0:

@@ -69,6 +69,7 @@ def test_no_mechanism_no_guarantee() -> None:
     """A single round without noise makes every epsilon infinite; none at all costs 0."""
     assert EMPTY.spend(NoPrivacy()).epsilon(0.5) == math.inf
     assert EMPTY.spend(gaussian(100), 1000).spend(NoPrivacy()).epsilon(1e-5) == math.inf
+    assert EMPTY.spend(Gaussian(1.0, 1e-308)).epsilon(1e-5) == math.inf
     assert EMPTY.epsilon(0.0) == 0.0
     assert EMPTY.spend(NoPrivacy(), 0).epsilon(1e-5) == 0.0
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +20,8 @@ import click
 from console.standard_streams import open_missing, show_everything
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from console.scheme import Effective, Scheme
 
 FOUND = 0
@@ -92,6 +97,34 @@ def run(
         _say(program, message)
         return FAILED
     return code if isinstance(code, int) else 0
+
+
+@contextmanager
+def heard_interrupts() -> Iterator[threading.Event]:
+    """An event that Ctrl-C sets beside raising: numpy turns one that falls into a comparison into its own TypeError.
+
+    An error that comes after it leaves as KeyboardInterrupt. Nothing is heard where SIGINT is ignored, or in a thread.
+    """
+    heard = threading.Event()
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+    then = before
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        heard.set()
+        then(number, frame)
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield heard
+    except Exception as error:
+        if heard.is_set():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def print_settings(scheme: Scheme[Any], effective: Effective[Any], prefix: str) -> int:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.command_line import CommandWithExamples, run
+from console.command_line import CommandWithExamples, heard_interrupts, run
 from console.extras import how_to_add
 from foltr.errors import FoltrError
 from simulation import THREAD_VARIABLES
-from simulation.errors import PresetError, heard_interrupts
+from simulation.errors import PresetError
 
 if TYPE_CHECKING:
     from simulation.cells.preset import Preset

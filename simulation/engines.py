@@ -19,10 +19,11 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TYPE_CHECKING, Any, Protocol
 
+from console.command_line import heard_interrupts
 from console.extras import how_to_add
 from simulation import THREAD_VARIABLES
 from simulation.cells.cell import Cell
-from simulation.errors import SimulationError, heard_interrupts
+from simulation.errors import SimulationError
 
 if TYPE_CHECKING:
     from simulation.run_folder import Row

@@ -11,13 +11,8 @@ Front ends turn any of them into one line and exit code 2.
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 from foltr.errors import FoltrError
 
@@ -47,31 +42,3 @@ class DataFileError(DatasetError):
 
 class PresetError(SimulationError):
     """A preset or a setting of a study is not valid."""
-
-
-@contextmanager
-def heard_interrupts() -> Iterator[threading.Event]:
-    """An event that Ctrl-C sets beside raising: numpy turns one that falls into a comparison into its own TypeError.
-
-    An error that comes after it leaves as KeyboardInterrupt. Nothing is heard where SIGINT is ignored, or in a thread.
-    """
-    heard = threading.Event()
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or threading.current_thread() is not threading.main_thread():
-        yield heard
-        return
-    then = before
-
-    def hear(number: int, frame: FrameType | None) -> None:
-        heard.set()
-        then(number, frame)
-
-    signal.signal(signal.SIGINT, hear)
-    try:
-        yield heard
-    except Exception as error:
-        if heard.is_set():
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from console.command_line import heard_interrupts
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import absolute, load_tables, overridden, with_stand_in
 from simulation.data.places import data_folder
 from simulation.engines import make_engine
-from simulation.errors import heard_interrupts
 from simulation.experiment import prepare, work_with
 from simulation.run_folder import Row, read_run
 

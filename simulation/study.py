@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numba
 
+from console.command_line import heard_interrupts
 from simulation import engines
 from simulation.cells.cell import Cell
 from simulation.cells.parts import length
 from simulation.cells.preset import Expect, ExpectedValue, Preset
 from simulation.cells.preset_tables import real_data, stand_in
 from simulation.environment import Environment, cores, environment, finished, keep_environment
-from simulation.errors import heard_interrupts
 from simulation.experiment import Experiment, StudyOutcome, prepare, work_with
 from simulation.progress_bars import RunProgress, duration
 from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title

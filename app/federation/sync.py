@@ -235,7 +235,7 @@ class Sync:
             return ""
         most = ledger.most_missing(spent, planned, self.settings.federation)
         n = ledger.write_missing(self.store, planned, known=known, counted=announced.answered, most=most)
-        return f"{count(n, 'round')} that the server had from you before now count as spent here, too" if n else ""
+        return f"counted as spent from now on: {count(n, 'round')} that the server has had from you" if n else ""
 
     def _why_not(self, member: Membership, announced: Announcement, place: RoundPlace) -> str:
         """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""

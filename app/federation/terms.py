@@ -171,7 +171,7 @@ Content-Length"""
 TYPES = {
     "str": "text",
     "bytes": "bytes",
-    "int": "number",
+    "Number": "number",
     "bool": "yes or no",
     "Signed": "what the server signed",
     "tuple[RosterEntry, ...]": "entries of the roster",

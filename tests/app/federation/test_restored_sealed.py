@@ -294,7 +294,7 @@ def test_who_lost_the_device_and_joins_again_is_one_person(tmp_path: Path, make_
         with pytest.raises(FederationError, match="0 members"):
             group_roster.vouch(everyone[2].store, everyone[2].reach, device(again), was=lost)
         said = again.sync().said
-        assert said[0] == "1 round that the server had from you before now count as spent here, too"
+        assert said[0] == "counted as spent from now on: 1 round that the server has had from you"
         assert [entry.lineage > 0 for entry in ledger.entries(again.store)] == [False, True]
         hold_round(live, [*everyone, again], alone=True)
         late = welcome(made, make_person, again, seed=8)

@@ -38,7 +38,8 @@ KINDS = {
 }
 _EXTENSIONS = """
     text:txt manual:1 markdown:md rst:rst org:org latex:tex pod:pod asciidoc:adoc source:py html:html mht:mht
-    xml:xml docx:docx pptx:pptx xlsx:xlsx odt:odt ods:ods odp:odp rtf:rtf epub:epub delimited:csv json:json
+    xml:xml docx:docx pptx:pptx xlsx:xlsx odt:odt ods:ods odp:odp fodt:fodt fods:fods fodp:fodp
+    rtf:rtf epub:epub delimited:csv json:json
     notebook:ipynb calendar:ics ole:doc xls:xls wordml:xml eml:eml mbox:mbox zip:zip tar:tar compressed:gz
     picture:jpg recording:mp3 film:mp4 fb2:fb2 mobi:mobi djvu:djvu libarchive:7z"""
 NAMES = {kind: f"a.{end}" for kind, _, end in (pair.partition(":") for pair in _EXTENSIONS.split())}
@@ -52,6 +53,9 @@ STARTS = {
     "compressed": b"\x1f\x8b\x08\x00",
     "ole": b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
     "xls": b"\x09\x04\x06\x00\x00\x00\x10\x00\x00\x00",
+    "fodt": b"<f xmlns:office='o' xmlns:text='t'><office:body><text:p>",
+    "fods": b"<f xmlns:office='o' xmlns:table='t'><office:body><table:table-row><table:table-cell>",
+    "fodp": b"<f xmlns:office='o' xmlns:draw='d'><office:body><draw:page>",
     "wordml": b"<?xml version='1.0'?><w:wordDocument xmlns:w='w'>",
     "html": b"<html><body>",
     "manual": b".TH X 1\n",

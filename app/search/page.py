@@ -38,7 +38,7 @@ from indexer.storage.catalogue import DocumentRow
 from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.sketch import resembling
-from indexer.text.spelling import Vocabulary, distance, suggest
+from indexer.text.spelling import Vocabulary, is_one_edit, suggest
 
 
 class Found(Struct, frozen=True, eq=False):
@@ -366,7 +366,7 @@ def is_surely_meant(typed: str, better: str) -> bool:
 
 def _is_slip(word: str, other: str) -> bool:
     same_end = word[-1] == other[-1] or sorted(word) == sorted(other)
-    return len(word) >= SURE_LETTERS and word[0] == other[0] and same_end and distance(word, other) == 1
+    return len(word) >= SURE_LETTERS and word[0] == other[0] and same_end and is_one_edit(word, other)
 
 
 def _with_word(text: str, concept: Concept, word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import zip_longest
 
 import numpy as np
 import numpy.typing as npt
@@ -125,9 +126,7 @@ def suggest(words: Sequence[str], vocabulary: Vocabulary) -> dict[str, str]:
 
 
 def _correction(word: str, vocabulary: Vocabulary) -> str | None:
-    if len(word) < SHORTEST or len(word) > 40 or not word.isalpha():
-        return None
-    if vocabulary.contains(word):
+    if not SHORTEST <= len(word) <= 40 or not word.isalpha() or vocabulary.contains(word):
         return None
     candidates = vocabulary.within(word, edits_allowed(word))
     scored = [
@@ -148,22 +147,23 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     names = sorted(known)
     if not word or not any(names):
         return None
-    limit = edits_allowed(word)
-    distances = _distances(word, names, limit)
+    distances = _distances(word, names, edits_allowed(word))
     best = int(np.argmin(distances))
-    if distances[best] <= limit and (names[best][0] == word[0] or sorted(names[best]) == sorted(word)):
+    if distances[best] <= edits_allowed(word) and (names[best][0] == word[0] or sorted(names[best]) == sorted(word)):
         return names[best]
-    longer = [name for name in names if len(word) >= 3 and name.startswith(word)]
-    return longer[0] if longer else None
+    return next((name for name in names if len(word) >= 3 and name.startswith(word)), None)
 
 
-def distance(one: str, other: str) -> int:
-    """The Damerau-Levenshtein distance (optimal string alignment: no letter is edited twice)."""
-    return int(_distances(one, [other], max(len(one), len(other)))[0])
+def is_one_edit(one: str, other: str) -> bool:
+    """Whether a letter more, less, other, or two swapped, makes one of the other; in linear time, however long."""
+    same = next((place for place, (a, b) in enumerate(zip_longest(one, other)) if a != b), len(one))
+    a, b = one[same:], other[same:]
+    swapped = a[1::-1] == b[:2] and a[2:] == b[2:]
+    return one != other and (swapped or a[1:] == b or a == b[1:] or a[1:] == b[1:])
 
 
 def _distances(word: str, terms: Sequence[str], limit: int) -> npt.NDArray[np.int16]:
-    """The distances of `word` to each of `terms`, exact up to `limit`, above it larger.
+    """The edits (Damerau-Levenshtein, no letter edited twice) from `word` to each of `terms`, exact up to `limit`.
 
     The classic table, one cell for all terms at a time, and only the cells within `limit` of the diagonal.
     """

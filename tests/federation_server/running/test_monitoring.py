@@ -15,9 +15,15 @@ from federation_server.running.monitoring import Counters
     [("calm", 0, 0, logging.INFO), ("alert", 1, 0, logging.WARNING), ("not judged", 0, 1, logging.INFO)],
 )
 def test_a_round_is_counted_by_what_the_guard_said(
-    caplog: pytest.LogCaptureFixture, verdict: str, guarded: int, not_judged: int, level: int
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    verdict: str,
+    guarded: int,
+    not_judged: int,
+    level: int,
 ) -> None:
     """Each verdict has its counter, and an alert is a warning in the log."""
+    monkeypatch.setattr(logging.getLogger("foltr-server"), "propagate", True)  # a server of this process had it off
     counters = Counters()
     with caplog.at_level(logging.INFO, "foltr-server"):
         counters.closed(Closed(1, 7, 5, "mean", verdict, "all is calm", 0.5))  # type: ignore[arg-type]

@@ -181,17 +181,16 @@ def needed_too_much(memory_mb: int) -> str:
 
 def let_go(kept: set[int]) -> None:
     """Close what the parent had open, but `kept` and the standard streams: its locks, its databases, the other ends of
-    all pipes. Its handlers of signals go, and so does all thought of collecting what it made."""
+    all pipes. All thought of collecting what it made goes, too."""
     gc.freeze()
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
     close_all_but(kept)
 
 
 def become_quiet() -> None:
-    """Ignore Ctrl-C (the parent decides), have no terminal to read or write, give way to programs in the foreground."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Ignore what asks a whole group to end, as Ctrl-C, a logout and systemd do: the parent decides, and no file is to
+    blame. Have no terminal to read or write, and give way to programs in the foreground."""
+    for name in {"SIGINT", "SIGTERM", "SIGHUP"} & {one.name for one in signal.Signals}:
+        signal.signal(getattr(signal, name), signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -50,6 +50,10 @@ def read(path, limits):
     if word == "grow":
         held = [bytearray(os.urandom(1_000_000)) for _ in range(300)]
         time.sleep(3600)
+    if word == "asked":
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+        return "read on"
     if word == "hog":
         held = []
         while True:
@@ -73,10 +77,9 @@ def pid(path, limits):
     return os.getpid()
 
 def opened(path, limits):
-    import signal
     here = "/proc/self/fd/"
     names = [os.readlink(here + number) for number in os.listdir(here) if os.path.lexists(here + number)]
-    return names, signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, len(sys.modules)
+    return names, signal.getsignal(signal.SIGTERM) == signal.SIG_IGN, len(sys.modules)
 """
 
 
@@ -98,6 +101,12 @@ def outcomes(pool: WorkerPool, names: list[str]) -> dict[str, object]:
     found = [(one.path.rpartition("/")[2], outcome) for one, outcome in pool.run(map(entry, names))]
     assert len(found) == len(names)
     return dict(found)
+
+
+def test_what_asks_a_whole_group_to_end_blames_no_file(readers):
+    """Ctrl-C, a closed terminal and systemd's stop reach the readers, too: the file in hand is read to its end."""
+    with WorkerPool(readers.read, n_workers=1, seconds=60, memory_mb=200, files_of=None) as pool:
+        assert outcomes(pool, ["asked.1"]) == {"asked.1": "read on"}
 
 
 @pytest.mark.parametrize(

@@ -118,16 +118,16 @@ class ResidentServer:
     def _loop(self, listener: LocalListener) -> None:
         looked = self._last = time.monotonic()
         while not self.stop.is_set() and not self._may_leave():
+            began = time.monotonic()  # what came while another was answered is heard before anybody is too late
             for key, _ in self._selector.select(self._patience()):
                 if key.fileobj is listener:
                     self._take(listener)
                 elif key.fd in self._callers:
                     self._turn(self._callers[key.fd])
-            now = time.monotonic()
-            for caller in [one for one in self._callers.values() if now > one.deadline]:
+            for caller in [one for one in self._callers.values() if began > one.deadline]:
                 self._hang_up(caller)
-            if now - looked > LOOK_SECONDS:
-                looked = now
+            if began - looked > LOOK_SECONDS:
+                looked = began
                 self.look()
                 if not listener.stands:
                     return

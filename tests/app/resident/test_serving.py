@@ -12,13 +12,16 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from app.resident import protocol
+from app.resident import answering, protocol
+from app.resident import serving as resident_serving
 from app.resident.asking import ask
-from app.resident.local_socket import MAX_QUESTION, LineError, socket_path
+from app.resident.local_socket import MAX_QUESTION, LineError, LocalLine, call, socket_path
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from app.search.results import SearchRequest
 from app.search.search import Search
@@ -383,6 +386,34 @@ def test_half_a_question_waits_in_vain(resident: Device) -> None:
         assert resident.run("search", "heron").returncode == 0
         assert n_answered(resident) == before + 1
         assert read_to_end(slow) == read_to_end(silent) == b""
+
+
+def test_a_question_that_came_while_another_was_answered_is_answered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is let in has its seconds from when it can be heard, however long the answer before takes."""
+    clock, stop = [0.0], Event()
+    callers: list[LocalLine] = []
+
+    def answer(question: answering.Question) -> bytes:
+        clock[0] += 60
+        if "first" in question.arguments:
+            callers[1].send(protocol.question(protocol.RUN, ["search", "second"]))
+        else:
+            stop.set()
+        return answering.text(question.arguments[1])
+
+    def begin() -> None:
+        callers.extend(call(socket_path(str(tmp_path)), seconds=PATIENCE) for _ in range(2))
+        callers[0].send(protocol.question(protocol.RUN, ["search", "first"]))
+
+    monkeypatch.setattr(answering, "answer", answer)
+    monkeypatch.setattr(resident_serving, "time", SimpleNamespace(monotonic=lambda: clock[0], time=lambda: 0.0))
+    resident_serving.ResidentServer(tmp_path, stop, idle_seconds=50, ready=begin).run()
+    for caller, word in zip(callers, ("first", "second"), strict=True):
+        assert caller.receive(0) == b""
+        assert word.encode() in caller.receive(1000)
+        caller.close()
 
 
 def test_a_hundred_callers_are_too_many(resident: Device) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from foltr.errors import FoltrError
 from simulation import leaderboard
 from simulation.cli import main
 from simulation.leaderboard import BOARD, Score, by_trial, cells_of, grid, ours, shipped, submit
@@ -58,6 +59,50 @@ def test_what_brings_nothing_to_try_is_one_line(capsys: pytest.CaptureFixture[st
     assert "--submit: trusting.py brings no method, rule, attack or partition" in capsys.readouterr().err
 
 
+RULES = """
+from simulation import RuleSettings
+
+class {name}(RuleSettings, frozen=True, tag="{tag}"):
+    share: float{default}
+
+    def combine(self, rows, weights=None):
+        return self.share * rows[0]
+"""
+
+
+def test_what_can_run_nowhere_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A rule whose settings nobody gives is one line that names them, not a board without its row."""
+    own = tmp_path / "own.py"
+    own.write_text(RULES.format(name="Scaled", tag="scaled", default="") + 'RULES = {"scaled": Scaled}')
+    assert main(["sample", "--submit", str(own)]) == 2
+    captured = capsys.readouterr()
+    assert "missing required field `share`" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.usefixtures("small")
+def test_each_entry_of_a_file_is_shown_by_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not the first alone."""
+    own = tmp_path / "own.py"
+    both = [RULES.format(name=name, tag=name.lower(), default=" = 0.5") for name in ("One", "Two")]
+    own.write_text("\n".join([*both, 'RULES = {"one": One, "two": Two}']))
+    assert main(["sample", "--submit", str(own), "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"fpdgd, {name}, trial by trial" in shown for name in ("one", "two"))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_failed_cell_is_told_by_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The board has no row of a rule that fails everywhere, and the code is that of a study with failed cells."""
+    own = tmp_path / "own.py"
+    own.write_text(RULES.format(name="Short", tag="short", default=" = 0.5") + 'RULES = {"short": Short}')
+    own.write_text(own.read_text().replace("rows[0]", "rows[0][:3]"))
+    assert main(["sample", "--submit", str(own), "--jobs", "1"]) == 1
+    captured = capsys.readouterr()
+    assert "failed: the pseudo-gradient must be [46], not [3]" in captured.err
+    assert "trial by trial" not in captured.out
+
+
 def test_the_shipped_board_is_of_these_data_and_trials() -> None:
     """Every entry that comes with the program has its row for the sample, with a score wherever there are cells."""
     board, known = shipped("sample", None), ours()
@@ -66,8 +111,13 @@ def test_the_shipped_board_is_of_these_data_and_trials() -> None:
         for group, changed in leaderboard.TRIALS.items():
             for trial, changes in changed.items():
                 enough = (entry, group) != ("fpdgd, bulyan", "forgetting")  # who stay are fewer rows than it takes
-                can_be = enough and bool(cells_of("sample", (entry, trial), {**ahead, **changes}, None, ()))
-                assert (trial in board[entry]) == can_be, (entry, trial)
+                if enough and trial in board[entry]:
+                    assert cells_of("sample", (entry, trial), {**ahead, **changes}, None, ())
+                elif enough:
+                    with pytest.raises(FoltrError):
+                        cells_of("sample", (entry, trial), {**ahead, **changes}, None, ())
+                else:
+                    assert trial not in board[entry]
 
 
 def test_a_board_is_read_as_it_is_written() -> None:

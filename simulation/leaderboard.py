@@ -142,6 +142,8 @@ def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | Non
     show([grid(board, trials, where, new=[*rows])], sys.stdout)
     for entry in filter(board.get, rows):
         show([by_trial(board, trials, entry)], sys.stdout)
+    for trial in attacks | shares:
+        show([by_entry(board, trial)], sys.stdout)
     print(f"{Path(name).name} {digest[:12]}, {len(SEEDS)} seeds of fold 1 of {where}; nDCG@10 of the last ranker")
     return int(failed)
 
@@ -233,9 +235,20 @@ def by_trial(board: Board, trials: Mapping[str, Mapping[str, Changes]], entry: s
         best = max(others, key=lambda other: others[other])
         place = 1 + sum(value > own.mean for value in others.values())
         plain = f"{board['fpdgd'][trial].mean:.4f}" if trial in board.get("fpdgd", {}) else "-"
-        score, standing = f"{own.mean:.4f} ± {own.se:.4f}", f"{place} of {len(others) + 1}"
-        rows.append([trial, score, standing, plain, f"{others[best]:.4f}", best])
+        standing = f"{place} of {len(others) + 1}"
+        rows.append([trial, _shown(board[entry], trial), standing, plain, f"{others[best]:.4f}", best])
     return Grid(f"{entry}, trial by trial", ["", "nDCG@10", "place", "fpdgd", "best other", "which"], rows)
+
+
+def by_entry(board: Board, trial: str) -> Grid:
+    """A trial entry by entry, the best first, beside what they come to unharmed."""
+    met = sorted((entry for entry in board if trial in board[entry]), key=lambda entry: -board[entry][trial].mean)
+    rows = [[entry, *(_shown(board[entry], column) for column in (trial, "perfect"))] for entry in met]
+    return Grid(f"{trial}, entry by entry: nDCG@10", ["", trial, "perfect"], rows)
+
+
+def _shown(scores: Mapping[str, Score], trial: str) -> str:
+    return f"{scores[trial].mean:.4f} ± {scores[trial].se:.4f}" if trial in scores else "-"
 
 
 def digest_of(dataset: str, root: Path | None) -> str:

@@ -10,7 +10,7 @@ import pytest
 from foltr.errors import FoltrError
 from simulation import leaderboard
 from simulation.cli import main
-from simulation.leaderboard import BOARD, Score, by_trial, cells_of, grid, ours, shipped, submit
+from simulation.leaderboard import BOARD, Score, by_entry, by_trial, cells_of, grid, ours, shipped, submit
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -41,7 +41,7 @@ def test_a_method_gets_its_row(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("example", "named"), [("silent", "silent"), ("in_order", "by in-order")])
 def test_an_attack_or_a_partition_is_a_trial_that_all_meet(
-    example: str, named: str, monkeypatch: pytest.MonkeyPatch
+    example: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of every entry that can meet it; shipped rows are not run again."""
     known = {entry: {"perfect": Score(0.5, 0.0), "lie": Score(0.4, 0.0)} for entry in leaderboard.ours()}
@@ -49,8 +49,18 @@ def test_an_attack_or_a_partition_is_a_trial_that_all_meet(
     ran: list[str] = []
     monkeypatch.setattr(leaderboard, "values_of", lambda cells, root, jobs: ran.extend(cell.id for cell in cells) or {})
     submit(str(EXAMPLES / f"{example}.py"), "sample", root=None, jobs=1)
+    assert f"{named}, entry by entry" in capsys.readouterr().out
     assert {name.removesuffix(" seed 1") for name in ran if name.endswith("seed 1")} >= {f"fpdgd {named}"}
     assert not [name for name in ran if " perfect " in name]
+
+
+def test_an_attack_is_shown_entry_by_entry() -> None:
+    """The best first, beside what each comes to without it; who did not meet it is left out."""
+    board = {"x": {"a": Score(0.2, 0.01)}, "y": {"a": Score(0.4, 0.0), "perfect": Score(0.5, 0.02)}, "z": {}}
+    assert [list(row) for row in by_entry(board, "a").rows] == [
+        ["y", "0.4000 ± 0.0000", "0.5000 ± 0.0200"],
+        ["x", "0.2000 ± 0.0100", "-"],
+    ]
 
 
 def test_what_brings_nothing_to_try_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,8 +138,7 @@ def _carried_out(dataset: str | None, listing: bool, options: dict[str, Any]) ->
         _need_extra()
         from simulation.leaderboard import submit
 
-        submit(options["submit"], dataset, root=root, jobs=options["jobs"])
-        return 0
+        return submit(options["submit"], dataset, root=root, jobs=options["jobs"])
     from simulation.cells.preset_tables import with_stand_in
 
     preset = with_stand_in(_preset(dataset, options), root, insist=options["folder"] is not None)

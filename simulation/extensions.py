@@ -47,14 +47,14 @@ REGISTRIES: dict[str, dict[str, Any]] = {
     "MEASUREMENTS": MEASUREMENTS,
 }
 
-KINDS: dict[str, type] = {
-    "RULES": RuleSettings,
-    "ATTACKS": AttackSettings,
-    "PARTITIONS": PartitionSettings,
-    "CLICK_MODELS": ClickModel,
-    "UNLEARNING": UnlearningSettings,
+KINDS: dict[str, tuple[type, str]] = {
+    "RULES": (RuleSettings, "combine"),
+    "ATTACKS": (AttackSettings, "send"),
+    "PARTITIONS": (PartitionSettings, "split"),
+    "CLICK_MODELS": (ClickModel, "users"),
+    "UNLEARNING": (UnlearningSettings, "forget"),
 }
-"""what an entry has to inherit from; a method is a dataclass"""
+"""what an entry has to inherit from, and to say itself"""
 
 _loaded: dict[str, tuple[str, ModuleType]] = {}
 """digest and module by name"""
@@ -119,17 +119,26 @@ def _joined(name: str, digest: str, module: ModuleType) -> tuple[str, ModuleType
         if not isinstance(entries, Mapping):
             raise PresetError(f"with: {Path(name).name}: {registry}: wanted a dict of classes by name, got {entries!r}")
         for entry, kind in entries.items():
-            wanted = KINDS.get(registry, object)
-            if not (isinstance(kind, type) and issubclass(kind, wanted)):
-                of = f" that inherits from {wanted.__name__}" if wanted is not object else ""
-                raise PresetError(f"with: {Path(name).name}: {registry}: {entry!r}: wanted a class{of}, got {kind!r}")
-            if registry == "METHODS" and not is_dataclass(kind):
-                raise PresetError(f"with: {Path(name).name}: {registry}: {entry!r}: wanted a dataclass, got {kind!r}")
+            if missing := _missing(registry, entry, kind):
+                raise PresetError(f"with: {Path(name).name}: {registry}: {entry!r}: wanted {missing}, got {kind!r}")
             if REGISTRIES[registry].get(entry, kind) is not before.get(registry, {}).get(entry, kind):
                 raise PresetError(f"with: {Path(name).name}: {registry} has a {entry!r} already")
             REGISTRIES[registry][entry] = kind
     _loaded[name] = digest, module
     return _loaded[name]
+
+
+def _missing(registry: str, entry: str, kind: Any) -> str:
+    """What an entry has to be and is not; "" for one that fits."""
+    base, verb = KINDS.get(registry, (object, ""))
+    if not (isinstance(kind, type) and issubclass(kind, base)):
+        return f"a class that inherits from {base.__name__}" if verb else "a class"
+    if registry == "METHODS":
+        return "" if is_dataclass(kind) else "a dataclass"
+    if verb and kind.__struct_config__.tag != entry:  # type: ignore[attr-defined]
+        return f'a class with tag="{entry}"'
+    silent = verb and getattr(kind, verb, None) is getattr(base, verb, None)
+    return f"a class that defines {verb}" if silent and not getattr(kind, "clicks", "") else ""
 
 
 def _dicts(module: ModuleType) -> Mapping[str, Mapping[str, Any]]:

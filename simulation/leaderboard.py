@@ -17,7 +17,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -118,34 +118,41 @@ def ours() -> dict[str, Changes]:
     return {**entries([*METHODS], rules), "fpdgd, guard": {"federation.guard": True}}
 
 
-def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | None) -> None:
+def submit(name: str, dataset: str | None, *, root: Path | None, jobs: int | None) -> int:
     """Run what a file or package brings against everything here, and print its rows beside all others.
 
     A method or rule is a row, an attack or partition a trial of its own that every entry has to meet. Without a data
-    set it is the one whose rows are shipped. PresetError where it brings none of these.
+    set it is the one whose rows are shipped. The exit code is 1 where a cell failed; FoltrError where it brings none of
+    these, or what can run nowhere.
     """
     digest, known = load([name])[Path(name).name], ours()
     new = brought(name)
     rows = entries(new.get("METHODS", ()), new.get("RULES", ()))
-    trials = {group: dict(changes) for group, changes in TRIALS.items()}
-    trials["attacks"] |= {attack: attacked(attack) for attack in new.get("ATTACKS", ())}
-    for kind in new.get("PARTITIONS", ()):
-        trials["partitions"][f"by {kind}"] = {"federation.partition": {"kind": kind}}
-    if not rows and trials == TRIALS:
+    attacks = {attack: attacked(attack) for attack in new.get("ATTACKS", ())}
+    shares: dict[str, Changes] = {
+        f"by {kind}": {"federation.partition": {"kind": kind}} for kind in new.get("PARTITIONS", ())
+    }
+    if not (tried := rows | attacks | shares):
         raise PresetError(f"--submit: {Path(name).name} brings no method, rule, attack or partition")
-    known = {entry: changes for entry, changes in known.items() if entry not in rows}
     where = dataset or SHIPPED
-    board = run(where, {**known, **rows}, trials, shipped(where, root), root=root, jobs=jobs, with_=[name])
+    for entry, changes in tried.items():
+        cells_of(where, (entry, ""), changes, root, [name])  # what can run nowhere is refused with its reason
+    trials = TRIALS | {"attacks": TRIALS["attacks"] | attacks, "partitions": TRIALS["partitions"] | shares}
+    board, failed = run(where, known | rows, trials, shipped(where, root), root=root, jobs=jobs, with_=[name])
     show([grid(board, trials, where, new=[*rows])], sys.stdout)
-    show([by_trial(board, trials, entry) for entry in rows][:1], sys.stdout)
+    for entry in filter(board.get, rows):
+        show([by_trial(board, trials, entry)], sys.stdout)
+    for trial in attacks | shares:
+        show([by_entry(board, trial)], sys.stdout)
     print(f"{Path(name).name} {digest[:12]}, {len(SEEDS)} seeds of fold 1 of {where}; nDCG@10 of the last ranker")
+    return int(failed)
 
 
 def run(
     dataset: str, rows: Mapping[str, Changes], trials: Mapping[str, Mapping[str, Changes]], board: Board, *,
     root: Path | None, jobs: int | None, with_: Sequence[str] = (),
-) -> Board:  # fmt: skip
-    """The board, with every pair that it has not; those that cannot be are left out, those that fail are named."""
+) -> tuple[Board, bool]:  # fmt: skip
+    """The board, with every pair that it has not, and whether a cell failed; pairs that cannot be are left out."""
     pairs = {
         (entry, trial): {**ahead, **changes}
         for group in trials.values()
@@ -153,28 +160,28 @@ def run(
         for entry, ahead in rows.items()
         if trial not in board.get(entry, {})
     }
-    cells = {pair: cells_of(dataset, pair, changes, root, with_) for pair, changes in pairs.items()}
+    cells = dict[tuple[str, str], list[Cell]]()
+    for pair, changes in pairs.items():
+        with suppress(FoltrError):
+            cells[pair] = cells_of(dataset, pair, changes, root, with_)
     values = values_of([cell for some in cells.values() for cell in some], root, jobs)
     found: Board = {entry: dict(board.get(entry, {})) for entry in rows}
     for (entry, trial), some in cells.items():
         own = [values[cell.id] for cell in some if cell.id in values]
         if own and len(own) == len(some):
             found[entry][trial] = Score(float(np.mean(own)), float(np.std(own, ddof=1) / np.sqrt(len(own))))
-    return found
+    return found, len(values) < sum(map(len, cells.values()))
 
 
 def cells_of(
     dataset: str, pair: tuple[str, str], changes: Changes, root: Path | None, with_: Sequence[str]
 ) -> list[Cell]:
-    """The seeds of an entry in a trial; none where it cannot be."""
+    """The seeds of an entry in a trial; FoltrError where it cannot be."""
     data = {**BASE["data"], "dataset": dataset}
     tables = assign({**BASE, "data": data, "with": absolute(with_, Path())}, dict(changes))
-    try:
-        cells = expand(decode_preset(tables, source="leaderboard"), folds_of=lambda dataset: (1,))
-        check_method(cells[0])
-        check_clients(cells[0], load_fold(dataset, 1, root=root))
-    except FoltrError:
-        return []
+    cells = expand(decode_preset(tables, source="leaderboard"), folds_of=lambda dataset: (1,))
+    check_method(cells[0])
+    check_clients(cells[0], load_fold(dataset, 1, root=root))
     return [replace(cell, id=" ".join([*pair, f"seed {cell.seed}"])) for cell in cells]
 
 
@@ -210,20 +217,13 @@ def grid(board: Board, trials: Mapping[str, Mapping[str, Changes]], dataset: str
         return [*(float(np.mean(some)) if some else None for some in own), worst]
 
     by_entry = {entry: means(entry) for entry in board if board[entry]}
-    order = sorted(
-        by_entry, key=lambda entry: (-len([v for v in by_entry[entry] if v]), -sum(filter(None, by_entry[entry])))
-    )
+    order = sorted(by_entry, key=lambda e: (-len([v for v in by_entry[e] if v]), -sum(filter(None, by_entry[e]))))
+    numbers = {entry: ["-" if value is None else f"{value:.4f}" for value in by_entry[entry]] for entry in order}
     return Grid(
         f"Leaderboard on {dataset}: mean nDCG@10 of each group of trials",
         ["", *columns],
-        [
-            [
-                f"{'> ' if entry in new else ''}{entry}",
-                *("-" if value is None else f"{value:.4f}" for value in by_entry[entry]),
-            ]
-            for entry in order
-        ],
-        ["entries that meet all groups first, by their sum; -: it sends no weights"],
+        [[f"{'> ' if entry in new else ''}{entry}", *numbers[entry]] for entry in order],
+        ["entries that meet all groups first, by their sum; -: cannot be, or failed"],
     )
 
 
@@ -235,17 +235,20 @@ def by_trial(board: Board, trials: Mapping[str, Mapping[str, Changes]], entry: s
         best = max(others, key=lambda other: others[other])
         place = 1 + sum(value > own.mean for value in others.values())
         plain = f"{board['fpdgd'][trial].mean:.4f}" if trial in board.get("fpdgd", {}) else "-"
-        rows.append(
-            [
-                trial,
-                f"{own.mean:.4f} ± {own.se:.4f}",
-                f"{place} of {len(others) + 1}",
-                plain,
-                f"{others[best]:.4f}",
-                best,
-            ]
-        )
+        standing = f"{place} of {len(others) + 1}"
+        rows.append([trial, _shown(board[entry], trial), standing, plain, f"{others[best]:.4f}", best])
     return Grid(f"{entry}, trial by trial", ["", "nDCG@10", "place", "fpdgd", "best other", "which"], rows)
+
+
+def by_entry(board: Board, trial: str) -> Grid:
+    """A trial entry by entry, the best first, beside what they come to unharmed."""
+    met = sorted((entry for entry in board if trial in board[entry]), key=lambda entry: -board[entry][trial].mean)
+    rows = [[entry, *(_shown(board[entry], column) for column in (trial, "perfect"))] for entry in met]
+    return Grid(f"{trial}, entry by entry: nDCG@10", ["", trial, "perfect"], rows)
+
+
+def _shown(scores: Mapping[str, Score], trial: str) -> str:
+    return f"{scores[trial].mean:.4f} ± {scores[trial].se:.4f}" if trial in scores else "-"
 
 
 def digest_of(dataset: str, root: Path | None) -> str:
@@ -272,7 +275,7 @@ def ship(dataset: str, root: Path | None, jobs: int | None) -> None:
     """
     board = shipped(dataset, root)
     for entry, changes in ours().items():
-        board |= run(dataset, {entry: changes}, TRIALS, board, root=root, jobs=jobs)
+        board |= run(dataset, {entry: changes}, TRIALS, board, root=root, jobs=jobs)[0]
         _keep(board, digest_of(dataset, root))
 
 

@@ -44,7 +44,7 @@ def compiled(step: Step) -> tuple[Step, Any]:
     """The step for Python and for other kernels; ValueRangeError says what numba cannot compile."""
     try:
         return njit(SIGNATURE, error_model="numpy")(step), cfunc(SIGNATURE)(step)
-    except NumbaError as error:
+    except (NumbaError, TypeError) as error:  # the latter for another number of arguments
         reason = " ".join(str(error).split())
         raise ValueRangeError(f"{step.__module__}.{step.__name__} cannot be compiled: {reason}") from error
 

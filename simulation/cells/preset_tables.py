@@ -68,11 +68,11 @@ def publication_file(name: str) -> Path:
 
 
 def parse_value(word: str) -> Any:
-    """A number, a truth or a list as TOML has it; any other word is itself."""
+    """A number, a truth or a list as TOML has it, or .5 for 0.5; any other word is itself."""
     try:
         return tomllib.loads(f"value = {word}")["value"]
     except tomllib.TOMLDecodeError:
-        return word
+        return float(word) if word[:1] == "." and word[1:].isdecimal() else word
 
 
 def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

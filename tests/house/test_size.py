@@ -17,7 +17,7 @@ ROOMS = {
     "app": (184, 29_782),
     "console": (8, 1_057),
     "indexer": (116, 20_334),
-    "simulation": (95, 15_469),
+    "simulation": (95, 15_480),
     "federation_server": (62, 7_775),
     "foltr": (66, 8_244),
 }

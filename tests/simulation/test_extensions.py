@@ -26,6 +26,16 @@ class Last(RuleSettings, frozen=True, tag="last"):
 RULES = {{"last": Last}}
 """
 
+ATTACK = """
+from simulation import AttackSettings
+
+class Own(AttackSettings, frozen=True, tag="own"):
+    def {verb}(self, scene):
+        return -scene.own
+
+ATTACKS = {{"own": Own}}
+"""
+
 STEP = """
 from dataclasses import dataclass
 from simulation import StepMethod
@@ -142,10 +152,14 @@ def test_a_package_brings_by_an_entry_point(tmp_path: Path, monkeypatch: pytest.
         ('ATTACKS = {"five": 5}', "ATTACKS: 'five': wanted a class that inherits from AttackSettings, got 5"),
         ("METHODS = ['a']", "METHODS: wanted a dict of classes by name, got ['a']"),
         ('METHODS = {"int": int}', "METHODS: 'int': wanted a dataclass, got <class 'int'>"),
+        ('MEASUREMENTS = {"five": 5}', "MEASUREMENTS: 'five': wanted a class, got 5"),
+        (RULE.format(row=0).replace('{"last"', '{"final"'), "RULES: 'final': wanted a class with tag=\"final\", got"),
+        (RULE.format(row=0).replace("combine", "join"), "RULES: 'last': wanted a class that defines combine, got"),
+        (ATTACK.format(verb="sends"), "ATTACKS: 'own': wanted a class that defines send, got"),
     ],
 )
-def test_what_is_no_class_is_refused(brought: str, message: str, tmp_path: Path) -> None:
-    """At once, by the name of the dict and of the entry."""
+def test_what_cannot_be_an_entry_is_refused(brought: str, message: str, tmp_path: Path) -> None:
+    """At once, by the name of the dict and of the entry: no class, under another name, or without its verb."""
     (tmp_path / "odd.py").write_text(brought)
     with pytest.raises(PresetError, match=re.escape(f"with: odd.py: {message}")):
         load([str(tmp_path / "odd.py")])
@@ -158,3 +172,11 @@ def test_a_step_is_missed_before_anything_runs(tmp_path: Path, capsys: pytest.Ca
         words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", "--out", str(tmp_path / "out")]
         assert main(words) == 2
         assert "Own: wanted a staticmethod called step" in capsys.readouterr().err
+
+
+def test_a_step_of_another_shape_is_a_word_about_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not an unexpected error of the cell."""
+    (tmp_path / "own.py").write_text(f"{STEP}    step = staticmethod(lambda theta: None)\nMETHODS = {{'own': Own}}\n")
+    words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", "--out", str(tmp_path / "out")]
+    assert main([*words, *FEW, "--clicks", "perfect"]) == 1
+    assert "cannot be compiled: Signature mismatch: 5 argument types given" in capsys.readouterr().err

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from foltr.errors import FoltrError
 from simulation import leaderboard
 from simulation.cli import main
-from simulation.leaderboard import BOARD, Score, by_trial, cells_of, grid, ours, shipped, submit
+from simulation.leaderboard import BOARD, Score, by_entry, by_trial, cells_of, grid, ours, shipped, submit
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -40,7 +41,7 @@ def test_a_method_gets_its_row(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize(("example", "named"), [("silent", "silent"), ("in_order", "by in-order")])
 def test_an_attack_or_a_partition_is_a_trial_that_all_meet(
-    example: str, named: str, monkeypatch: pytest.MonkeyPatch
+    example: str, named: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Of every entry that can meet it; shipped rows are not run again."""
     known = {entry: {"perfect": Score(0.5, 0.0), "lie": Score(0.4, 0.0)} for entry in leaderboard.ours()}
@@ -48,14 +49,68 @@ def test_an_attack_or_a_partition_is_a_trial_that_all_meet(
     ran: list[str] = []
     monkeypatch.setattr(leaderboard, "values_of", lambda cells, root, jobs: ran.extend(cell.id for cell in cells) or {})
     submit(str(EXAMPLES / f"{example}.py"), "sample", root=None, jobs=1)
+    assert f"{named}, entry by entry" in capsys.readouterr().out
     assert {name.removesuffix(" seed 1") for name in ran if name.endswith("seed 1")} >= {f"fpdgd {named}"}
     assert not [name for name in ran if " perfect " in name]
+
+
+def test_an_attack_is_shown_entry_by_entry() -> None:
+    """The best first, beside what each comes to without it; who did not meet it is left out."""
+    board = {"x": {"a": Score(0.2, 0.01)}, "y": {"a": Score(0.4, 0.0), "perfect": Score(0.5, 0.02)}, "z": {}}
+    assert [list(row) for row in by_entry(board, "a").rows] == [
+        ["y", "0.4000 ± 0.0000", "0.5000 ± 0.0200"],
+        ["x", "0.2000 ± 0.0100", "-"],
+    ]
 
 
 def test_what_brings_nothing_to_try_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     """A click model alone has no row."""
     assert main(["sample", "--submit", str(EXAMPLES / "trusting.py")]) == 2
     assert "--submit: trusting.py brings no method, rule, attack or partition" in capsys.readouterr().err
+
+
+RULES = """
+from simulation import RuleSettings
+
+class {name}(RuleSettings, frozen=True, tag="{tag}"):
+    share: float{default}
+
+    def combine(self, rows, weights=None):
+        return self.share * rows[0]
+"""
+
+
+def test_what_can_run_nowhere_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A rule whose settings nobody gives is one line that names them, not a board without its row."""
+    own = tmp_path / "own.py"
+    own.write_text(RULES.format(name="Scaled", tag="scaled", default="") + 'RULES = {"scaled": Scaled}')
+    assert main(["sample", "--submit", str(own)]) == 2
+    captured = capsys.readouterr()
+    assert "missing required field `share`" in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.usefixtures("small")
+def test_each_entry_of_a_file_is_shown_by_trial(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not the first alone."""
+    own = tmp_path / "own.py"
+    both = [RULES.format(name=name, tag=name.lower(), default=" = 0.5") for name in ("One", "Two")]
+    own.write_text("\n".join([*both, 'RULES = {"one": One, "two": Two}']))
+    assert main(["sample", "--submit", str(own), "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert all(f"fpdgd, {name}, trial by trial" in shown for name in ("one", "two"))
+
+
+@pytest.mark.usefixtures("small")
+def test_a_failed_cell_is_told_by_the_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The board has no row of a rule that fails everywhere, and the code is that of a study with failed cells."""
+    own = tmp_path / "own.py"
+    own.write_text(RULES.format(name="Short", tag="short", default=" = 0.5") + 'RULES = {"short": Short}')
+    own.write_text(own.read_text().replace("rows[0]", "rows[0][:3]"))
+    assert main(["sample", "--submit", str(own), "--jobs", "1"]) == 1
+    captured = capsys.readouterr()
+    assert "failed: the pseudo-gradient must be [46], not [3]" in captured.err
+    assert "trial by trial" not in captured.out
 
 
 def test_the_shipped_board_is_of_these_data_and_trials() -> None:
@@ -66,8 +121,13 @@ def test_the_shipped_board_is_of_these_data_and_trials() -> None:
         for group, changed in leaderboard.TRIALS.items():
             for trial, changes in changed.items():
                 enough = (entry, group) != ("fpdgd, bulyan", "forgetting")  # who stay are fewer rows than it takes
-                can_be = enough and bool(cells_of("sample", (entry, trial), {**ahead, **changes}, None, ()))
-                assert (trial in board[entry]) == can_be, (entry, trial)
+                if enough and trial in board[entry]:
+                    assert cells_of("sample", (entry, trial), {**ahead, **changes}, None, ())
+                elif enough:
+                    with pytest.raises(FoltrError):
+                        cells_of("sample", (entry, trial), {**ahead, **changes}, None, ())
+                else:
+                    assert trial not in board[entry]
 
 
 def test_a_board_is_read_as_it_is_written() -> None:

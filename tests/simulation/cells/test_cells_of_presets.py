@@ -33,7 +33,8 @@ def with_values(preset: Preset) -> dict[str, Any]:
 def cells_of(name: str) -> tuple[str, str, str]:
     """The preset, how many cells it has, and what they are."""
     cells = expand(decode_preset(load_tables(name), source=name), folds_of=lambda dataset: FOLDS)
-    said = {cell.id: [cell.settings, with_values(cell.preset)] for cell in cells}
+    own = {key: with_values(preset) for key, preset in {id(cell.preset): cell.preset for cell in cells}.items()}
+    said = {cell.id: [cell.settings, own[id(cell.preset)]] for cell in cells}  # folds and seeds share a preset
     digest = hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=8)
     return name, str(len(cells)), digest.hexdigest()
 

@@ -75,6 +75,7 @@ def test_values_are_read_as_toml_or_as_words() -> None:
     assert parse_values("1,2.5") == [1, 2.5]
     assert parse_values("perfect, pbm") == ["perfect", "pbm"]
     assert parse_values("0.1,none") == [0.1, "none"]
+    assert parse_values(".5,.25,./file,.hidden") == [0.5, 0.25, "./file", ".hidden"]
     assert parse_values("[1, 2]") == [[1, 2]]
     assert parse_assignment("a.b=true") == ("a.b", [True])
     for wrong in ("a.b", "=1", "a="):

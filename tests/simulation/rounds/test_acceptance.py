@@ -78,7 +78,8 @@ def test_who_tests_is_not_led_backwards() -> None:
 
 def test_nothing_passes_a_test_that_asks_too_much() -> None:
     """At a level that nothing reaches every client learns alone: peers and server make no difference."""
-    alone = [run({}, 0, acceptance={"incoming": kind, "level": 1e9}) for kind in ("peers", "server")]
+    rounds = {"rounds": 12, "evaluate_every": 12}  # histories are long enough for a test after three
+    alone = [run({}, 0, acceptance={"incoming": kind, "level": 1e9}, **rounds) for kind in ("peers", "server")]
     assert alone[0].offline_ndcg_personal == alone[1].offline_ndcg_personal
     assert alone[0].online_ndcg == alone[1].online_ndcg
 

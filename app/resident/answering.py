@@ -148,7 +148,7 @@ def answer(question: Question) -> bytes:
 
 def alone(why: str) -> bytes:
     """The answer that sends a command back to work by itself."""
-    return protocol.part(protocol.ALONE, why.encode())
+    return protocol.part(protocol.ALONE, why.encode("utf-8", "replace"))
 
 
 def text(content: str) -> bytes:

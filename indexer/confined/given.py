@@ -27,8 +27,14 @@ class NextFiles(msgspec.Struct, frozen=True, tag=True):
     """A question: what is to be read now? The answer is a list of `ToRead`."""
 
 
+class MoreInput(msgspec.Struct, frozen=True, tag=True):
+    """Of what the program reads that is started next, where it is no file; it has no answer."""
+
+    data: bytes
+
+
 class StartProgram(msgspec.Struct, frozen=True, tag=True):
-    """A question, with the file that the program reads: what does it write?"""
+    """A question, with the file that the program reads, or after its input: what does it write?"""
 
     name: str
     arguments: tuple[str, ...]
@@ -43,12 +49,13 @@ class EndProgram(msgspec.Struct, frozen=True, tag=True):
 
 
 class RecallText(msgspec.Struct, frozen=True, tag=True):
-    """A question: what was recognised in a file of this content?"""
+    """A question: what was recognised in a file of this content? `PIECE` bytes of the answer, from `begin` on."""
 
     digest: bytes
+    begin: int
 
 
-Question = NextFiles | StartProgram | EndProgram | RecallText
+Question = NextFiles | MoreInput | StartProgram | EndProgram | RecallText
 
 
 class ToRead(msgspec.Struct, frozen=True):
@@ -68,7 +75,9 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 MAX_MESSAGE = 1 << 16
-"""bytes of a question or an answer; what is longer goes as a file"""
+"""bytes of a question or an answer; what is longer goes in pieces"""
+PIECE = MAX_MESSAGE - 100
+"""bytes of something longer that go in one message"""
 MAX_FILES = 16
 """that come along"""
 
@@ -95,6 +104,22 @@ def ask(question: Question, *, descriptor: int | None = None) -> tuple[bytes, li
     assert _porter is not None
     send(_porter, msgspec.msgpack.encode(question), [] if descriptor is None else [descriptor])
     return receive(_porter)
+
+
+def hand_over(data: bytes) -> None:
+    """Have the porter hold what the next program reads, within the memory that this process may have itself."""
+    assert _porter is not None
+    for begin in range(0, len(data), PIECE):
+        send(_porter, msgspec.msgpack.encode(MoreInput(data[begin : begin + PIECE])), [])
+
+
+def recall_text(digest: bytes) -> bytes:
+    """What the porter knows to have been recognised in a content, as JSON."""
+    found, is_over = b"", False
+    while not is_over:
+        piece = msgspec.msgpack.decode(ask(RecallText(digest, len(found)))[0], type=bytes)
+        found, is_over = found + piece, len(piece) < PIECE
+    return found
 
 
 def send(line: socket, message: bytes, descriptors: list[int]) -> None:
@@ -226,7 +251,7 @@ class _Given(io.RawIOBase):
 
 
 @contextmanager
-def as_file(data: bytes) -> Iterator[int]:
+def as_file(data: bytes | bytearray) -> Iterator[int]:
     """A descriptor of a file that holds `data` and has no name; in memory where the system can do that."""
     import tempfile
 

@@ -3,8 +3,9 @@
 A copy of the worker, made before that gives up its rights, and ended with it. It alone hears from the parent which
 files are to be read; the worker gets them open, one after another, and may ask for three things more, none of which
 names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in a content of which it has
-the digest. So a worker that was taken over can have nothing opened. What a disk or a network keeps waiting is this
-process, and the parent counts that as the worker's waiting (indexer.extract.workers.worker).
+the digest. So a worker that was taken over can have nothing opened, nor memory filled: it makes no file without a name,
+and what it hands over for a program counts for the limit that this process was given with it. What a disk or a network
+keeps waiting is this process, and the parent counts that as the worker's waiting (indexer.extract.workers.worker).
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from indexer.confined.confinement import close_all_but, confine_reader, end_with
 from indexer.confined.given import (
     MAX_FILES,
     MAX_MESSAGE,
+    PIECE,
     EndProgram,
+    MoreInput,
     NextFiles,
     Question,
     RecallText,
@@ -41,6 +44,9 @@ from indexer.extract.workers.programs import PROGRAMS, RunningProgram, installed
 
 if TYPE_CHECKING:
     from socket import socket
+
+MOST_RUNNING = 8
+"""programs at once; no reader of ours has more than one in each layer of archives"""
 
 FilesOf = Callable[[str], Sequence[str]]
 """the paths that reading one request takes"""
@@ -92,6 +98,7 @@ class Porter:
         self._line, self._requests, self._files_of, self._recognised = line, requests, files_of, recognised
         self._waiting: deque[str] = deque()
         self._running: list[RunningProgram] = []
+        self._input, self._recalled = bytearray(), b""
         self._few_files = os.sysconf("SC_OPEN_MAX") < 8 * MAX_FILES
 
     def work(self) -> None:
@@ -119,12 +126,14 @@ class Porter:
             match question:
                 case NextFiles():
                     return self._hand_over()
+                case MoreInput():
+                    self._input += question.data
                 case StartProgram():
-                    self._start(question, descriptors[0])
+                    self._start(question, descriptors)
                 case EndProgram():
                     send(self._line, msgspec.msgpack.encode(self._running.pop().end(is_over=question.is_over)), [])
                 case RecallText():
-                    self._recall(question.digest)
+                    self._recall(question)
             return True
         finally:
             for descriptor in descriptors:
@@ -154,17 +163,21 @@ class Porter:
             return False
         return n_files + len(self._files_of(self._waiting[0])) <= MAX_FILES and n_bytes < MAX_MESSAGE // 2
 
-    def _start(self, wanted: StartProgram, descriptor: int) -> None:
-        """Run one of the `PROGRAMS`; whoever asks for another is no reader of ours any more."""
-        if wanted.name not in PROGRAMS:
+    def _start(self, wanted: StartProgram, given: Sequence[int]) -> None:
+        """Run one of the `PROGRAMS`; whoever asks for another, or for so many, is no reader of ours any more."""
+        if wanted.name not in PROGRAMS or len(self._running) >= MOST_RUNNING:
             raise EOFError
-        running = RunningProgram([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
+        with as_file(self._input) as held:
+            descriptor = given[0] if given else held
+            running = RunningProgram([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
+        self._input.clear()
         self._running.append(running)
         send(self._line, b"1", [running.output.fileno()])
 
-    def _recall(self, digest: bytes) -> None:
-        with as_file(msgspec.json.encode(recalled(self._recognised, digest))) as descriptor:
-            send(self._line, b"1", [descriptor])
+    def _recall(self, wanted: RecallText) -> None:
+        if not wanted.begin:
+            self._recalled = msgspec.json.encode(recalled(self._recognised, wanted.digest))
+        send(self._line, msgspec.msgpack.encode(self._recalled[wanted.begin :][:PIECE]), [])
 
 
 _QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)

@@ -1,7 +1,8 @@
 """Calls of the Linux kernel that a confined process is refused for the rest of its life (seccomp(2)).
 
 A list of what is refused, not of what is allowed, for the native readers call what they like: whatever reaches the
-network, another process, the state of the system or the name of a file. What this process itself has open stays usable.
+network, another process, the state of the system, the name of a file, or memory that counts for no limit. What this
+process itself has open stays usable.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ _REFUSED = """
     removexattr 197 14, lremovexattr 198 15, fremovexattr 199 16, getxattr 191 8, lgetxattr 192 9, listxattr 194 11,
     llistxattr 195 12, flock 73 32, sync 162 81, readlink 89 -, readlinkat 267 78, name_to_handle_at 303 264,
     syslog 103 116, settimeofday 164 170, clock_settime 227 112, adjtimex 159 171, clock_adjtime 305 266,
-    sethostname 170 161, setdomainname 171 162, iopl 172 -, ioperm 173 -, vhangup 153 58, fork 57 -, vfork 58 -
+    sethostname 170 161, setdomainname 171 162, iopl 172 -, ioperm 173 -, vhangup 153 58, fork 57 -, vfork 58 -,
+    memfd_create 319 279, memfd_secret 447 447
 """
 _STARTING = "execve 59 221, execveat 322 281"
 """what makes of a process another program"""

@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import subprocess
 import time
+import zipfile
 import zlib
 from contextlib import ExitStack, closing, suppress
 from importlib.util import find_spec
@@ -129,6 +130,27 @@ def test_no_byte_of_a_deleted_file_is_left(device: Device, beside: str) -> None:
 def _log(device: Device) -> bytes:
     log = device.data_dir / "catalogue.sqlite-wal"
     return log.read_bytes() if log.exists() else b""
+
+
+def test_what_leaves_a_file_that_stays_is_gone(device: Device) -> None:
+    """A member of an archive, a mail of a mailbox with what was attached: at once where a folder has moved, too."""
+    shutil.rmtree(device.notes / "wombat")
+    attached = "Content-Disposition: attachment; filename=takahe.txt\n\nA kakapo.\n"
+    kept = "From b Mon Jan  1 00:00:00 2024\nFrom: b@c\nSubject: stays\n\nA heron.\n"
+    parts = f"Content-Type: multipart/mixed; boundary=B\n\n--B\n\npossum\n--B\n{attached}--B--\n\n"
+    (device.notes / "in.mbox").write_text(f"From quokka Mon Jan  1 00:00:00 2024\nSubject: bilby\n{parts}{kept}")
+    (device.notes / "tapir").mkdir()
+    (device.notes / "tapir" / "x.txt").write_text("A heron.")
+    for members in ({"quoll.txt": "A numbat.", "a.txt": "An egret."}, {"a.txt": "An egret."}):
+        with zipfile.ZipFile(device.notes / "pack.zip", "w") as archive:
+            for name, text in members.items():
+                archive.writestr(name, text)
+        if len(members) == 1:
+            (device.notes / "in.mbox").write_text(kept)
+            (device.notes / "tapir").rename(device.notes / "elsewhere")
+        run(device, "index", str(device.notes))
+        gone = {b"takahe", b"kakapo", b"possum", b"bilby", b"tapir", b"quoll", b"numbat"}
+        assert left(device) == (gone if len(members) == 2 else set())
 
 
 def test_a_catalogue_of_before_is_written_anew_once(device: Device) -> None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from indexer.confined.given import RecallText, ask, is_confined
+from indexer.confined.given import is_confined, recall_text
 from indexer.documents import HEARD, ExtractedDocument, storable
 from indexer.errors import IndexerError
 from indexer.extract.source import Limits, cut
@@ -115,9 +115,7 @@ def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
 def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:
     """(engine, text of each page, what was left out) of a file with this content; None where nobody has tried."""
     if is_confined():
-        _, (answer,) = ask(RecallText(digest))
-        with open(answer, "rb") as stream:
-            return msgspec.json.decode(stream.read(), type=tuple[str, list[str], str] | None)
+        return msgspec.json.decode(recall_text(digest), type=tuple[str, list[str], str] | None)
     query = "SELECT engine, pages, reason FROM recognised WHERE digest = ?"
     rows = _rows(path, query, digest) if digest else []
     return (rows[0][0], json.loads(rows[0][1]), rows[0][2]) if rows else None

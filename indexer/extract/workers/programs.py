@@ -21,7 +21,7 @@ from typing import IO
 import msgspec
 
 from indexer.confined.confinement import available, confine_program
-from indexer.confined.given import Ended, EndProgram, StartProgram, as_file, ask, is_confined
+from indexer.confined.given import Ended, EndProgram, StartProgram, as_file, ask, hand_over, is_confined
 from indexer.errors import ExtractionError
 from indexer.extract.source import TIME_IS_UP, Limits, Source
 
@@ -70,10 +70,13 @@ def output_of(
 
 
 @contextlib.contextmanager
-def _input(given: Source | bytes) -> Iterator[int]:
-    """A descriptor at the beginning of what is given."""
+def _input(given: Source | bytes) -> Iterator[int | None]:
+    """A descriptor at the beginning of what is given; None where the porter holds it."""
     data = given if isinstance(given, bytes) else given.data
-    if data is not None:
+    if data is not None and is_confined():
+        hand_over(data)
+        yield None
+    elif data is not None:
         with as_file(data) as descriptor:
             yield descriptor
     elif isinstance(given, Source):
@@ -85,7 +88,7 @@ def _input(given: Source | bytes) -> Iterator[int]:
 class RunningProgram:
     """A program that was started by this process."""
 
-    def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int) -> None:
+    def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int | None) -> None:
         confine = partial(confine_program, installed(arguments[0])) if available() else None
         self._process = subprocess.Popen(
             arguments, stdin=descriptor, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd=os.path.abspath(os.sep),
@@ -108,7 +111,7 @@ class RunningProgram:
 class _AtPorter:
     """A program that the porter of this process has started."""
 
-    def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int) -> None:
+    def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int | None) -> None:
         question = StartProgram(os.path.basename(arguments[0]), tuple(arguments[1:]), seconds)
         _, (output,) = ask(question, descriptor=descriptor)
         self.output: IO[bytes] = os.fdopen(output, "rb")

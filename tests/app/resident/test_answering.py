@@ -16,7 +16,7 @@ import pytest
 
 from app.following.indexing import update_index
 from app.resident import on_behalf, protocol
-from app.resident.answering import Question, answer
+from app.resident.answering import Question, alone, answer
 from app.settings import IndexSettings, Paths, Settings
 from benchmarks.odd_queries import odd_query
 
@@ -119,3 +119,4 @@ def test_an_error_that_no_command_knows_is_left_to_who_asked(tmp_path: Path, mon
     monkeypatch.setattr("app.cli.program.main", lambda **_: 1 // 0)
     parts = list(protocol.parts(answer(question(tmp_path, "status", FOLTR_DEBUG="1"))))
     assert parts == [(protocol.ALONE, b"ZeroDivisionError: integer division or modulo by zero")]
+    assert alone("\udcff of a name") == protocol.part(protocol.ALONE, b"? of a name")

@@ -93,6 +93,7 @@ def unnamed_program(at):
     descriptor = os.memfd_create("x")
     os.write(descriptor, open("/bin/true", "rb").read())
     in_child(lambda: os.execve(descriptor, ["true"], {}))
+def unnamed_file(at): os.close(os.memfd_create("x"))
 def outlive_parent(at): call(CALLS[3], 1, 0, 0, 0, 0)
 def lock_given(at): fcntl.flock(at["given"], fcntl.LOCK_EX | fcntl.LOCK_NB); fcntl.flock(at["given"], fcntl.LOCK_UN)
 def lock_part_of_given(at): fcntl.lockf(at["given"], fcntl.LOCK_SH | fcntl.LOCK_NB, 1)
@@ -106,8 +107,8 @@ EVERYWHERE = [
     write_home, make_folder, link, delete, open_to_all, read_key, list_home, read_neighbour, read_state, write_state,
     tcp, tcp_listen, udp, unix, abstract, exec_program, fork, signal_parent, signal_group, ptrace_parent,
     memory_of_parent, files_of_parent, open_memory_of_parent, pin_parent, semaphore, origin, where_link_leads, handle,
-    own_memory_by_name, terminal, unnamed_program, outlive_parent, lock_given, lock_part_of_given, lease_of_given,
-    mark_given,
+    own_memory_by_name, terminal, unnamed_program, unnamed_file, outlive_parent, lock_given, lock_part_of_given,
+    lease_of_given, mark_given,
 ]
 
 def attack(request, limits, **others):

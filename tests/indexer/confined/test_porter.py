@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does no
 READERS = """
 import os
 from indexer.confined.system_calls import c_library
-from indexer.confined.given import mapped, open_file, open_unbuffered, status_of
+from indexer.confined.given import hand_over, mapped, open_file, open_unbuffered, status_of
 from indexer.extract.workers.programs import output_of
 from indexer.extract.media.recognised import recalled
 from indexer.extract.source import Source
@@ -52,10 +52,26 @@ def run(path, limits):
     with output_of([os.environ.get("WANTED", "bsdtar"), "-c", "@-"], given=source) as output:
         return output.read()
 
+def run_made(path, limits):
+    found = []
+    for data in (b"heron" * 100_000, b"", b"egret"):
+        with output_of(["bsdtar"], given=data) as output:
+            found.append(output.read())
+    return found
+
 def stay(path, limits):
     os._exit = lambda code: None  # what ends it with its parent is gone
     c_library().prctl(15, b"taken over")
     while True: pass
+
+def hoard(path, limits):
+    while True: hand_over(bytes(1 << 20))
+
+def start_many(path, limits):
+    running = []
+    while True:
+        running.append(output_of(["bsdtar"], given=b"heron"))
+        running[-1].__enter__()
 
 def recall(path, limits): return recalled(None, b"digest")
 """
@@ -171,6 +187,23 @@ def test_a_program_that_fails_fails_its_file_alone(
     (tmp_path / "a").write_bytes(b"heron")
     failed = told(readers.run, tmp_path / "a", tmp_path / "a")
     assert [str(one) for one in failed] == ["bsdtar failed"] * 2
+
+
+def test_a_worker_cannot_have_more_held_or_started_than_it_may(
+    readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Endless input of a program, and endless programs, end with the porter; the next file has another."""
+    program(tmp_path, "exec sleep 60", monkeypatch)
+    (tmp_path / "a").touch()
+    for greedy in (readers.hoard, readers.start_many):
+        assert all(isinstance(one, ExtractionError) for one in told(greedy, tmp_path / "a", tmp_path / "a"))
+
+
+def test_a_program_reads_what_the_worker_made(readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes in pieces comes whole, and nothing is left of it for the program after that."""
+    program(tmp_path, "exec cat", monkeypatch)
+    (tmp_path / "a").touch()
+    assert told(readers.run_made, tmp_path / "a") == [[b"heron" * 100_000, b"", b"egret"]]
 
 
 def test_recognised_texts_are_recalled_by_their_content(readers: Any, tmp_path: Path) -> None:

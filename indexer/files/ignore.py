@@ -283,17 +283,19 @@ def why_unread(pattern: str) -> str:
 
 def pattern_of(path: str, patterns: tuple[str, ...]) -> str:
     """The pattern by which the file at `path` is a secret; "" where none says so."""
-    names = path.lower().replace(os.sep, "/").rsplit("/", 1 + max((one.count("/") for one in patterns), default=0))
+    n_names, any_of = _any_of(patterns)
+    names = path.lower().replace(os.sep, "/").rsplit("/", n_names)
     end = "/".join(names[1:] if len(names) > 1 else names)
-    if patterns and _any_of(patterns).search(end):
+    if patterns and any_of.search(end):
         for pattern in reversed(patterns):
-            if _any_of((pattern,)).search(end):
+            if _any_of((pattern,))[1].search(end):
                 return "" if pattern.startswith("!") else pattern
     return ""
 
 
 @lru_cache(maxsize=1_000)
-def _any_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def _any_of(patterns: tuple[str, ...]) -> tuple[int, re.Pattern[str]]:
+    """How many names at the end of a path the longest of them looks at, and what meets any."""
     plain = (re.escape(one.removeprefix("!").lower()) for one in patterns)
     ends = "|".join(one.replace(r"\*", "[^/]*").replace(r"\?", "[^/]") for one in plain)
-    return re.compile(rf"(?:^|/)(?:{ends})\Z")
+    return 1 + max((one.count("/") for one in patterns), default=0), re.compile(rf"(?:^|/)(?:{ends})\Z")

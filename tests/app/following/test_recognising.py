@@ -389,6 +389,7 @@ def test_following_changes_recognises_once_that_is_switched_on(device: Device) -
         until(lambda: len(rows(device)) >= 2)
     before = rows(device)
     with watching(device, on):
+        until(lambda: len(rows(device)) == len(WORDS))  # a search a moment would take the processor from it
         until(lambda: found_in_index(device, "feed") == {f"{word}.png" for word in WORDS})
     after = rows(device)
     assert {digest: after[digest] for digest in before} == before

@@ -46,12 +46,12 @@ QUICK = (
 """rooms that need no server, no screen, nothing compiled, and hardly a process: their tests are quick"""
 
 
-LONG = ("house", "whole")
-"""rooms of the longest tests: they come first, so that no process is left alone with one at the end"""
+LONG = ("app/following/test_recognising", "house", "simulation/attacks", "whole")
+"""rooms and files of the longest tests: they come first, so that no process is left alone with one at the end"""
 
 
 def _is_in(rooms: tuple[str, ...], path: Path) -> bool:
-    return path.is_relative_to(TESTS) and path.parent.relative_to(TESTS).as_posix().startswith(rooms)
+    return path.is_relative_to(TESTS) and path.relative_to(TESTS).as_posix().startswith(rooms)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -12,8 +12,7 @@ from app.commands.command import FAILED, Command, load, say
 from console.extras import how_to_add
 
 if TYPE_CHECKING:
-    from mcp.server import MCPServer
-
+    from app.assistants.line_server import LineServer
     from app.search.granted import Granted
 
 EXAMPLES = """
@@ -74,15 +73,15 @@ def instructions(granted: "Granted") -> str:
     )
 
 
-def server(granted: "Granted") -> "MCPServer":
+def server(granted: "Granted") -> "LineServer":
     """The server with its three tools."""
-    from mcp.server import MCPServer
     from mcp_types import ToolAnnotations
     from pydantic import Field
 
+    from app.assistants.line_server import LineServer
     from app.search.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
 
-    made = MCPServer(
+    made = LineServer(
         "foltr-search", version=version("foltr-search"), instructions=instructions(granted), log_level="WARNING"
     )
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)

@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 
 from app.assistants.requests import Requests
-from app.following.indexing import why
+from app.following.indexing import as_spelt, why
 from app.learning.pick_keys import load_key
 from app.paths import Paths
 from app.search.results import Hit, ResultPage, SearchRequest
@@ -255,7 +255,7 @@ class Granted:
 
     def why(self, path: str) -> dict[str, Any]:
         """Whether a file below the folders can be found by a search."""
-        given = os.path.expanduser(path)
+        given = os.path.expanduser(as_spelt(path))
         if "\0" in path or not os.path.isabs(given) or not self.holds(given):
             raise RefusedError("wanted an absolute path below the folders that may be seen")
         answer = why(self._settings, self._paths, os.path.realpath(given))
@@ -266,7 +266,7 @@ class Granted:
 
     def _document(self, id: str) -> DocumentRow:
         for at in [len(id), *(found.start() for found in re.finditer("#", id))][: MAX_DOCUMENTS + 1]:
-            path, part = _path_of(id[:at]), id[at + 1 :]
+            path, part = as_spelt(_path_of(id[:at])), id[at + 1 :]
             number = self._catalogue.parts_of(path).get(part) if os.path.isabs(path) and "\0" not in path else None
             row = self._catalogue.documents([number]).get(number) if number is not None else None
             if row is not None and self.holds(row.path, row.part):

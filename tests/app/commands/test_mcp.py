@@ -86,6 +86,60 @@ async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None
         assert [Path(one["id"]).name for one in found] == ["new.txt"]
 
 
+def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
+    """Halves of characters, wrong arguments, no JSON, deep and long lines: each is answered, and the next one, too."""
+    device.index()
+
+    def call(tool: object, arguments: object) -> str:
+        return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                           "params": {"name": tool, "arguments": arguments}})  # fmt: skip
+
+    begin = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    refused = {
+        call("search", {"query": "x", "limit": "many", "tokens": None}): "limit: wanted a valid integer",
+        call("search", {}): "query: wanted, got nothing",
+        call("search", {"query": "x" * 10_000_000}): "query: wanted at most 1000 characters, got 'xxx",
+        call("fetch", {"ids": [None] * 9}): "ids.0: wanted a valid string, got None",
+        call("r\nm" * 1000, {}): "wanted a tool of search, fetch, why, got 'r",
+        call("why", []): "Invalid request parameters",
+        call("search", {"query": "x"})[:-1]: "wanted one JSON-RPC 2.0 message in a line, got",
+        f"[{call('search', {'query': 'x'})}]": "wanted one JSON-RPC 2.0 message in a line, got",
+        '{"jsonrpc":"2.0","id":1}': "wanted one JSON-RPC 2.0 message in a line, got",
+        "[" * 100_000: "wanted one JSON-RPC 2.0 message in a line, got",
+        "x" * 10_000_000: "wanted one JSON-RPC 2.0 message in a line, got 'xxx",
+    }
+    lines = [json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}),
+             '{"jsonrpc":"2.0","method":"notifications/initialized"}', *refused,
+             call("search", {"query": "heron \ud800"})]  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", "mcp", str(device.notes)], env=device.environment(), text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        assert process.stdout is not None
+
+        def asked(line: str) -> dict[str, Any]:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(line + "\n")
+            process.stdin.flush()
+            if '"id"' not in line and "notifications" in line:
+                return {}
+            read: dict[str, Any] = json.loads(process.stdout.readline())
+            return read
+
+        answers = list(map(asked, lines))
+        process.stdin.close()
+        assert process.wait() == 0
+    for answer, says in zip(answers[2:-1], refused.values(), strict=True):
+        told = answer["error"]["message"] if "error" in answer else answer["result"]["content"][0]["text"]
+        assert told.startswith(says)
+        assert len(told.splitlines()) == 1
+        assert len(told) <= 300
+    assert not answers[-1]["result"].get("isError")
+    assert "heron" in answers[-1]["result"]["content"][0]["text"]
+
+
 def test_it_starts_for_named_folders_alone_and_says_what_may_be_seen(device: Device) -> None:
     """Without a folder, or with one that is none, it is one line and exit code 2; at the end of the pipe it ends."""
     device.index()

@@ -139,6 +139,15 @@ def test_why_answers_for_relative_paths_and_through_links(
     assert why(SETTINGS, paths, "/").status == "outside"
 
 
+def test_why_knows_a_path_however_its_letters_are_composed(paths: Paths, notes: Path) -> None:
+    """A file whose name is composed is found by the decomposed one, and the other way round."""
+    (notes / "caf\u00e9.txt").write_text("heron\n")
+    (notes / "the\u0301.txt").write_text("heron\n")
+    update_index(SETTINGS, paths)
+    for given in ("cafe\u0301.txt", "th\u00e9.txt"):
+        assert why(SETTINGS, paths, notes / given).status == "indexed"
+
+
 def test_picks_follow_a_moved_file(paths: Paths, notes: Path) -> None:
     """What was learned about a file is known under its new path after the next scan."""
     update_index(SETTINGS, paths)

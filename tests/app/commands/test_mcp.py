@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.app.commands.picking import model
+from tests.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -117,20 +119,17 @@ def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
-
-        def asked(line: str) -> dict[str, Any]:
-            assert process.stdin is not None
-            assert process.stdout is not None
+        unanswered = threading.Timer(PATIENCE, process.kill)
+        unanswered.daemon = True
+        unanswered.start()
+        answers: list[dict[str, Any]] = []
+        for line in lines:
             process.stdin.write(line + "\n")
             process.stdin.flush()
-            if '"id"' not in line and "notifications" in line:
-                return {}
-            read: dict[str, Any] = json.loads(process.stdout.readline())
-            return read
-
-        answers = list(map(asked, lines))
+            answers.append({} if line == lines[1] else json.loads(process.stdout.readline()))
+        unanswered.cancel()
         process.stdin.close()
-        assert process.wait() == 0
+        assert process.wait(PATIENCE) == 0
     for answer, says in zip(answers[2:-1], refused.values(), strict=True):
         told = answer["error"]["message"] if "error" in answer else answer["result"]["content"][0]["text"]
         assert told.startswith(says)

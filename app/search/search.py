@@ -68,7 +68,7 @@ from indexer.documents import HEARD, page_name
 from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness
 from indexer.meaning.windows import meaning_feature
-from indexer.query.nodes import Query, asks_for_threads
+from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import FEW, Candidates, find
@@ -187,6 +187,8 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
+        if request.order == "learned" and asks_for_people(typed):  # no word says which of their letters matters more
+            request = structs.replace(request, order="modified")
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
         query, candidates, better = found.query, found.candidates, found.better
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table

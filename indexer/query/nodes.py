@@ -153,6 +153,12 @@ def positive_words(query: Query) -> tuple[Word | Phrase, ...]:
     return tuple(leaf for leaf in leaves(query.root, negated=False) if not isinstance(leaf, Filter))
 
 
+def asks_for_people(query: Query) -> bool:
+    """Whether nothing is asked for but who wrote something, or got it."""
+    fields = {word.field for word in positive_words(query)}
+    return bool(fields) and fields <= {"from", "to", "cc"}
+
+
 OPERATORS = {"AND": "and", "OR": "or", "NOT": "not"}
 
 

@@ -19,6 +19,8 @@ COST_OF_FIRST_LETTER = 3.0
 """the same for a word with another first letter: people seldom get that one wrong"""
 
 
+LONGER = 100
+"""words that one of which the rest is missing may have been meant to be"""
 AT_ONCE = 1 << 12
 """terms whose letters are looked at at once: they stay in the processor's cache"""
 
@@ -83,6 +85,12 @@ class Vocabulary:
         found = [(terms[k], int(distances[k]), self.contains(terms[k])) for k in kept]
         return [one for one in found if one[2]]
 
+    def begun(self, word: str) -> list[tuple[str, int, int]]:
+        """The `LONGER` shortest terms that `word` is the beginning of, as `within` gives them, each an edit away."""
+        terms = {term for own in self.lists for term in own.holding(word) if term.startswith(word)}
+        found = [(term, 1, self.contains(term)) for term in sorted(terms, key=lambda term: (len(term), term))[:LONGER]]
+        return [one for one in found if one[2]]
+
 
 def _letter_bits(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint32]:
     """For each byte of UTF-8 the bit of its letter, of 32; 0 for the first bytes of letters of several.
@@ -118,8 +126,8 @@ def suggest(words: Sequence[str], vocabulary: Vocabulary) -> dict[str, str]:
     """The likeliest correction of each word that seems misspelt; words that seem right are left out.
 
     `words` are folded as the vocabulary is. One edit (a letter more, less, other, or two swapped) in words of four
-    or five letters, two in longer ones; none for words with digits or other signs, nor for words that any document
-    holds.
+    or five letters, two in longer ones, and before two the rest of a word that was begun; none for words with digits
+    or other signs, nor for words that any document holds.
     """
     found = ((word, _correction(word, vocabulary)) for word in dict.fromkeys(words))
     return {word: correction for word, correction in found if correction is not None}
@@ -129,6 +137,8 @@ def _correction(word: str, vocabulary: Vocabulary) -> str | None:
     if not SHORTEST <= len(word) <= 40 or not word.isalpha() or vocabulary.contains(word):
         return None
     candidates = vocabulary.within(word, edits_allowed(word))
+    if all(distance > 1 for _, distance, _ in candidates):
+        candidates += vocabulary.begun(word)
     scored = [
         (np.log2(frequency) - COST_OF_EDIT * distance - COST_OF_FIRST_LETTER * (term[0] != word[0]), term)
         for term, distance, frequency in candidates

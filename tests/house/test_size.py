@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (185, 29_910),
+    "app": (185, 29_912),
     "console": (8, 1_057),
-    "indexer": (116, 20_376),
+    "indexer": (116, 20_392),
     "simulation": (95, 15_480),
     "federation_server": (62, 7_775),
     "foltr": (66, 8_244),

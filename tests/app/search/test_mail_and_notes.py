@@ -90,6 +90,15 @@ def test_mail(search: Search, text: str, numbers: set[int]) -> None:
     assert found == numbers
 
 
+def test_of_people_alone_the_newest_comes_first(search: Search) -> None:
+    """No word says which of their letters matters more; a word beside them brings the learned order back."""
+    page = ask(search, "to:ann")
+    assert [day_of(hit.modified) for hit in page.hits] == [4, 3]
+    assert page.request.order == "modified"
+    assert ask(search, "heron to:ann").request.order == "learned"
+    assert ask(search, "heron -to:ann").request.order == "learned"
+
+
 def test_a_thread_shares_a_row(search: Search) -> None:
     """Its best mail stands for it and says how many there are; a mail alone and a note are as ever."""
     page = ask(search, "heron")

@@ -102,6 +102,16 @@ def test_two_edits_only_in_longer_words() -> None:
     assert suggest(["hxuxes"], words) == {"hxuxes": "houses"}
 
 
+def test_a_word_that_was_begun() -> None:
+    """The rest of a word is likelier to be missing than two letters to be wrong; not so where one letter is."""
+    known = vocabulary(uber=9, ubergabeprotokoll=1, ubergang=1, insurance=4, insured=5)
+    assert suggest(["ubergab", "insuranc"], known) == {"ubergab": "ubergabeprotokoll", "insuranc": "insurance"}
+    assert suggest(["uberga", "insur"], vocabulary(uber=9, ubergabeprotokoll=1, insurance=40, insured=5)) == {
+        "uberga": "ubergabeprotokoll",
+        "insur": "insurance",
+    }
+
+
 def test_a_word_that_a_document_holds_is_never_corrected() -> None:
     """However many hold another one: "needle" in one file is no misspelt "need"."""
     assert suggest(["form"], vocabulary(form=1, **{"from": 100_000})) == {}

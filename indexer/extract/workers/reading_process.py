@@ -189,8 +189,9 @@ def let_go(kept: set[int]) -> None:
 def become_quiet() -> None:
     """Ignore what asks a whole group to end, as Ctrl-C, a logout and systemd do: the parent decides, and no file is to
     blame. Have no terminal to read or write, and give way to programs in the foreground."""
-    for name in {"SIGINT", "SIGTERM", "SIGHUP"} & {one.name for one in signal.Signals}:
-        signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     nowhere = os.open(os.devnull, os.O_RDWR)

@@ -69,12 +69,11 @@ def _summary(reasons: Reasons, hit: Hit) -> str:
 
 def _in_sum(reasons: Reasons, hit: Hit) -> str:
     """What moved a result where no part alone did."""
-    way = 1 if hit.rank < hit.bm25_rank else -1
-    parts = zip(PARTS.values(), (way * reasons.beyond(hit.rank - 1)).tolist(), strict=True)
-    text, points = max(parts, key=lambda part: part[1])
+    pulls = abs(reasons.pulls(hit.rank - 1)).tolist()
+    text, points = max(zip(PARTS.values(), pulls, strict=True), key=lambda part: part[1])
     if points >= LEAST:
         return f"several things together, most of all {text}"
-    return "others rose past it" if way < 0 else "others fell below it"
+    return "others rose past it" if hit.rank > hit.bm25_rank else "others fell below it"
 
 
 def _in_another_order(page: ResultPage) -> str:

@@ -136,6 +136,11 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         parts[:, _COLUMN["luck"]] = np.sort(scores)[::-1] - scores
         return parts
 
+    @property
+    def _set_apart(self) -> tuple[str, ...]:
+        """The parts that are not the ranker's."""
+        return ("luck", *self.extra)
+
     def beyond(self, place: int) -> FloatVector:
         """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.
 
@@ -144,7 +149,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         if len(self.shown) < 2:
             return np.zeros(len(PARTS))
         middle = middle_of(np.delete(self.parts, place, axis=0))
-        middle[[_COLUMN[name] for name in ("luck", *self.extra)]] = 0.0
+        middle[[_COLUMN[name] for name in self._set_apart]] = 0.0
         middle[_COLUMN["words"]] = self.parts[place, _COLUMN["words"]]
         beyond: FloatVector = self.parts[place] - middle
         return beyond
@@ -163,20 +168,39 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         before[place] = False
         return int(np.count_nonzero(before))
 
+    @cached_property
+    def _ways(self) -> IntVector:
+        """[n_shown] whether the ranker alone (no extras, no luck) puts each above (1) or below (-1) its words."""
+        scores = self._values - self.parts[:, [_COLUMN[name] for name in self._set_apart]].sum(axis=1)
+        places = np.empty_like(self.by_words)
+        places[np.lexsort((self.by_words, -np.round(scores / TIE)))] = np.arange(len(places))
+        ways: IntVector = np.sign(self.by_words - places)
+        return ways
+
+    def pulls(self, place: int) -> FloatVector:
+        """[n_parts] what of `beyond` went the way that the result at `place` (from 0) went from its words; 0 elsewhere.
+
+        Where others were moved past the result by an extra or the lot, and the ranker alone would leave it, or move it
+        the other way, no part of the ranker's pulled it.
+        """
+        way = int(np.sign(self.by_words[place] - place))
+        beyond = self.beyond(place)
+        pulls: FloatVector = np.where(np.sign(beyond) == way, beyond, 0.0)
+        if self._ways[place] != way:
+            pulls[[column for name, column in _COLUMN.items() if name not in self._set_apart]] = 0.0
+        return pulls
+
     def causes(self, place: int) -> list[str]:
         """The parts that moved the result at `place` (from 0) to where it is, the strongest first.
 
         What has a place beside texts would have it with fewer points, too: nothing else is the cause then.
         """
-        way = int(np.sign(self.by_words[place] - place))
         found = []
-        for name, points in zip(PARTS, self.beyond(place).tolist(), strict=True):
-            if abs(points) < LEAST or np.sign(points) != way:
-                continue
-            if steps := abs(self.place_without(place, points) - place):
+        for name, points in zip(PARTS, self.pulls(place).tolist(), strict=True):
+            if abs(points) >= LEAST and (steps := abs(self.place_without(place, points) - place)):
                 found.append((steps, abs(points), name))
         names = [name for _, _, name in sorted(found, reverse=True)]
-        return ["beside"] if "beside" in names and way > 0 else names
+        return ["beside"] if "beside" in names and place < self.by_words[place] else names
 
     def words(self, place: int, type_: str) -> str:
         """Why the result at `place` (from 0) stands there, in two to five words; "" where its words alone put it.
@@ -198,7 +222,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
             return f"opened {times(self.n_picks(candidate))} for this"
         if name in ("dates", "size", "type", "folder", "type_picks"):
             return self._habit(candidate, name, KINDS.get(type_, type_), raised=raised)
-        return _raised(name, value) if raised else _lowered(name)
+        return _raised(name, value) if raised else _LOWERED.get(name, "")
 
     def _of_kind(self, candidate: int, *, raised: bool) -> str:
         """What of the page's kind moved a result most, in words; "" for what only tells of the words once more."""
@@ -246,13 +270,13 @@ def _raised(name: str, value: Mapping[str, float]) -> str:
     }.get(name, "")
 
 
-def _lowered(name: str) -> str:
-    return {
-        "group": "ranked lower by your group",
-        "alike": "older of those alike",
-        "written": "not written as you typed it",
-        "luck": "drawn by lot",
-    }.get(name, "")
+_LOWERED = {
+    "group": "ranked lower by your group",
+    "alike": "older of those alike",
+    "written": "not written as you typed it",
+    "luck": "drawn by lot",
+}
+"""what is said of a part that lowered a result"""
 
 
 def times(n_picks: float) -> str:

@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from app.following.indexing import update_index
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace
 from app.learning.votes import Vote, Votes
-from app.search.explanation import contrast
+from app.search.explanation import contrast, explanation
 from app.search.reasons import LEAST, PARTS, Reasons, times
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
@@ -119,6 +120,24 @@ def test_extras_bring_their_own_words(store: Store) -> None:
     assert [first.words(place, "text") for place in range(3)] == ["newest of 2 alike", "", ""]
     drawn = Reasons(still, features, still.scores(features), np.array([2, 0, 1]), np.array([2, 0, 1]))
     assert drawn.words(0, "text") == "drawn by lot"
+
+
+def test_who_is_passed_by_what_was_named_did_not_fall_by_itself(store: Store) -> None:
+    """What an extra or the lot puts first lowers each other by a place; that two of them lack a title did not."""
+    features = np.zeros((4, len(NAMES)))
+    features[:, INDEX["bm25f"]] = (1.0, 0.99, 0.5, 0.2)
+    features[2:, INDEX["title_exact"]] = 1.0
+    still = learner_of(store).as_it_is()
+    scores = still.scores(features)
+    assert np.argsort(-scores).tolist() == [0, 1, 2, 3]
+    named, shown = np.array([0.0, 0.0, 0.0, 9.0]), np.array([3, 0, 1, 2])
+    reasons = Reasons(still, features, scores + named, shown, shown, extra={"named": named})
+    assert [reasons.causes(place) for place in range(4)] == [["named"], [], [], []]
+    page = page_of(reasons)
+    hit = structs.replace(page.hits[2], bm25_rank=2)
+    assert explanation(page, hit).summary == "Its words alone would put it at 2; it stands at 3: others rose past it."
+    drawn = Reasons(still, features, scores, shown, shown)
+    assert [drawn.causes(place) for place in range(4)] == [["luck"], ["luck"], [], []]
 
 
 @pytest.mark.parametrize(

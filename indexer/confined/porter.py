@@ -15,6 +15,7 @@ import select
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -167,8 +168,7 @@ class Porter:
         """Run one of the `PROGRAMS`; whoever asks for another, or for so many, is no reader of ours any more."""
         if wanted.name not in PROGRAMS or len(self._running) >= MOST_RUNNING:
             raise EOFError
-        with as_file(self._input) as held:
-            descriptor = given[0] if given else held
+        with nullcontext(given[0]) if given else as_file(self._input) as descriptor:
             running = RunningProgram([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
         self._input.clear()
         self._running.append(running)

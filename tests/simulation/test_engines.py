@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,8 @@ def interrupted_within_numpy(cell: Cell) -> Iterator[Event]:
     yield Started(cell.id)
     try:
         os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(500):  # another thread may have got it
+            time.sleep(0.01)
     except KeyboardInterrupt:
         yield CellFailed(cell.id, "unexpected TypeError: Cannot compare structured arrays")
 

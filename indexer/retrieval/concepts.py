@@ -36,6 +36,7 @@ from indexer.retrieval.adjacency import (
     nothing_written,
     union,
 )
+from indexer.retrieval.dated import MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
@@ -87,6 +88,8 @@ class Concept:
     """(place in LANGUAGES, term): further forms that count in the documents of that language alone"""
     compounds: tuple[tuple[int, str], ...] = ()
     """the same of words that are made of this one and others; they count as completions do"""
+    month: int = 0
+    """of the name of a month, from 1: names of files tell it by its number, too"""
     is_beginning: bool = False
     """any word that begins as `surface` answers it: `forms` are completions, or there are some beside them"""
     pieces: tuple[tuple[str, ...], ...] = ()
@@ -380,6 +383,8 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
     if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
         return concept
+    if len(word) > ABBREVIATED and word in MONTHS:
+        concept = replace(concept, month=MONTHS[word])
     own = lookup.own_languages
     if own and (found := _own_forms(snapshot, word, own, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
@@ -485,11 +490,29 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
     if concept.own_forms and field in OWN_FIELDS:
         own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
     own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
+    if concept.month and field == "name":
+        numbers = snapshot.keep(("month", concept.month), partial(_of_month, snapshot, concept.month))
+        own = _summed([own, numbers], most=True)
     if concept.compounds and field in OWN_FIELDS:
         own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
     return own
 
 
+def _of_month(snapshot: Snapshot, month: int) -> tuple[Ints, Floats]:
+    """The documents whose names tell a month by its number beside a year, each once: 2024-03, 03.2024, 20240315."""
+    number, years = (f"{month:02}",), [str(year) for year in YEARS]
+    known = tuple(year for year in years if snapshot.document_frequency("name", year))
+    joined = {term for year in years for term in snapshot.terms_with_prefix("name", year + number[0], MAX_NAMES)}
+    found = [_any_counts(snapshot, "name", tuple((term,) for term in joined if term.isdecimal()))]
+    found += [_adjacent_counts(snapshot, pieces, "name") for pieces in ((known, number), (number, known)) if known]
+    docs = union([docs for docs, _ in found])
+    return docs, np.ones(docs.size)
+
+
+ABBREVIATED = 3
+"""letters of a month that is shortened, which are a word of some language too: mar, set, dec"""
+YEARS = range(1970, 2060)
+"""whose months are looked for in names"""
 OWN_FIELDS = ("body", "title")
 """fields in the language of their document"""
 

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (185, 29_935),
     "console": (8, 1_057),
-    "indexer": (116, 20_393),
+    "indexer": (116, 20_416),
     "simulation": (95, 15_480),
     "federation_server": (62, 7_775),
     "foltr": (66, 8_244),

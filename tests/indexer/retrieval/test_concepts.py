@@ -226,6 +226,18 @@ def test_a_number_and_its_unit_may_be_written_apart(make_index: MakeIndex) -> No
     assert lookup.counts(concept)["body"][0].tolist() == [0]
 
 
+def test_a_month_is_known_by_its_number_in_names(make_index: MakeIndex) -> None:
+    """Beside a year alone, as if it were written; mar is no month."""
+    names = ["Rechnung_2024-03.pdf", "20240315 Strom.pdf", "Miete 03.2024.pdf", "Rechnung_2024-04.pdf", "03 Bilder.zip"]
+    snapshot = make_index([{"path": f"/x/{name}"} for name in [*names, "März.txt"]]).snapshot()
+    for word, expected in (("März", [0, 1, 2, 5]), ("march", [0, 1, 2]), ("mar", []), ("april", [3]), ("Juni", [])):
+        lookup = ConceptLookup(snapshot, ("de", "en"))
+        (concept,) = lookup.of(Word(word))
+        docs, tf = field_counts(snapshot, concept, "name")
+        assert docs.tolist() == expected, word
+        assert tf.tolist() == [1.0] * len(expected)
+
+
 def test_a_year_in_a_name_is_the_beginning_of_its_dates(make_index: MakeIndex) -> None:
     """IMG_2026 finds IMG_20260815 and IMG_2026_0815 among names, in texts only itself."""
     names = ["IMG_20260815_1.jpg", "IMG_2026_0815.jpg", "IMG_2025_2026.jpg", "IMG_20250815.jpg"]

@@ -383,7 +383,7 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
     if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
         return concept
-    if len(word) > ABBREVIATED and word in MONTHS:
+    if word in MONTHS and word not in ABBREVIATED:
         concept = replace(concept, month=MONTHS[word])
     own = lookup.own_languages
     if own and (found := _own_forms(snapshot, word, own, known=frozenset(run[0] for run in concept.forms))):
@@ -509,8 +509,8 @@ def _of_month(snapshot: Snapshot, month: int) -> tuple[Ints, Floats]:
     return docs, np.ones(docs.size)
 
 
-ABBREVIATED = 3
-"""letters of a month that is shortened, which are a word of some language too: mar, set, dec"""
+ABBREVIATED = frozenset(name for name in MONTHS if len(name) == 3) - {"mai"}
+"""months that are shortened, which mean something else in some language too, as English may: mar, set, dec"""
 YEARS = range(1970, 2060)
 """whose months are looked for in names"""
 OWN_FIELDS = ("body", "title")

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from functools import cache
 from pathlib import Path
 
+from indexer.storage.file_lock import FileLock
 from tests import copied
 from tests.app.conftest import make_device
 from tests.app.resident.conftest import PATIENCE, serving
 from tests.tiny_encoder import write_encoder
+from tests.waiting import until
 from tests.whole.test_many_hands import EVERYTHING, OTHERS, SCREEN, SEARCHING, working
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -130,6 +133,8 @@ def test_python_opens_none_of_them_whatever_is_done(tmp_path: Path) -> None:
                 process.stdin.write("\n")
                 process.stdin.flush()
             assert process.wait(PATIENCE) == 0
+    with closing(FileLock(device.data_dir / "watch.lock")) as lock:
+        until(lock.take)  # the screen's follower ends after its screen
     for line in ("backup --to kept.zip", "restore --yes kept.zip", "doctor", "status", "model forget --yes"):
         run(*line.split())
     run("purge", "--yes")

@@ -138,6 +138,8 @@ def without(why: str) -> contextlib.ExitStack | None:
     elif why in ("exact title", "exact file name", "all words in the title"):
         away.enter_context(levelled("title", "name"))
         away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
+    elif why == "called by all your words":
+        away.enter_context(mock.patch("app.search.search.called_first", lambda _, scores, **__: np.zeros(len(scores))))
     elif why == "not written as you typed it":
         away.enter_context(
             mock.patch("app.search.search.written_first", lambda _, features, *__: np.zeros(len(features)))
@@ -185,6 +187,9 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
         return why, any(words_of(end) == words_of(query.split("/")[-1]) or set(words_of(end)) == asked for end in ends)
     if why == "all words in the title":
         return why, all(any(word[:4] == other[:4] for other in words_of(hit.title)) for word in asked)
+    if why == "called by all your words":
+        called = words_of(f"{hit.title} {hit.path}")
+        return why, all(any(word[:4] == other[:4] for other in called) for word in asked)
     if why == "not written as you typed it":
         return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
                             for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip

@@ -20,9 +20,11 @@ from foltr.online.interleaving import FIRST, team_draft
 from indexer.postings import Ints, Mask
 from indexer.query.nodes import Problem, Query
 from indexer.retrieval.alike import (
+    ABSENT,
     LEAST_RESEMBLANCE,
     LEAST_STEP,
     NAMESAKE_RESEMBLANCE,
+    OUTSIDE,
     Dates,
     alike,
     asks_for_contents,
@@ -176,6 +178,22 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
         if below.any():
             lifted[own] += max(float(lifted[below].max() - lifted[own].min()) + WRITTEN_STEP, 0.0)
     points: FloatVector = lifted - scores
+    return points
+
+
+def called_first(levels: Ints, scores: FloatVector, *, fixed: Mask, are_texts: Mask) -> FloatVector:
+    """Points [n_docs] that put texts that are called by all that was typed, in their names, their titles or the names
+    of their folders, above what lacks a part of it; `levels` [n_docs, n_concepts] as `alike.evidence` gives them.
+
+    But for what is `fixed` [n_docs]: a person has chosen it for this very query before.
+    """
+    points = np.zeros(scores.size)
+    lacking = (levels == ABSENT).any(axis=1) & ~fixed
+    if lacking.any():
+        top = scores[lacking].max()
+        low = np.flatnonzero(are_texts & (levels == OUTSIDE).all(axis=1) & (scores < top + WRITTEN_STEP))
+        low = low[np.argsort(scores[low], kind="stable")]
+        points[low] = top + WRITTEN_STEP * np.arange(1, low.size + 1) / max(low.size, 1) - scores[low]
     return points
 
 

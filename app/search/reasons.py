@@ -48,6 +48,7 @@ PARTS = {
     "group": "what your group learned",
     "alike": "newest first among those alike",
     "written": "not written as you typed it",
+    "called": "all you typed is in its name, title or folders",
     "named": "its name or title is what you typed",
     "beside": "a place beside texts for what has none",
     "luck": "the lot",
@@ -266,6 +267,7 @@ def _raised(name: str, value: Mapping[str, float]) -> str:
         "meaning": "close in meaning",
         "group": "ranked higher by your group",
         "alike": "newer of those alike",
+        "called": "called by all your words",
         "luck": "drawn by lot",
     }.get(name, "")
 

@@ -37,6 +37,7 @@ from app.search.page import (
     Ranked,
     beside_texts,
     bm25_ranks,
+    called_first,
     end_of_day,
     held_as_typed,
     highlight_words,
@@ -358,6 +359,9 @@ class Search:
         beyond = kind.beyond(learner.text(table.features)) if kind else None
         written = written_first(table.as_typed, learner.text(table.features, beyond))
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
+        are_texts = np.array([row.n_words > 0 for row in table.rows], dtype=bool)
+        extra["called"] = called_first(table.levels, scores, fixed=table.chosen_before, are_texts=are_texts)
+        scores += extra["called"]
         extra["named"] = named_first(table.named, scores, table.chosen_before)
         fixed[[i for i, aside in enumerate(table.asides) if aside.passage]] = True  # they hold none of the words
         alike = likeness(

@@ -15,6 +15,7 @@ from app.search.candidate_table import PLAIN, CandidateTable
 from app.search.page import (
     Ranked,
     bm25_ranks,
+    called_first,
     contents_of,
     interleave,
     make_hit,
@@ -47,6 +48,19 @@ def test_contents_join_copies_and_twins() -> None:
     rows = [row(0, "same"), row(1), row(2, "same"), row(3), row(4, "none", n_words=0), row(5, "none", n_words=0)]
     assert contents_of(rows, [(2, 3)]) == [0, 1, 0, 0, 4, 5]
     assert contents_of(rows, []) == [0, 1, 0, 3, 4, 5]
+
+
+def test_texts_called_by_all_words_stand_above_what_lacks_one() -> None:
+    """0 and 1 are called by both words, 3 holds them in its text, 2 and 4 lack one; 5 is a picture of that name.
+
+    0 and 1 rise just above 2 in their order and 3 stays; where 2 was chosen before, only above 4.
+    """
+    levels = np.array([[2, 2], [2, 2], [2, 0], [1, 2], [0, 1], [2, 2]])
+    scores, texts = np.array([1.0, 2.0, 5.0, 3.0, 1.5, 0.5]), np.array([True] * 5 + [False])
+    points = called_first(levels, scores, fixed=np.zeros(6, dtype=bool), are_texts=texts)
+    assert (scores + points).tolist() == pytest.approx([5.005, 5.01, 5.0, 3.0, 1.5, 0.5])
+    points = called_first(levels, scores, fixed=np.arange(6) == 2, are_texts=texts)
+    assert (scores + points).tolist() == pytest.approx([1.51, 2.0, 5.0, 3.0, 1.5, 0.5])
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.randoms())

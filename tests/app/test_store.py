@@ -203,7 +203,8 @@ rng = np.random.default_rng(0)
 while True:
     picks.record(["term"], f"/docs/{learner.model.n_pages}", "", type="text", now=1e9)
     learner.learn(rng.random((30, 8)), rng.permutation(30)[:10], rng.random(10) < 0.3)
-    print(learner.model.n_pages, learner.model.theta.tobytes().hex(), flush=True)
+    sys.stdout.write(f"{learner.model.n_pages} {learner.model.theta.tobytes().hex()}\\n")  # in one piece, if at all
+    sys.stdout.flush()
 """
 
 

@@ -81,13 +81,19 @@ def test_a_worker_that_dies_fails_its_cell_alone(jobs: int, tmp_path: Path) -> N
 
 def test_an_interrupt_that_became_another_error_still_interrupts(tmp_path: Path) -> None:
     """No cell is called failed for it, none begins after it, and Ctrl-C means afterwards what it meant before."""
-    cells, told, before = cells_of(preset()), list[Event](), signal.getsignal(signal.SIGINT)
-    with RowWriter(tmp_path) as writer:
-        outcome = run_cells(cells, engine=InProcess(), work=interrupted_within_numpy, writer=writer, tell=told.append)
+    cells, told = cells_of(preset()), list[Event]()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
+    try:
+        with RowWriter(tmp_path) as writer:
+            outcome = run_cells(
+                cells, engine=InProcess(), work=interrupted_within_numpy, writer=writer, tell=told.append
+            )
+    finally:
+        after = signal.signal(signal.SIGINT, before)
     assert outcome.interrupted
     assert not outcome.failed
     assert told == [Started(cells[0].id)]
-    assert signal.getsignal(signal.SIGINT) == before
+    assert after == signal.default_int_handler
 
 
 def test_engines_by_name() -> None:

@@ -387,7 +387,8 @@ with Index.open(Path(sys.argv[1])).writer("test") as writer:
         writer.add(doc_id, FileEntry(f"/{doc_id}", 1, 1, 1, 1), document)
         if doc_id % 3 == 0:
             writer.remove([doc_id - 2])
-        print(writer.commit(), doc_id, flush=True)
+        sys.stdout.write(f"{writer.commit()} {doc_id}\\n")  # in one piece, also where nothing is buffered
+        sys.stdout.flush()
 """
 
 

@@ -29,8 +29,7 @@ from federation_server.setup import Start
 from federation_server.tables import members
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
-from foltr.federated.fpdgd import FPDGDMessage
-from foltr.federated.payload import encode_message
+from foltr.federated.fpdgd import FPDGDMessage, encode_message
 from foltr.federated.registry import make_method
 from foltr.federated.wire import Announcement, ModelRecord, Sealed, Signed, Update, decode, decode_vector, encode
 from foltr.ranking.rankers import make_ranker

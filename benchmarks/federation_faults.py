@@ -37,7 +37,7 @@ from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
-from foltr.federated.guard.verdict import GuardState
+from foltr.federated.guard import GuardState
 from foltr.federated.joining import join
 from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
 

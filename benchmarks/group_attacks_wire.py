@@ -28,9 +28,9 @@ from federation_server.database import reading, writing
 from federation_server.serve import Installation
 from federation_server.tables import members, rounds
 from foltr.arrays import FloatMatrix, FloatVector
+from foltr.federated.fpdgd import largest_update
 from foltr.federated.joining import noise_of
 from foltr.federated.method import Model
-from foltr.federated.payload import largest_update
 
 N, N_MALICIOUS = 20, 4
 SETTINGS = """

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.federated.fpdgd import FPDGD
-from foltr.federated.guard.known_noise import KnownNoise, largest_product, largest_square, nats_of
+from foltr.federated.fpdgd import FPDGD, largest_update
+from foltr.federated.known_noise import KnownNoise, largest_product, largest_square, nats_of
 from foltr.federated.method import Model
-from foltr.federated.payload import largest_update
 from foltr.ranking.interaction import Interaction
 from simulation.attacks.fang import beyond_the_extreme
 from simulation.attacks.lie import beside_the_mean

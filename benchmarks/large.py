@@ -37,8 +37,7 @@ from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.storage.catalogue import Catalogue
-from indexer.update import Updater
-from indexer.update_session import Job
+from indexer.update import Job, Updater
 
 WORDS = 150
 """words of each short file, about a long paragraph"""

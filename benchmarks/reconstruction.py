@@ -35,7 +35,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
-from foltr.privacy.gaussian_accounting import best_auc, best_guess
+from foltr.privacy.accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, make_ranker

@@ -50,7 +50,7 @@ class PreparedDocument(Described, frozen=True, kw_only=True):
     text_z: bytes
     """zlib of the text in UTF-8; empty for no text"""
     sketch: bytes
-    """of the text, see indexer.text.sketch"""
+    """of the text, see indexer.text.analysis"""
     fields: dict[str, FieldPostings]
     """title, body, author, recipients, properties"""
 

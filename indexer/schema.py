@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from indexer.properties import DATE_FIELDS
-from indexer.text.sketch import BUCKETS
+from indexer.text.analysis import BUCKETS
 
 VERSION = 4
 
@@ -46,7 +46,7 @@ DOCUMENT = np.dtype(
         ("depth", "<u2"),  # folders above the file
         *((f"n_{field}", "<u4") for field in TEXT_FIELDS),  # length in words
         *((field, "<f8") for field in DATE_FIELDS),  # seconds since the epoch, NaN where nothing is known
-        ("sketch", "u1", (BUCKETS,)),  # of the text, see indexer.text.sketch
+        ("sketch", "u1", (BUCKETS,)),  # of the text, see indexer.text.analysis
     ]
 )
 """What is kept of each document: the columns that filters and features read as arrays."""

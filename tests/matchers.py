@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from indexer.retrieval.candidates import Matcher
 from indexer.retrieval.concepts import ConceptLookup
-from indexer.retrieval.matching import Matcher
 from indexer.storage.snapshot import Snapshot
 
 

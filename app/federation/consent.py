@@ -1,7 +1,7 @@
 """What a user is told before anything is shared, and has then agreed to: what the terms prove about one member.
 
 What is said holds for all that a member sends in a period. Every number is computed from the terms and rounded up; a
-claim that the mathematics does not give is not made. What the proofs assume is said in foltr.privacy.caps and
+claim that the mathematics does not give is not made. What the proofs assume is said in foltr.privacy.accounting and
 docs/privacy.md: the attacker knows everything but the one thing that is asked, also which results were shown.
 
 Consent is to the terms of a group: its method, its privacy mechanism, how many pages are replayed; and in a sealed
@@ -28,7 +28,7 @@ from app.store import Store
 from console.wording import count
 from foltr.federated.sealed.committee import LEAST_MEMBERS, quorums
 from foltr.federated.wire import Terms, digest
-from foltr.privacy.gaussian_accounting import best_auc, best_guess
+from foltr.privacy.accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy
 
 READABLE = 0.9

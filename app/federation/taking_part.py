@@ -46,9 +46,8 @@ from app.store import StateError, Store, decode_record
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
 from foltr.federated.envelope import seal
-from foltr.federated.fpdgd import FPDGDLocal
+from foltr.federated.fpdgd import FPDGDLocal, encode_message
 from foltr.federated.method import Model
-from foltr.federated.payload import encode_message
 from foltr.federated.sealed.committee import Cohort, CohortError, cohort_of
 from foltr.federated.sealed.complaints import complaint, left_out
 from foltr.federated.sealed.sums import (

@@ -29,8 +29,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.sealed.committee import LEAST_MEMBERS, quorums
 from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
-from foltr.privacy.accounting import Against, Ledger, noise_over_signal
-from foltr.privacy.caps import Caps, mu_of
+from foltr.privacy.accounting import Against, Caps, Ledger, mu_of, noise_over_signal
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import NAMES

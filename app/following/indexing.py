@@ -27,8 +27,7 @@ from indexer.files.left_out import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job, Moves
+from indexer.update import Job, Moves, Updater, open_catalogue
 
 POWER_SUPPLIES = Path("/sys/class/power_supply")
 

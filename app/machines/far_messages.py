@@ -26,7 +26,7 @@ from indexer.retrieval.collection import CollectionStatistics
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.mail_threads import Thread
-from indexer.text.sketch import BUCKETS
+from indexer.text.analysis import BUCKETS
 
 MARK = b"foltr-search 1 "
 """how every line begins that is an answer; what a shell says before it is passed over"""

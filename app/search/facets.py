@@ -17,7 +17,7 @@ from app.search.results import FacetCount, Facets, SearchRequest
 from console.printable import display_path
 from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
-from indexer.retrieval.matching import FolderIds
+from indexer.retrieval.candidates import FolderIds
 from indexer.schema import folder_key
 from indexer.storage.snapshot import Snapshot
 

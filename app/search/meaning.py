@@ -18,11 +18,11 @@ from app.search.reading import Reading
 from app.settings import MeaningSettings
 from indexer.meaning import encoder, multilingual, vectors
 from indexer.meaning.making import n_with_vectors
+from indexer.meaning.multilingual import in_other_languages
 from indexer.meaning.nearest import Closeness, Nearest, asked_plainly, conditions, unknown, with_other_languages
 from indexer.postings import Ints, Mask, Vectors
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Candidates
-from indexer.retrieval.spoken import in_other_languages
 from indexer.text.language import NAMES
 
 N_NEAREST = 100

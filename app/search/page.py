@@ -37,9 +37,8 @@ from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
-from indexer.text.analysis import fold
+from indexer.text.analysis import fold, resembling
 from indexer.text.language import stem
-from indexer.text.sketch import resembling
 from indexer.text.spelling import Vocabulary, is_one_edit, suggest
 
 

@@ -20,10 +20,9 @@ from app.search.snippets import without_marks
 from indexer.errors import IndexDamaged
 from indexer.properties import note_key, note_names
 from indexer.query.nodes import Query
-from indexer.retrieval.candidates import asked_for
+from indexer.retrieval.candidates import Matcher, asked_for
 from indexer.retrieval.collection import CollectionStatistics, among_others, statistics_of
 from indexer.retrieval.concepts import ALONE, ConceptLookup, Frequency
-from indexer.retrieval.matching import Matcher
 from indexer.schema import TAG_FIELD
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index

@@ -67,8 +67,7 @@ from app.store import StateError, Store
 from console.printable import display_path
 from indexer.documents import HEARD, page_name
 from indexer.errors import IndexerError
-from indexer.meaning.nearest import Closeness
-from indexer.meaning.windows import meaning_feature
+from indexer.meaning.nearest import Closeness, meaning_feature
 from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.alike import evidence

@@ -27,9 +27,8 @@ from federation_server.tables import lineages, members, models, updates
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
-from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage, encode_message
 from foltr.federated.joining import Joined, noise_after, weights
-from foltr.federated.payload import encode_message
 from foltr.federated.unlearning import reaggregate
 from foltr.federated.wire import Terms
 

@@ -27,7 +27,7 @@ from federation_server.tables import forgettings, guarded, updates
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.guard.verdict import GuardState, RunningSums
+from foltr.federated.guard import GuardState, RunningSums
 from foltr.federated.joining import Joined, join_what_is_left, weights
 from foltr.federated.method import Model
 from foltr.federated.unlearning import calibrate_lengths

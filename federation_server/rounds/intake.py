@@ -34,8 +34,7 @@ from federation_server.vault import Vault
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated.envelope import SignatureError, unseal
-from foltr.federated.fpdgd import FPDGD
-from foltr.federated.payload import decode_message, largest_update
+from foltr.federated.fpdgd import FPDGD, decode_message, largest_update
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, decode
 
 

@@ -44,7 +44,7 @@ from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated import wire
 from foltr.federated.envelope import pseudonym, sign_document
-from foltr.federated.payload import payload_size
+from foltr.federated.fpdgd import payload_size
 from foltr.federated.sealed.note_proof import false_claims
 
 

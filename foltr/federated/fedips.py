@@ -33,7 +33,7 @@ from foltr.federated.joining import take_step
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.online import ips
-from foltr.online.propensity import Impressions, attraction, estimated_propensities, relevance_gradient
+from foltr.online.ips import Impressions, attraction, estimated_propensities, relevance_gradient
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Ranker

@@ -27,13 +27,11 @@ from foltr.errors import FoltrError, ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import shares
-from foltr.federated.guard.guard import Guard, join_guarded, least_updates
-from foltr.federated.guard.known_noise import KnownNoise, join_known
-from foltr.federated.guard.verdict import GuardState, GuardVerdict, not_judged
+from foltr.federated.guard import Guard, GuardState, GuardVerdict, join_guarded, least_updates, not_judged
+from foltr.federated.known_noise import KnownNoise, join_known
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, recall
-from foltr.privacy.clipping import l2_norm
-from foltr.privacy.mechanisms import Gaussian, Mechanism
+from foltr.privacy.mechanisms import Gaussian, Mechanism, l2_norm
 
 BEYOND_CHANCE = 6.0
 """standard deviations: noise `[d]` of deviation s is longer than s (sqrt d + 6) once in 65 million means"""

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.federated.guard.verdict import GuardState
+from foltr.federated.guard import GuardState
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 

@@ -8,19 +8,312 @@ The unit is a device's whole contribution to all rounds (user level), full parti
                 "server":   someone who opens each device's own message
 
 The two differ for distributed noise alone. inf says that there is no guarantee.
+
+What Gaussian noise over rounds guarantees, exactly, when every device takes part in every round.
+
+    delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu),   mu^2 = sum over rounds of 1/z_r^2
+
+(Balle and Wang, ICML 2018, Theorem 8; Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary 2.13
+and 3.3). z is the standard deviation of the noise over the sensitivity. Nothing is gained by sampling: a server sees
+who takes part. All is computed in logarithms, so any epsilon and any delta above 1e-300 are met to about 10 digits.
+
+What Laplace noise over rounds guarantees: the sum of the rounds' epsilons, or less with a delta.
+
+One round with sensitivity s (in scales of the noise) has, for the worst pair, delta(epsilon) = 1 - e^((epsilon - s)/2)
+for |epsilon| <= s. Over rounds the privacy losses add up, so their distributions are convolved (Sommer, Meiser and
+Mohammadi, PETS 2019). The distribution is put on a grid by joining the dots of the curve (Doroshenko et al.,
+PETS 2022): delta is convex in e^epsilon, so the chords lie above it and the answer is never too small; what the fast
+Fourier transform can lose is added to delta. The worst pair moves one number by s: moving several by s together costs
+no more, which a test checks on a grid.
+
+What one page, one query, or one whole device can show through a clipped and noised update, as a proven bound.
+
+A device's update of a round, when every page takes its step at the announced theta (FPDGD, update="batch"):
+
+    g_p = step of page p at theta_t, projected to length `longest_step`           L
+    h_q = sum of g_p over the round's pages of query q, projected to `longest_query`   Lq
+    u_t = sum of h_q, projected to length `clip`                                  C;   sent: u_t + N(0, s^2 I)
+
+A projection to a ball never moves two points further apart, and g_p depends on page p and theta_t alone. So
+
+    u_t moves by at most    where it was absent    where anything else stands in its place
+    one page                min(L, 2 Lq, 2 C)      min(2 L, 2 Lq, 2 C)
+    all pages of a query    min(Lq, 2 C)           min(2 Lq, 2 C)
+    the whole device        C                      2 C
+
+Over T rounds the change shows with mu = change sqrt(T) / s: each round is a Gaussian shift whatever theta_t was and
+however it came about, so the rounds compose adaptively (Dong, Roth and Su, JRSS B 2022, Theorem 3.2 and Corollary 3.3).
+What follows from mu is in foltr.privacy.accounting. Nothing better than 2 C holds where pages take their steps
+one after another (update="each"): a page then moves the steps of all that follow. `Caps` with infinite caps says so.
+
+What the proof takes as given: which pages were shown, in which order, in which round each teaches, and that a page
+teaches once. That a device's own learning shows other pages later is outside of it. The noise is of standard deviation
+s in what the attacker sees: of one device's own in an open group; in a sealed one of the sum, against the server and
+fewer committee members than can open it, while at least n_honest devices that add their noise are in the list. Two
+wordings are two queries: `n_queries` of them together move at most so many times as much. Cutting to the grid of
+foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
+import numpy as np
+
+from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
-from foltr.privacy.laplace_accounting import LaplaceRounds, laplace_epsilon
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class Caps:
+    """The lengths that hold one device's update in a round, L2; ValueRangeError for one that is not above 0."""
+
+    clip: float
+    """C, of the whole update"""
+    longest_step: float = math.inf
+    """L, of one page; infinite where nothing holds it"""
+    longest_query: float = math.inf
+    """Lq, of all pages of one query in a round; infinite where nothing holds it"""
+    n_pages: int | None = None
+    """pages in a round, at most; None: any number"""
+
+    def __post_init__(self) -> None:
+        for name in ("clip", "longest_step", "longest_query"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueRangeError(f"{name} must be above 0, not {value}")
+        if self.n_pages is not None and self.n_pages < 1:
+            raise ValueRangeError(f"a round has at least one page, not {self.n_pages}")
+
+    def page(self, neighbours: Neighbours) -> float:
+        """By how much one page moves the update."""
+        one = self.longest_step if neighbours == "zero-out" else 2 * self.longest_step
+        return min(one, 2 * self._query, 2 * self.clip)
+
+    def query(self, neighbours: Neighbours, n_queries: int = 1) -> float:
+        """By how much all pages of one query, or of `n_queries`, move the update of one round."""
+        if n_queries < 1:
+            raise ValueRangeError(f"wanted one query at least, not {n_queries}")
+        one = self._query if neighbours == "zero-out" else 2 * self._query
+        return min(n_queries * one, 2 * self.clip)
+
+    def device(self, neighbours: Neighbours) -> float:
+        """By how much all that the device did moves its update."""
+        return self.clip if neighbours == "zero-out" else 2 * self.clip
+
+    @property
+    def _query(self) -> float:
+        """How far the pages of one query move the update together: each at most L, where Lq does not hold them."""
+        return self.longest_query if self.n_pages is None else min(self.longest_query, self.n_pages * self.longest_step)
+
+
+def mu_of(change: float, *, noise: float, n_rounds: int = 1) -> float:
+    """change sqrt(n_rounds) / noise: what a `change` in each of so many rounds shows under noise of that deviation."""
+    if not noise > 0 or not change >= 0 or n_rounds < 0:
+        raise ValueRangeError(f"a change of {change} under noise of {noise} in {n_rounds} rounds makes no sense")
+    return change * math.sqrt(n_rounds) / noise
+
+
+N_BINS = 1 << 20
+"""of the grid of privacy losses"""
+
+
+class LaplaceRounds(NamedTuple):
+    """Rounds of equal Laplace noise."""
+
+    sensitivity: float
+    """s, what a device can change over the scale of the noise: the epsilon of one round"""
+    n_rounds: int
+
+
+def laplace_epsilon(spent: Sequence[LaplaceRounds], delta: float = 0.0) -> float:
+    """An upper bound of epsilon for `delta` after these rounds; for delta 0, and never above, the basic sum.
+
+    Beyond 250,000 rounds, where the grid would be too coarse, it is the basic sum too.
+    """
+    basic = basic_sum(spent)
+    if delta == 0 or basic == 0 or math.isinf(basic):
+        return basic
+    check_delta(delta)
+    real = [rounds for rounds in spent if rounds.n_rounds and rounds.sensitivity]
+    step = _step(real, basic)
+    if step is None:
+        return basic
+    masses = _composed(real, step)
+    n_rounds = sum(r.n_rounds for r in real)
+    # the transform's relative error in each frequency, carried to the sum of all masses by Parseval and Cauchy-Schwarz
+    slack = math.sqrt(N_BINS) * math.log2(N_BINS) * n_rounds * 2.0**-52 * float(np.sqrt(masses @ masses))
+    return min(basic, _epsilon(masses, step, delta - slack))
+
+
+def basic_sum(spent: Sequence[LaplaceRounds]) -> float:
+    """sum of s * rounds: pure epsilon-differential privacy, delta 0."""
+    for sensitivity, n_rounds in spent:
+        if not sensitivity >= 0 or n_rounds < 0:
+            raise ValueRangeError(f"Laplace noise of sensitivity {sensitivity} over {n_rounds} rounds makes no sense")
+    return math.fsum(sensitivity * n_rounds for sensitivity, n_rounds in spent if n_rounds)
+
+
+def loss_masses(sensitivity: float, steps: int) -> FloatVector:
+    """P(loss = k sensitivity / steps) for k from -steps to steps, `[2 steps + 1]`, of one round with the dots joined.
+
+    The chords of delta over e^epsilon between neighbouring dots l and l + h change their slope by the mass that the
+    other distribution has at a dot, and e^l times that is the mass here: e^((l - s)/2) tanh(h/4) inside,
+    1 / (1 + e^(-h/2)) at l = s, and e^(-s) times that at l = -s.
+    """
+    h = sensitivity / steps
+    losses = h * np.arange(-steps, steps + 1)
+    masses: FloatVector = np.exp((losses - sensitivity) / 2) * math.tanh(h / 4)
+    masses[-1] = 1.0 / (1.0 + math.exp(-h / 2))
+    masses[0] = math.exp(-sensitivity) * masses[-1]
+    return masses
+
+
+def _step(spent: Sequence[LaplaceRounds], basic: float) -> float | None:
+    """The grid's step: fits all losses into the bins and divides the sensitivity that costs most; None: too coarse."""
+    n_rounds = sum(r.n_rounds for r in spent)
+    if n_rounds >= N_BINS // 4:
+        return None
+    widest = max(spent, key=lambda r: r.sensitivity * r.n_rounds).sensitivity
+    steps = int(widest * (N_BINS // 2 - 1 - n_rounds) / basic)
+    return widest / steps if steps else None
+
+
+def _composed(spent: Sequence[LaplaceRounds], step: float) -> FloatVector:
+    """The masses `[N_BINS]` of the summed losses step * (-N_BINS / 2), ..., step * (N_BINS / 2 - 1)."""
+    spectrum = np.ones(N_BINS // 2 + 1, dtype=np.complex128)
+    for sensitivity, n_rounds in spent:
+        steps = math.ceil(sensitivity / step - 1e-9)
+        masses = loss_masses(steps * step, steps)
+        circle = np.zeros(N_BINS)
+        circle[: steps + 1], circle[N_BINS - steps :] = masses[steps:], masses[:steps]
+        spectrum *= np.fft.rfft(circle) ** n_rounds
+    composed: FloatVector = np.maximum(np.roll(np.fft.irfft(spectrum, N_BINS), N_BINS // 2), 0.0)
+    return composed
+
+
+def _epsilon(masses: FloatVector, step: float, delta: float) -> float:
+    """The smallest epsilon from 0 with sum over losses l > epsilon of p(l) (1 - e^(epsilon - l)) <= `delta`."""
+    if delta <= 0:
+        return math.inf
+    positive = masses[N_BINS // 2 :]
+    low, high = 0, len(positive) - 1
+    if _tail(positive, step, low, 0.0)[0] <= delta:
+        return 0.0
+    while high - low > 1:  # delta at the dot `low` is too much, at the dot `high` it is enough
+        middle = (low + high) // 2
+        enough = _tail(positive, step, middle, step * middle)[0] <= delta
+        low, high = (low, middle) if enough else (middle, high)
+    _, mass, discounted = _tail(positive, step, high, step * high)
+    return step * high + math.log((mass - delta) / discounted) if mass > delta else step * low
+
+
+def _tail(masses: FloatVector, step: float, first: int, epsilon: float) -> tuple[float, float, float]:
+    """delta, sum p(l) and sum p(l) e^(epsilon - l) over the losses l = step * first and above."""
+    losses = step * np.arange(first, len(masses))
+    tail = masses[first:]
+    return (
+        float(tail @ -np.expm1(epsilon - losses)),
+        float(tail.sum()),
+        float(tail @ np.exp(epsilon - losses)),
+    )
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The smallest epsilon for `delta` in (0, 1), rounded up; inf for an infinite mu, 0 when delta needs none."""
+    check_delta(delta)
+    if math.isinf(mu):
+        return math.inf
+    target = math.log(delta)
+    return _smallest(lambda epsilon: log_delta(mu, epsilon) <= target)
+
+
+def best_auc(mu: float) -> float:
+    """Phi(mu / sqrt 2): the AUC that no test exceeds that tells two cases mu apart; chance is 1/2, inf gives 1.
+
+    The area under the curve of the most powerful tests, 1 - beta = Phi(Phi^-1(alpha) + mu) (Dong, Roth and Su,
+    Eq. 6), which lies above that of any other score.
+    """
+    _check_mu(mu)
+    return math.erfc(-mu / 2) / 2
+
+
+def best_guess(mu: float, prior: float = 0.5) -> float:
+    """How often the best guess between two cases mu apart is right, when the first is true with probability `prior`.
+
+        p Phi(mu/2 + l/mu) + (1 - p) Phi(mu/2 - l/mu),   l = ln(p / (1 - p));   Phi(mu/2) for p = 1/2
+
+    Bayes' rule between N(0, 1) and N(mu, 1); no mechanism whose cases are at most mu apart tells more, since none has
+    a lower curve of errors. ValueRangeError for a prior that is not between 0 and 1.
+    """
+    _check_mu(mu)
+    if not 0 < prior < 1:
+        raise ValueRangeError(f"a prior must be between 0 and 1, not {prior}")
+    if mu == 0:
+        return max(prior, 1 - prior)
+    lean = math.log(prior / (1 - prior)) / mu
+    return prior * _phi(mu / 2 + lean) + (1 - prior) * _phi(mu / 2 - lean)
+
+
+def log_delta(mu: float, epsilon: float) -> float:
+    """log delta(epsilon), -inf for mu = 0; ValueRangeError for a mu below 0.
+
+    With x = epsilon/mu - mu/2 and y = epsilon/mu + mu/2 the density phi obeys phi(x) = e^epsilon phi(y), so that
+    delta = phi(x) (R(x) - R(y)), R = (1 - Phi) / phi being Mills' ratio: nothing overflows.
+    """
+    _check_mu(mu)
+    if mu == 0:
+        return -math.inf
+    x, y = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    log_density = -x * x / 2 - math.log(2 * math.pi) / 2
+    if x < 0:
+        return math.log1p(-math.exp(log_density) * (_mills_ratio(-x) + _mills_ratio(y)))
+    difference = _mills_ratio(x) - _mills_ratio(y)
+    return log_density + math.log(difference) if difference > 0 else -math.inf
+
+
+def _smallest(holds: Callable[[float], bool]) -> float:
+    """The smallest number from 0 for which `holds`, which is false below it and true above, rounded up by 1e-13."""
+    if holds(0.0):
+        return 0.0
+    low, high = 0.0, 1.0
+    while not holds(high):
+        low, high = high, 2 * high
+    while high - low > 1e-13 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
+
+
+def check_delta(delta: float) -> None:
+    """ValueRangeError unless 0 < delta < 1."""
+    if not 0 < delta < 1:
+        raise ValueRangeError(f"delta must be between 0 and 1, not {delta}")
+
+
+def _check_mu(mu: float) -> None:
+    if not mu >= 0:
+        raise ValueRangeError(f"mu must not be negative, and is {mu}")
+
+
+def _phi(x: float) -> float:
+    """The standard normal distribution function."""
+    return math.erfc(-x / math.sqrt(2)) / 2
+
+
+def _mills_ratio(x: float) -> float:
+    """(1 - Phi(x)) / phi(x) for x >= 0: by erfc, from 5 on by Laplace's continued fraction 1/(x + 1/(x + 2/(x + ..."""
+    if x < 5:
+        return math.sqrt(math.pi / 2) * math.exp(x * x / 2) * math.erfc(x / math.sqrt(2))
+    tail = x
+    for numerator in range(60, 0, -1):
+        tail = x + numerator / tail
+    return 1.0 / tail
+
 
 Neighbours: TypeAlias = Literal["zero-out", "replace"]
 Against: TypeAlias = Literal["sum", "server"]

@@ -11,6 +11,12 @@ counted in foltr.privacy.accounting. Noise that protects people takes `rng` from
 
 "Distributed" noise is a share of the noise: it protects only against someone who sees nothing but the sum of at least
 `n_clients` honest shares. A server that opens a single update sees almost all of it.
+
+Clipping: scale a vector into a ball, so that no device can move the sum by more than the radius.
+
+    clip(x) = x * min(1, bound / ||x||)
+
+L2 for Gaussian noise, L1 for Laplace noise: the norm must be the one that the noise was made for.
 """
 
 from __future__ import annotations
@@ -21,10 +27,54 @@ from typing import Literal, TypeAlias
 import msgspec
 import numpy as np
 
-from foltr.arrays import FloatVector, Int64Vector
+from foltr.arithmetic import length
+from foltr.arrays import FloatArray, FloatVector, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.privacy.clipping import ROUNDING_MARGIN, clip_l1, clip_l2
 from foltr.privacy.noise import STEPS, discrete_gaussian, discrete_laplace, gamma_shares, laplace_shares, to_steps
+
+ROUNDING_MARGIN = 2.0**-40
+"""A radius shrunk by this share holds in exact arithmetic too: the norm, the factor and the product are each wrong by
+less than 2**-44 for vectors of up to 2**32 numbers."""
+
+
+def l1_norm(x: FloatVector) -> float:
+    """sum |x_i|; ValueRangeError when a number is not finite, inf when the sum is too large for a float."""
+    _refuse_not_finite(x)
+    with np.errstate(over="ignore"):
+        return float(np.abs(x).sum())
+
+
+def l2_norm(x: FloatVector) -> float:
+    """sqrt(sum x_i^2), without overflow of the squares; ValueRangeError when a number is not finite."""
+    _refuse_not_finite(x)
+    largest = float(np.abs(x).max(initial=0.0))
+    if 1e-100 < largest < 1e100:
+        return length(x)
+    return 0.0 if largest == 0.0 else largest * float(np.sqrt(np.sum((x / largest) ** 2)))
+
+
+def clip_l1(x: FloatVector, bound: float) -> FloatVector:
+    """`x` `[n_params]` scaled into the L1 ball of that radius; `x` itself when it lies inside."""
+    return _scaled(x, norm=l1_norm(x), bound=bound)
+
+
+def clip_l2(x: FloatVector, bound: float) -> FloatVector:
+    """`x` `[n_params]` scaled into the L2 ball of that radius; `x` itself when it lies inside.
+
+    Thesis Eq. 3.19 with bound = Delta/2; the published program uses bound = Delta (its utils/dp.py).
+    """
+    return _scaled(x, norm=l2_norm(x), bound=bound)
+
+
+def _scaled(x: FloatVector, *, norm: float, bound: float) -> FloatVector:
+    if not bound > 0:
+        raise ValueRangeError(f"a clipping bound must be positive, not {bound}")
+    return x if norm <= bound else x * (bound / norm)
+
+
+def _refuse_not_finite(x: FloatArray) -> None:
+    if not np.isfinite(x).all():
+        raise ValueRangeError("a vector to be clipped holds a number that is not finite")
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="mechanism"):
@@ -146,7 +196,7 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     """Clip the update to L2 norm `clip`, add Gaussian noise of standard deviation z * clip to each number.
 
     Guarantees, for one round and one whole device: (epsilon, delta)-differential privacy by the exact curve of
-    foltr.privacy.gaussian_accounting with noise multiplier z against its absence (zero-out), z/2 against any other
+    foltr.privacy.accounting with noise multiplier z against its absence (zero-out), z/2 against any other
     contribution in its place (replace). With `distributed` each device adds standard deviation
     z * clip / sqrt(n_clients): the same guarantee, but only for the sum, only if at least `n_clients` honest shares
     arrive, and against a server that sees single updates only that of multiplier z / sqrt(n_clients).

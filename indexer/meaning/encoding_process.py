@@ -17,8 +17,8 @@ import msgspec
 import numpy as np
 
 from indexer.confined.confinement import available, confine_reader, end_with_parent
+from indexer.extract.workers.pool import how_it_ended, started
 from indexer.extract.workers.reading_process import become_quiet, let_go, limit_cpu, limit_memory
-from indexer.extract.workers.worker import how_it_ended, started
 from indexer.meaning.encoder import EncodingFailed, NoEncoder, SentenceEncoder
 from indexer.postings import Vectors
 

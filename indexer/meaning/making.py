@@ -18,8 +18,7 @@ import numpy as np
 from indexer.errors import IndexerError
 from indexer.meaning import vectors
 from indexer.meaning.encoder import EncodingFailed, Kind
-from indexer.meaning.passages import Passage, passages_of, windows_of
-from indexer.meaning.vectors import VectorWriter, records_of
+from indexer.meaning.vectors import Passage, VectorWriter, passages_of, records_of, windows_of
 from indexer.postings import Floats, Ints, Mask, Rows, Vectors
 from indexer.schema import DOCUMENT
 from indexer.storage.catalogue import Catalogue

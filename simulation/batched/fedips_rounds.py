@@ -24,8 +24,7 @@ from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fedips import FedIPS, FedIPSMessage
 from foltr.federated.method import Model
-from foltr.online.ips import position_propensities
-from foltr.online.propensity import LEAST, attraction
+from foltr.online.ips import LEAST, attraction, position_propensities
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
 from simulation.batched import kernel
@@ -258,7 +257,7 @@ def _step(features, rows, clicked, rate, theta, scores):  # type: ignore[no-unty
 
 @njit(cache=True, error_model="numpy")
 def _estimated(shared, n_steps, visits):  # type: ignore[no-untyped-def]
-    """foltr.online.propensity.estimated_propensities from the counts of a client's round, `[k]`."""
+    """foltr.online.ips.estimated_propensities from the counts of a client's round, `[k]`."""
     p = shared.propensities[0].copy()
     for _ in range(n_steps):
         for rank in range(len(p)):
@@ -275,7 +274,7 @@ def _estimated(shared, n_steps, visits):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, error_model="numpy")
 def _move_relevance(pages, shared, visits, p, moved):  # type: ignore[no-untyped-def]
-    """Add foltr.online.propensity.relevance_gradient of a client's round to `moved` `[n_features + 1]`."""
+    """Add foltr.online.ips.relevance_gradient of a client's round to `moved` `[n_features + 1]`."""
     n_shown = visits.opened.sum() + visits.passed.sum()
     for slot in range(len(visits.queries)):
         query = visits.queries[slot]

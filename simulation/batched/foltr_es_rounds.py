@@ -5,7 +5,7 @@ then. With features of 64 bits pages and messages are those of the four verbs, b
 in the last digit, and the gradient but for the order of additions. A perturbation is made once, for both the device
 and the server.
 
-`perturb` gives the numbers of foltr.online.evolution_strategies.perturbation for the same seed.
+`perturb` gives the numbers of foltr.federated.foltr_es.perturbation for the same seed.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.foltr_es import FoltrES
+from foltr.federated.foltr_es import SEEDS, FoltrES
 from foltr.federated.method import Model
-from foltr.online.evolution_strategies import SEEDS
 from foltr.ranking.rankers import Linear, Neural
 from simulation.batched import kernel
 from simulation.batched.lanes import log, waves
@@ -226,7 +225,7 @@ def visit(pages, attempt, sheet, query, client, states, sums):  # type: ignore[n
 
 @njit(cache=True)
 def outcome(attempt, clicks, n_shown):  # type: ignore[no-untyped-def]
-    """foltr.online.click_rewards.outcome."""
+    """foltr.federated.foltr_es.outcome."""
     pattern = 0
     for rank in range(min(attempt.k, n_shown)):
         if clicks[rank]:
@@ -238,7 +237,7 @@ def outcome(attempt, clicks, n_shown):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def answer(truth, u, truth_probability, weights):  # type: ignore[no-untyped-def]
-    """foltr.privacy.privatisation.answer."""
+    """foltr.federated.foltr_es.answer."""
     if u < truth_probability:
         return truth
     before = weights[truth - 1] if truth > 0 else 0.0

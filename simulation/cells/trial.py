@@ -17,7 +17,7 @@ from numba.core.event import TimingListener, install_listener
 from foltr.arithmetic import length
 from foltr.errors import FoltrError
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.guard.verdict import GuardState, RunningSums
+from foltr.federated.guard import GuardState, RunningSums
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Ranker
 from simulation.cells.cell import Cell

@@ -17,7 +17,7 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
-from foltr.federated.guard.verdict import GuardVerdict
+from foltr.federated.guard import GuardVerdict
 from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank

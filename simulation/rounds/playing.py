@@ -4,7 +4,7 @@ Rounds of FPDGD may have noise that remembers the rounds before, at the epsilon 
 
 The setting stays that of the method, Gaussian with multiplier z: independent noise of that multiplier in every round
 fixes what is guaranteed, correlated noise is as much stronger as it must be to guarantee the same over all rounds of
-the study (foltr.privacy.correlated_noise). With `separation` 1 every client is a device that correlates its own noise.
+the study (foltr.privacy.noise). With `separation` 1 every client is a device that correlates its own noise.
 Above it the clients of a round are other people than those of the rounds before, each of whom comes back after b
 rounds, and the noise is that of somebody trusted: it is drawn in as many parts as there are clients, and only its sum
 means anything. Simulated users draw their queries alike, so that who they are changes the accounting alone.
@@ -24,10 +24,9 @@ from foltr.federated.foltr_es import FoltrES
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joining
 from foltr.federated.method import Method, Model
-from foltr.privacy.correlated_noise import Correlation
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian, NoPrivacy
-from foltr.privacy.noise import STEPS
+from foltr.privacy.noise import STEPS, Correlation
 from simulation.batched import fedips_rounds, foltr_es_rounds, fpdgd_rounds
 from simulation.batched.fpdgd_rounds import is_compiled, reported_thetas
 from simulation.batched.step_method import StepMethod

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
-from foltr.privacy.privatisation import answers_distribution
+from foltr.federated.foltr_es import answers_distribution
 from simulation.rounds.click_models import Users
 from simulation.studies import Ground, Measured
 

@@ -14,7 +14,7 @@ better than by ln L(i) - ln L(j), nor guesses better than by ln L(i) + ln prior(
 lets the server choose the features of what is shown; here they come from the device's own files.
 
 How far apart two answers are is known without any drawing: `Evidence.mu` is the length between what they would have
-shown in s, which foltr.privacy.caps bounds by proof.
+shown in s, which foltr.privacy.accounting bounds by proof.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ from foltr.arrays import BoolVector, FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal, FPDGDMessage
 from foltr.federated.method import Model
-from foltr.privacy.caps import mu_of
-from foltr.privacy.gaussian_accounting import best_auc
+from foltr.privacy.accounting import best_auc, mu_of
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, Ranker
@@ -203,7 +202,7 @@ def noise_seen(method: FPDGD, n_members: int) -> float:
 
 
 def proven_mu(method: FPDGD, *, n_rounds: int, n_pages: int, n_asked: int, n_members: int) -> float:
-    """No two answers for a page that stands `n_asked` times in such a budget are further apart: foltr.privacy.caps."""
+    """No two answers for a page that stands `n_asked` times in such a budget are further apart: foltr.privacy.accounting."""
     noise, caps = noise_seen(method, n_members), method.caps(n_pages)
     assert caps is not None  # noise_seen has refused all but Gaussian noise
     moved = caps.page("replace") if n_asked <= n_rounds else caps.query("replace")

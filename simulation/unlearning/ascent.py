@@ -29,7 +29,7 @@ from foltr.arrays import FloatVector
 from foltr.federated.fpdgd import FPDGD, FPDGDLocal
 from foltr.federated.method import Model
 from foltr.online import pdgd
-from foltr.privacy.clipping import clip_l2
+from foltr.privacy.mechanisms import clip_l2
 from foltr.ranking.interaction import Interaction
 from simulation.rounds import federation
 from simulation.unlearning.going_on import ForSoLong

@@ -19,7 +19,7 @@ from benchmarks.hostile_members import (
     steady,
 )
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.guard.known_noise import KnownNoise
+from foltr.federated.known_noise import KnownNoise
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from simulation.rounds.click_models import make_users

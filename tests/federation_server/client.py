@@ -33,9 +33,8 @@ from foltr.federated.envelope import (
     request_text,
     seal,
 )
-from foltr.federated.fpdgd import FPDGDMessage
+from foltr.federated.fpdgd import FPDGDMessage, encode_message
 from foltr.federated.links import from_link
-from foltr.federated.payload import encode_message
 from foltr.federated.registry import make_method
 from foltr.federated.sealed.roster import enrolment
 from foltr.federated.wire import (

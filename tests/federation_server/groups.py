@@ -22,10 +22,9 @@ from federation_server.settings import ForgettingSection
 from federation_server.vault import Vault
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import Identity, box_public, pseudonym, seal
-from foltr.federated.fpdgd import FPDGDMessage
+from foltr.federated.fpdgd import FPDGDMessage, encode_message
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
-from foltr.federated.payload import encode_message
 from foltr.federated.sealed import roster
 from foltr.federated.wire import Accepted, Enrolment, Sealed, Terms, Update, encode
 

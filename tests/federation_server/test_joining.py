@@ -17,7 +17,7 @@ from federation_server.rounds.rounds import Policy
 from foltr.arrays import FloatMatrix
 from foltr.federated.aggregation.registry import RULES
 from foltr.federated.fpdgd import FPDGDMessage
-from foltr.federated.guard.verdict import GuardState, RunningSums
+from foltr.federated.guard import GuardState, RunningSums
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Adagrad, Adam, Momentum, Optimizer, Yogi

@@ -14,8 +14,7 @@ from app.federation.terms import HEADERS, TYPES, protection_of, records
 from federation_server.settings import MethodSection, ServerSettings
 from federation_server.setup import terms_of
 from foltr.federated.wire import DEVICE_RECORDS
-from foltr.privacy.caps import mu_of
-from foltr.privacy.gaussian_accounting import best_auc, best_guess, gaussian_epsilon
+from foltr.privacy.accounting import best_auc, best_guess, gaussian_epsilon, mu_of
 from foltr.privacy.mechanisms import Gaussian
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 

@@ -25,8 +25,7 @@ from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
+from indexer.update import Job, Updater, open_catalogue
 
 Pool = WorkerPool[PreparedFile]
 RULES = CrawlRules(ignore=IgnoreRules(hidden=True))

@@ -29,8 +29,7 @@ from indexer.schema import VERSION
 from indexer.storage.catalogue import CHANGED_STAYS, Catalogue
 from indexer.storage.catalogue_writing import Batch, CatalogueWriter
 from indexer.storage.index import Index, IndexWriter
-from indexer.update import Updater, disk_errors, open_catalogue, outermost
-from indexer.update_session import CommitPolicy, Job
+from indexer.update import CommitPolicy, Job, Updater, disk_errors, open_catalogue, outermost
 
 Pool = WorkerPool[PreparedFile]
 SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[2].parent / "shared")

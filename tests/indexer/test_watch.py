@@ -20,8 +20,7 @@ from indexer.prepare import PreparedFile
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index, IndexWriter
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
+from indexer.update import Job, Updater, open_catalogue
 from indexer.watch import Follower, Notifier, Work
 
 PATIENCE = 180.0

@@ -25,7 +25,7 @@ from indexer.files.crawl import CrawlRules
 from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import prepare_file
 from indexer.update import Updater, open_catalogue
-from indexer.update_session import CommitPolicy, Job
+from indexer.update import CommitPolicy, Job
 
 base = Path(sys.argv[1])
 catalogue, note = open_catalogue(base / "index", base / "catalogue.sqlite")

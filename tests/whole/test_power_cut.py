@@ -107,7 +107,7 @@ def whole(folder: Path) -> bool:
 STORE = "from app.store import Store\nstore = Store(folder / 'state.sqlite')\n"
 MEMBERSHIP = STORE + "from app.federation import membership\n"
 VECTORS = (
-    "from indexer.meaning import vectors\nfrom indexer.meaning.passages import Passage\nimport numpy as np\n"
+    "from indexer.meaning import vectors\nfrom indexer.meaning.vectors import Passage\nimport numpy as np\n"
     "def some(first): return vectors.records_of(first, [Passage(0, 9, '')] * 90, np.ones((90, 384)))\n"
     "writer = vectors.VectorWriter(folder, 'e')"
 )

@@ -25,7 +25,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.federated.wire import Terms
 from foltr.online import pdgd
-from foltr.privacy.gaussian_accounting import best_auc, best_guess
+from foltr.privacy.accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian, Laplace
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear

@@ -25,9 +25,8 @@ from typing import Any
 
 import msgspec
 
-from indexer.confined.confinement import available, close_all_but
+from indexer.confined.confinement import available, c_library, close_all_but
 from indexer.confined.porter import FilesOf, requests_through_porter
-from indexer.confined.system_calls import c_library
 from indexer.documents import storable
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import ADDED, KINDS, take_readers

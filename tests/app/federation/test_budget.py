@@ -12,7 +12,7 @@ from app.federation import ledger
 from app.federation.failures import SpentError
 from app.federation.ledger import DAY, LedgerEntry
 from app.settings import FederationSettings
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian, Mechanism, NoPrivacy
 from tests.federation_server.groups import make_terms
 

@@ -18,7 +18,7 @@ from federation_server.settings import MethodSection, RoundsSection, ServerSetti
 from federation_server.setup import terms_of
 from foltr.federated.sealed.committee import cohort_of, quorums
 from foltr.federated.wire import Terms
-from foltr.privacy.gaussian_accounting import best_auc, best_guess, gaussian_epsilon
+from foltr.privacy.accounting import best_auc, best_guess, gaussian_epsilon
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from tests.foltr.federated.sealed.sealed_groups import make_roster

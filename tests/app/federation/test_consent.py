@@ -14,7 +14,7 @@ from app.federation.failures import ConsentError
 from federation_server.database import reading
 from federation_server.settings import SHARED
 from federation_server.tables import members
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.accounting import gaussian_epsilon
 from tests.app.federation.groups import Group, Person
 
 

@@ -14,8 +14,7 @@ from app.federation.ledger import LedgerEntry, Upload
 from app.federation.terms import Protection
 from app.settings import FederationSettings
 from app.store import StateError, Store
-from foltr.privacy.accounting import Ledger
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, NoPrivacy
 
 LOCAL = Gaussian(clip=0.5, noise_multiplier=4.0)

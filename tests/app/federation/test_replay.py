@@ -16,9 +16,8 @@ from federation_server.database import reading
 from federation_server.settings import SHARED, ServerSettings
 from federation_server.setup import terms_of
 from federation_server.tables import updates
-from foltr.federated.fpdgd import FPDGD
+from foltr.federated.fpdgd import FPDGD, decode_message
 from foltr.federated.method import Model
-from foltr.federated.payload import decode_message
 from foltr.ranking.rankers import Linear
 from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.federation.groups import NAMES, OPEN, Person, pages, serving

@@ -27,8 +27,7 @@ from foltr.federated.envelope import Identity, box_public, new_box_key, open_doc
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
 from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, decode, digest
-from foltr.privacy.accounting import Ledger
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
+from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied
 from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed, told_to

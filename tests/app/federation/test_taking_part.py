@@ -28,8 +28,8 @@ from federation_server.database import reading, writing
 from federation_server.rounds.rounds import present
 from federation_server.tables import members, updates
 from foltr.federated.envelope import unseal
+from foltr.federated.fpdgd import decode_message
 from foltr.federated.method import Model
-from foltr.federated.payload import decode_message
 from foltr.federated.wire import Sealed, Update, decode, encode
 from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.federation.groups import Group, Person, no_pause, told_to

@@ -13,7 +13,7 @@ from app.search.candidate_table import PLAIN, Aside
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.mail_threads import Thread
-from indexer.text.sketch import BUCKETS
+from indexer.text.analysis import BUCKETS
 
 ROW = DocumentRow(7, "", "", "Heron", "text", "", "", (), 1e9, 30, "en", "", 5, b"h", ())
 

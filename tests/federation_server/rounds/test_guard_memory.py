@@ -17,8 +17,7 @@ from federation_server.rounds.intake import read_received
 from federation_server.rounds.rounds import Policy
 from federation_server.tables import guarded
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
-from foltr.federated.guard.guard import within_reach
-from foltr.federated.guard.verdict import GuardState, RunningSums
+from foltr.federated.guard import GuardState, RunningSums, within_reach
 from foltr.federated.joining import Joining
 from foltr.federated.method import Model
 from foltr.privacy.mechanisms import Gaussian

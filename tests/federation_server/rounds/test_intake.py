@@ -23,7 +23,7 @@ from federation_server.rounds import intake, rounds
 from federation_server.rounds.intake import Expectation, Expectations, Offer
 from federation_server.tables import models, updates
 from federation_server.tables import rounds as rounds_table
-from foltr.federated.payload import largest_update
+from foltr.federated.fpdgd import largest_update
 from foltr.federated.wire import Accepted, encode
 from tests.federation_server.groups import (
     NOW,

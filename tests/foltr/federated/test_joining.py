@@ -18,7 +18,7 @@ from foltr.federated.aggregation.krum import Krum
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD, FPDGDMessage
-from foltr.federated.guard.verdict import GuardState, not_judged
+from foltr.federated.guard import GuardState, not_judged
 from foltr.federated.joining import (
     ImpossibleMean,
     Joining,

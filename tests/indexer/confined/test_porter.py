@@ -17,15 +17,14 @@ from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import remember
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool
-from indexer.extract.workers.worker import descendants
+from indexer.extract.workers.pool import WorkerPool, descendants
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
 
 READERS = """
 import os
-from indexer.confined.system_calls import c_library
+from indexer.confined.confinement import c_library
 from indexer.confined.given import hand_over, mapped, open_file, open_unbuffered, status_of
 from indexer.extract.workers.programs import output_of
 from indexer.extract.media.recognised import recalled

@@ -19,8 +19,7 @@ from indexer.prepare import PreparedFile
 from indexer.progress import UpdateSummary
 from indexer.storage.catalogue import Catalogue, KnownFile
 from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
+from indexer.update import Job, Updater, open_catalogue
 
 
 class Disks:

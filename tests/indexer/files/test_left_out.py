@@ -12,8 +12,7 @@ from indexer.files.crawl import CrawlRules
 from indexer.files.left_out import Why, why
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
+from indexer.update import Job, Updater, open_catalogue
 
 
 @pytest.fixture

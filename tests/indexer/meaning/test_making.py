@@ -27,8 +27,7 @@ from indexer.postings import Vectors
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
+from indexer.update import Job, Updater, open_catalogue
 from tests.tiny_encoder import write_encoder
 
 pytest.importorskip("onnxruntime")

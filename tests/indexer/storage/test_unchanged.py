@@ -21,8 +21,7 @@ from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile, read_anew
 from indexer.storage.sqlite_files import transaction
 from indexer.storage.unchanged import MAX_SKIPPED, SettledFolders, Stamps
-from indexer.update import Updater, open_catalogue
-from indexer.update_session import Job
+from indexer.update import Job, Updater, open_catalogue
 
 
 class Tree:

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.foltr_es import FoltrES
+from foltr.federated.foltr_es import FoltrES, perturbation
 from foltr.federated.method import Model
-from foltr.online.evolution_strategies import perturbation
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation.batched import foltr_es_rounds
 from simulation.batched.foltr_es_rounds import perturb, run_round

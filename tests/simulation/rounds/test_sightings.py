@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from foltr.federated.guard.verdict import GuardVerdict, Suspicion
+from foltr.federated.guard import GuardVerdict, Suspicion
 from simulation.engines import InProcess
 from simulation.experiment import work_with
 from simulation.rounds.federation import SeenByGuard, Sightings

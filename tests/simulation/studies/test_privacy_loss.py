@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.privacy.privatisation import answers_distribution
+from foltr.federated.foltr_es import answers_distribution
 from simulation.cells.cell import expand
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import load_tables

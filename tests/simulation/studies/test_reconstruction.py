@@ -12,7 +12,7 @@ import pytest
 from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
-from foltr.privacy.gaussian_accounting import best_auc, best_guess
+from foltr.privacy.accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Linear
 from simulation.cells.cell import Cell, expand

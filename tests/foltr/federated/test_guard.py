@@ -13,8 +13,9 @@ from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbou
 from foltr.federated.aggregation.norm_clipping import NormClipping
 from foltr.federated.aggregation.rows import squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
-from foltr.federated.guard.guard import (
+from foltr.federated.guard import (
     Guard,
+    GuardState,
     direction_to_median,
     effective_dimension,
     inspect,
@@ -23,7 +24,6 @@ from foltr.federated.guard.guard import (
     slants,
     within_reach,
 )
-from foltr.federated.guard.verdict import GuardState
 
 PEACE = GuardState()
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]

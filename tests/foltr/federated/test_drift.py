@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError
-from foltr.federated.guard.guard import (
+from foltr.federated.guard import (
     OF_SUMS,
     Guard,
+    GuardState,
+    RunningSums,
     added,
     from_majority,
     join_guarded,
@@ -19,7 +21,6 @@ from foltr.federated.guard.guard import (
     shares_counted,
     within_reach,
 )
-from foltr.federated.guard.verdict import GuardState, RunningSums
 
 N_PARAMS = 46
 

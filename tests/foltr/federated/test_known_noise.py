@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
+from foltr.federated import known_noise
 from foltr.federated.aggregation.averaging import Mean
-from foltr.federated.guard import known_noise
-from foltr.federated.guard.known_noise import (
+from foltr.federated.guard import GuardState, RunningSums
+from foltr.federated.known_noise import (
     KnownNoise,
     join_known,
     judge_known,
@@ -19,7 +20,6 @@ from foltr.federated.guard.known_noise import (
     largest_square,
     products,
 )
-from foltr.federated.guard.verdict import GuardState, RunningSums
 
 FORMER = KnownNoise(clip=0.1, deviation=0.4)
 """clip .1, z 4"""

@@ -43,7 +43,7 @@ from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.aggregation.rows import check_rows
-from foltr.federated.guard.verdict import GuardState, GuardVerdict, RunningSums, Suspicion
+from foltr.federated.guard import GuardState, GuardVerdict, RunningSums, Suspicion
 
 RARE = 1e-9
 """how likely it is that an honest member of a group is ever left out"""

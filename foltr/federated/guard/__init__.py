@@ -1,1 +1,0 @@
-"""Whether a round looks attacked, and what it is joined by then."""

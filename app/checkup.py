@@ -153,7 +153,7 @@ def _reading(patient: Patient) -> Findings:
 
 def _meaning(patient: Patient) -> Findings:
     from indexer.meaning import encoder
-    from indexer.meaning.making import n_with_vectors
+    from indexer.meaning.vectors import n_with_vectors
     from indexer.storage.index import Index
 
     chosen = patient.settings.meaning

@@ -21,7 +21,7 @@ from benchmarks.running import arguments
 from benchmarks.tables import Table, machine
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
-from indexer.extract.registry import extract_file
+from indexer.extract.kinds import extract_file
 from indexer.extract.source import Limits
 from indexer.extract.workers.pool import WorkerPool
 

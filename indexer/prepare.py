@@ -75,7 +75,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
 
     The extractors are loaded at the first call, so that a process that only crawls stays small.
     """
-    from indexer.extract.registry import extract_file
+    from indexer.extract.kinds import extract_file
 
     began = time.process_time()
     digest = fingerprint(path)

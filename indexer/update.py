@@ -2,8 +2,6 @@
 
 What is to be done is found without the index's write lock, and done under it (`UpdateSession`).
 
-One writer's work on the index: read what a plan names, and commit it.
-
 Order of durability: the index commits first (and syncs), then one transaction of the catalogue records the files with
 the index's new generation. Killed anywhere, the next session sees that the generations differ and makes both sides
 agree (`UpdateSession.reconcile`): nothing that was acknowledged is lost, nothing dead stays.

@@ -18,8 +18,7 @@ from app.settings import Paths, Settings
 from console.printable import display_path
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, multilingual, vectors
-from indexer.meaning.encoding_process import EncodingProcess
-from indexer.meaning.making import VectorMaker
+from indexer.meaning.making import EncodingProcess, VectorMaker
 from indexer.postings import Floats, Ints
 from indexer.progress import OnProgress, Phase, Progress, WorkDone, remaining_seconds
 from indexer.storage.catalogue import Catalogue

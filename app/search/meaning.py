@@ -17,9 +17,9 @@ from app.paths import Paths
 from app.search.reading import Reading
 from app.settings import MeaningSettings
 from indexer.meaning import encoder, multilingual, vectors
-from indexer.meaning.making import n_with_vectors
 from indexer.meaning.multilingual import in_other_languages
 from indexer.meaning.nearest import Closeness, Nearest, asked_plainly, conditions, unknown, with_other_languages
+from indexer.meaning.vectors import n_with_vectors
 from indexer.postings import Ints, Mask, Vectors
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Candidates

@@ -29,6 +29,7 @@ from indexer.retrieval.alike import (
     alike,
     asks_for_contents,
     newest_first,
+    resembling,
     series,
     twins,
 )
@@ -37,7 +38,7 @@ from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
-from indexer.text.analysis import fold, resembling
+from indexer.text.analysis import fold
 from indexer.text.language import stem
 from indexer.text.spelling import Vocabulary, is_one_edit, suggest
 

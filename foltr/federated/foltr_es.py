@@ -20,47 +20,6 @@ its own generator with s and then draws queries and clicks from it, while v_s co
 weights' perturbations tell which queries are asked, which biases the gradient of those weights. Linear rankers suffer:
 on MQ2008 their MaxRR ends lower by about .02 for informational users, and with the reward dcg they do not follow these
 users' clicks, which irrelevant pages earn more of. Here v_s is independent of everything else.
-
-Evolution strategies: the slope of an expected reward, from rewards of randomly perturbed rankers.
-
-    g = E[ f(theta + sigma v) v ] / sigma,                                  v ~ N(0, I)    (FOLtR-ES, Eq. 4)
-    g = E[ (f(theta + sigma v) - f(theta - sigma v)) v ] / (2 sigma)        antithetic     (Section 3.2)
-
-A perturbation v is a function of a 32-bit seed, so that a device sends the seed in place of the vector. With c the
-counter seed * 2^32 + i for i = 0, 1, .. n_params - 1 (and one more where n_params is odd),
-
-    z = (c + 1) * 0x9E3779B97F4A7C15                                                       (mod 2^64)
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;  x_i = z ^ (z >> 31)
-
-which is a stretch of 2^32 numbers of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), another for every seed; then, by
-Box and Muller (1958), for i even and y = floor(x / 2^11) the upper 53 bits,
-
-    r = sqrt(-2 ln((y_i + 1) / 2^53)),  a = 2 pi y_{i+1} / 2^53,     v_i = r cos(a),  v_{i+1} = r sin(a)
-
-The published program takes numpy's generator. Its numbers are not promised to be the same in every version of numpy,
-and a device and a server that differ would follow different perturbations. Here they are the same on all
-machines (foltr.arithmetic).
-
-Rewards of a result page by what was clicked on it, each one of finitely many values (FOLtR-ES, Sections 3.3 and 5).
-
-    max-rr   1 / rank of the highest click, 0 without one                  outcomes 0 (no click), 1 .. k (its rank)
-    dcg      sum over the clicked ranks i of 1 / log2(i + 1)               outcomes: 2^k patterns of clicks
-    ndcg     dcg divided by that of the same number of clicks on top       outcomes as for dcg
-
-A pattern is a number in which bit r stands for a click on rank r + 1. max-rr is the paper's. dcg is what the program
-of the reproduction study (thesis Section 3.1, RQ1.1.4) optimises where the thesis writes nDCG.
-
-Privatisation of a metric with finitely many values: the true one with probability p, else a false one.
-
-    P(answer = truth) = p,     P(answer = i) = (1 - p) w_i / (sum of w but for the truth's)   for every other i
-
-With all weights w equal this is randomised response (Warner, 1965; FOLtR-ES, Section 3.3 and
-4.3); with n values its epsilon = ln(p (n - 1) / (1 - p)) (Eq. 10), pure, delta 0, and over several answers the
-epsilons add up. The paper's p is called `truth_probability` here, for p is the propensity.
-
-The program of the reproduction study draws false patterns of clicks by another law: how many clicks, 1 to k alike, then
-which ranks. `click_count_weights` are its weights. A page without clicks is then never a false answer, so whoever is
-told one knows: that law has no finite epsilon.
 """
 
 from __future__ import annotations
@@ -107,6 +66,16 @@ def click_count_weights(k: int) -> FloatVector:
 def answer(truth: int, u: float, *, truth_probability: float, weights: FloatVector) -> int:
     """The answer that the number u in [0, 1) stands for: the truth below p, the false ones share the rest in order.
 
+        P(answer = truth) = p,     P(answer = i) = (1 - p) w_i / (sum of w but for the truth's)   for every other i
+
+    With all weights w equal this is randomised response (Warner, 1965; FOLtR-ES, Section 3.3 and
+    4.3); with n values its epsilon = ln(p (n - 1) / (1 - p)) (Eq. 10), pure, delta 0, and over several answers the
+    epsilons add up. The paper's p is called `truth_probability` here, for p is the propensity.
+
+    The program of the reproduction study draws false patterns of clicks by another law: how many clicks, 1 to k alike,
+    then which ranks. `click_count_weights` are its weights. A page without clicks is then never a false answer, so
+    whoever is told one knows: that law has no finite epsilon.
+
     `weights` `[n_values]` are those of the false answers, added up.
     """
     if u < truth_probability:
@@ -149,7 +118,17 @@ LONGEST_PATTERN = 16
 
 
 def outcome(reward: Reward, clicks: BoolVector, *, k: int) -> int:
-    """Which of the reward's outcomes the clicks `[k']` are; those below rank k do not count."""
+    """Which of the reward's outcomes the clicks `[k']` are (FOLtR-ES, Sections 3.3 and 5).
+
+    Those below rank k do not count.
+
+        max-rr   1 / rank of the highest click, 0 without one                  outcomes 0 (no click), 1 .. k (its rank)
+        dcg      sum over the clicked ranks i of 1 / log2(i + 1)               outcomes: 2^k patterns of clicks
+        ndcg     dcg divided by that of the same number of clicks on top       outcomes as for dcg
+
+    A pattern is a number in which bit r stands for a click on rank r + 1. max-rr is the paper's. dcg is what the
+    program of the reproduction study (thesis Section 3.1, RQ1.1.4) optimises where the thesis writes nDCG.
+    """
     seen = np.flatnonzero(clicks[:k])
     if reward == "max-rr":
         return int(seen[0]) + 1 if seen.size else 0
@@ -201,7 +180,23 @@ def perturbation(seed: int, n_params: int) -> FloatVector:
 
 
 def perturbations(seeds: npt.ArrayLike, n_params: int) -> FloatMatrix:
-    """v of each seed `[n_seeds]`: `[n_seeds, n_params]`; ValueRangeError for a seed that is not in [0, 2^32)."""
+    """v of each seed `[n_seeds]`: `[n_seeds, n_params]`; ValueRangeError for a seed that is not in [0, 2^32).
+
+    A perturbation v is a function of a 32-bit seed, so that a device sends the seed in place of the vector. With c the
+    counter seed * 2^32 + i for i = 0, 1, .. n_params - 1 (and one more where n_params is odd),
+
+        z = (c + 1) * 0x9E3779B97F4A7C15                                                       (mod 2^64)
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;  x_i = z ^ (z >> 31)
+
+    which is a stretch of 2^32 numbers of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), another for every seed; then,
+    by Box and Muller (1958), for i even and y = floor(x / 2^11) the upper 53 bits,
+
+        r = sqrt(-2 ln((y_i + 1) / 2^53)),  a = 2 pi y_{i+1} / 2^53,     v_i = r cos(a),  v_{i+1} = r sin(a)
+
+    The published program takes numpy's generator. Its numbers are not promised to be the same in every version of
+    numpy, and a device and a server that differ would follow different perturbations. Here they are the same on all
+    machines (foltr.arithmetic).
+    """
     given = np.asarray(seeds)
     if given.size and not (np.issubdtype(given.dtype, np.integer) and given.min() >= 0 and given.max() < SEEDS):
         raise ValueRangeError(f"seeds must be whole numbers from 0 to {SEEDS - 1}")
@@ -218,7 +213,10 @@ def perturbations(seeds: npt.ArrayLike, n_params: int) -> FloatMatrix:
 def ascent_gradient(
     seeds: npt.ArrayLike, rewards: npt.ArrayLike, *, sigma: float, n_params: int, opposite: npt.ArrayLike | None = None
 ) -> FloatVector:
-    """The mean over the clients of the estimates above: `[n_params]`, zeros without clients.
+    """The slope of the expected reward, the mean over the clients: `[n_params]`, zeros without clients.
+
+        g = E[ f(theta + sigma v) v ] / sigma,                                  v ~ N(0, I)    (FOLtR-ES, Eq. 4)
+        g = E[ (f(theta + sigma v) - f(theta - sigma v)) v ] / (2 sigma)        antithetic     (Section 3.2)
 
     `rewards` `[n_clients]` were earned at theta + sigma v; `opposite`, if given, at theta - sigma v. ShapeError when
     they do not fit; ValueRangeError for a reward that is not finite or a sigma that is not positive.

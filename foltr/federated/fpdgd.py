@@ -25,10 +25,8 @@ common ranker, and FedPer (Arivazhagan et al. 2019) leaves the output layer of a
     theta_c <- theta_c + learning_rate * (PDGD gradient - proximal * (theta_c - theta_t))      (`proximal`)
     what is sent and averaged are W and b, while v goes on from the device's own last round    (`personal`)
 
-A method's message as the bytes of a wire Update's payload, and back, with everything checked that can be.
-
-FPDGD: the number of interactions (uint32, 1 where weights are equal) and the shared weights `[n_sent]` (float64),
-little-endian.
+A message goes over the wire as the number of interactions (uint32, 1 where weights are equal) and the shared weights
+`[n_sent]` (float64), little-endian.
 """
 
 from __future__ import annotations

@@ -49,8 +49,6 @@ copies, which are found together, or as are suspected besides: where all sent co
 What it cannot see: attackers whose sums are no farther from the majority's than that allows, which is less in a
 round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
 something else than all others is an attacker to it.
-
-What a guard remembers from round to round, and what it says of one.
 """
 
 from __future__ import annotations

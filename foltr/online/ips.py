@@ -10,18 +10,8 @@ documents of the query, d itself included: that adds the constant 1 to h_d and n
 The gradient descends: theta - learning_rate * gradient. Where a margin is exactly 1 the subgradient is that of the flat
 side, 0.
 
-Estimating on the device at which ranks its user looks: regression EM (Wang et al., WSDM 2018, Section 4.2).
-
-A document is clicked when it is looked at (E, with probability p_r at rank r) and attractive (R, with probability
-F(x) = 1 / (1 + e^-(w . x + b))). Of what was shown and not clicked the E-step asks which of the two was missing:
-
-    P(E = 1 | c = 0) = p (1 - F) / (1 - p F),    P(R = 1 | c = 0) = (1 - p) F / (1 - p F)
-
-A click is both. The M-step takes p_r as the mean of P(E = 1) at rank r and fits F to P(R = 1). Wang et al. draw labels
-from P(R = 1) for boosted trees; F is linear here as in Li and Ouyang (2021, Section 5), and is fitted to the
-probabilities themselves, whose expected gradient is the same.
-
-Clicks tell only the product of p and F. Rank 1 is taken as always looked at: p_1 = 1 stays 1 in every E-step.
+Where the bias is not known, the device estimates it: `estimated_propensities`, by regression EM (Wang et al., WSDM
+2018, Section 4.2).
 """
 
 from __future__ import annotations
@@ -146,6 +136,17 @@ def estimated_propensities(
     ranks: IntVector, clicks: BoolVector, attracted: FloatVector, *, start: npt.ArrayLike, n_steps: int
 ) -> FloatVector:
     """p `[k]` after `n_steps` of EM from `start` `[k]`, with F of each impression held fixed `[n_shown]`.
+
+    A document is clicked when it is looked at (E, with probability p_r at rank r) and attractive (R, with probability
+    F(x) = 1 / (1 + e^-(w . x + b))). Of what was shown and not clicked the E-step asks which of the two was missing:
+
+        P(E = 1 | c = 0) = p (1 - F) / (1 - p F),    P(R = 1 | c = 0) = (1 - p) F / (1 - p F)
+
+    A click is both. The M-step takes p_r as the mean of P(E = 1) at rank r and fits F to P(R = 1). Wang et al. draw
+    labels from P(R = 1) for boosted trees; F is linear here as in Li and Ouyang (2021, Section 5), and is fitted to the
+    probabilities themselves, whose expected gradient is the same.
+
+    Clicks tell only the product of p and F. Rank 1 is taken as always looked at: p_1 = 1 stays 1 in every E-step.
 
     A rank that was never shown keeps its start. Starting from ones is the claim that everything is looked at, which
     no click contradicts: EM stays there. ShapeError when the impressions do not fit one another or a rank is not in

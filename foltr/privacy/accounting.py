@@ -8,50 +8,6 @@ The unit is a device's whole contribution to all rounds (user level), full parti
                 "server":   someone who opens each device's own message
 
 The two differ for distributed noise alone. inf says that there is no guarantee.
-
-What Gaussian noise over rounds guarantees, exactly, when every device takes part in every round.
-
-    delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu),   mu^2 = sum over rounds of 1/z_r^2
-
-(Balle and Wang, ICML 2018, Theorem 8; Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary 2.13
-and 3.3). z is the standard deviation of the noise over the sensitivity. Nothing is gained by sampling: a server sees
-who takes part. All is computed in logarithms, so any epsilon and any delta above 1e-300 are met to about 10 digits.
-
-What Laplace noise over rounds guarantees: the sum of the rounds' epsilons, or less with a delta.
-
-One round with sensitivity s (in scales of the noise) has, for the worst pair, delta(epsilon) = 1 - e^((epsilon - s)/2)
-for |epsilon| <= s. Over rounds the privacy losses add up, so their distributions are convolved (Sommer, Meiser and
-Mohammadi, PETS 2019). The distribution is put on a grid by joining the dots of the curve (Doroshenko et al.,
-PETS 2022): delta is convex in e^epsilon, so the chords lie above it and the answer is never too small; what the fast
-Fourier transform can lose is added to delta. The worst pair moves one number by s: moving several by s together costs
-no more, which a test checks on a grid.
-
-What one page, one query, or one whole device can show through a clipped and noised update, as a proven bound.
-
-A device's update of a round, when every page takes its step at the announced theta (FPDGD, update="batch"):
-
-    g_p = step of page p at theta_t, projected to length `longest_step`           L
-    h_q = sum of g_p over the round's pages of query q, projected to `longest_query`   Lq
-    u_t = sum of h_q, projected to length `clip`                                  C;   sent: u_t + N(0, s^2 I)
-
-A projection to a ball never moves two points further apart, and g_p depends on page p and theta_t alone. So
-
-    u_t moves by at most    where it was absent    where anything else stands in its place
-    one page                min(L, 2 Lq, 2 C)      min(2 L, 2 Lq, 2 C)
-    all pages of a query    min(Lq, 2 C)           min(2 Lq, 2 C)
-    the whole device        C                      2 C
-
-Over T rounds the change shows with mu = change sqrt(T) / s: each round is a Gaussian shift whatever theta_t was and
-however it came about, so the rounds compose adaptively (Dong, Roth and Su, JRSS B 2022, Theorem 3.2 and Corollary 3.3).
-What follows from mu is in foltr.privacy.accounting. Nothing better than 2 C holds where pages take their steps
-one after another (update="each"): a page then moves the steps of all that follow. `Caps` with infinite caps says so.
-
-What the proof takes as given: which pages were shown, in which order, in which round each teaches, and that a page
-teaches once. That a device's own learning shows other pages later is outside of it. The noise is of standard deviation
-s in what the attacker sees: of one device's own in an open group; in a sealed one of the sum, against the server and
-fewer committee members than can open it, while at least n_honest devices that add their noise are in the list. Two
-wordings are two queries: `n_queries` of them together move at most so many times as much. Cutting to the grid of
-foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
 """
 
 from __future__ import annotations
@@ -70,7 +26,33 @@ from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """The lengths that hold one device's update in a round, L2; ValueRangeError for one that is not above 0."""
+    """The lengths that hold one device's update in a round, L2; ValueRangeError for one that is not above 0.
+
+    A device's update of a round, when every page takes its step at the announced theta (FPDGD, update="batch"):
+
+        g_p = step of page p at theta_t, projected to length `longest_step`           L
+        h_q = sum of g_p over the round's pages of query q, projected to `longest_query`   Lq
+        u_t = sum of h_q, projected to length `clip`                                  C;   sent: u_t + N(0, s^2 I)
+
+    A projection to a ball never moves two points further apart, and g_p depends on page p and theta_t alone. So
+
+        u_t moves by at most    where it was absent    where anything else stands in its place
+        one page                min(L, 2 Lq, 2 C)      min(2 L, 2 Lq, 2 C)
+        all pages of a query    min(Lq, 2 C)           min(2 Lq, 2 C)
+        the whole device        C                      2 C
+
+    Over T rounds the change shows with mu = change sqrt(T) / s: each round is a Gaussian shift whatever theta_t was and
+    however it came about, so the rounds compose adaptively (Dong, Roth and Su, JRSS B 2022, Theorem 3.2 and Corollary
+    3.3). Nothing better than 2 C holds where pages take their steps one after another (update="each"): a page then
+    moves the steps of all that follow. `Caps` with infinite caps says so.
+
+    What the proof takes as given: which pages were shown, in which order, in which round each teaches, and that a page
+    teaches once. That a device's own learning shows other pages later is outside of it. The noise is of standard
+    deviation s in what the attacker sees: of one device's own in an open group; in a sealed one of the sum, against the
+    server and fewer committee members than can open it, while at least n_honest devices that add their noise are in the
+    list. Two wordings are two queries: `n_queries` of them together move at most so many times as much. Cutting to the
+    grid of foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
+    """
 
     clip: float
     """C, of the whole update"""
@@ -134,6 +116,13 @@ def laplace_epsilon(spent: Sequence[LaplaceRounds], delta: float = 0.0) -> float
     """An upper bound of epsilon for `delta` after these rounds; for delta 0, and never above, the basic sum.
 
     Beyond 250,000 rounds, where the grid would be too coarse, it is the basic sum too.
+
+    One round with sensitivity s (in scales of the noise) has, for the worst pair, delta(epsilon) = 1 - e^((epsilon -
+    s)/2) for |epsilon| <= s. Over rounds the privacy losses add up, so their distributions are convolved (Sommer,
+    Meiser and Mohammadi, PETS 2019). The distribution is put on a grid by joining the dots of the curve (Doroshenko et
+    al., PETS 2022): delta is convex in e^epsilon, so the chords lie above it and the answer is never too small; what
+    the fast Fourier transform can lose is added to delta. The worst pair moves one number by s: moving several by s
+    together costs no more, which a test checks on a grid.
     """
     basic = basic_sum(spent)
     if delta == 0 or basic == 0 or math.isinf(basic):
@@ -224,7 +213,17 @@ def _tail(masses: FloatVector, step: float, first: int, epsilon: float) -> tuple
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The smallest epsilon for `delta` in (0, 1), rounded up; inf for an infinite mu, 0 when delta needs none."""
+    """The smallest epsilon for `delta` in (0, 1), rounded up; inf for an infinite mu, 0 when delta needs none.
+
+    Exact when every device takes part in every round:
+
+        delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu),   mu^2 = sum over rounds of 1/z_r^2
+
+    (Balle and Wang, ICML 2018, Theorem 8; Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary
+    2.13 and 3.3). z is the standard deviation of the noise over the sensitivity. Nothing is gained by sampling: a
+    server sees who takes part. All is computed in logarithms, so any epsilon and any delta above 1e-300 are met to
+    about 10 digits.
+    """
     check_delta(delta)
     if math.isinf(mu):
         return math.inf

@@ -12,11 +12,8 @@ counted in foltr.privacy.accounting. Noise that protects people takes `rng` from
 "Distributed" noise is a share of the noise: it protects only against someone who sees nothing but the sum of at least
 `n_clients` honest shares. A server that opens a single update sees almost all of it.
 
-Clipping: scale a vector into a ball, so that no device can move the sum by more than the radius.
-
-    clip(x) = x * min(1, bound / ||x||)
-
-L2 for Gaussian noise, L1 for Laplace noise: the norm must be the one that the noise was made for.
+What is hidden is clipped first: clip(x) = x * min(1, bound / ||x||), so that no device can move the sum by more than
+the radius; L2 for Gaussian noise, L1 for Laplace noise, for the norm must be the one that the noise was made for.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ of 128, which costs most of the time of indexing and of scoring. Here a segment 
 .pst   for each term: one byte that names the widths of three arrays (gaps between document numbers; occurrences;
        bytes of positions), the three arrays, and the positions in the byte code of `indexer.postings`
 
-All numbers are little-endian. `segments` reads them and `segment_writing` writes them; `whoosh_codec` is what Whoosh
-reads and deletes through; `contents` is its table of contents, which Whoosh writes and a search reads without loading
-it.
+All numbers are little-endian. `segments` reads them, and the table of contents that Whoosh writes, without loading it;
+`segment_writing` writes them; `whoosh_codec` is what Whoosh reads and deletes through.
 """

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from console.durable import replace_durably
-from indexer.codec.contents import INDEX_NAME, ListedSegment, table_of
-from indexer.codec.segments import SegmentFiles
+from indexer.codec.segments import INDEX_NAME, ListedSegment, SegmentFiles, table_of
 from indexer.postings import Ints, decode, encode
 from indexer.schema import FIELDS, TEXT_FIELDS
 

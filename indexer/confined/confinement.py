@@ -4,12 +4,6 @@ No file, no folder, no network, no other process and no program can be had from 
 and that cannot be undone. Linux' Landlock (landlock(7)) takes files, TCP and signals, seccomp the calls; a kernel that
 has one of them gives that one, and what it does not know of Landlock, whose interface (ABI) grew, is left out. It holds
 for the thread that asks and all that it starts, so it is asked for while there is one thread.
-
-Calls of the Linux kernel that a confined process is refused for the rest of its life (seccomp(2)).
-
-A list of what is refused, not of what is allowed, for the native readers call what they like: whatever reaches the
-network, another process, the state of the system, the name of a file, or memory that counts for no limit. What this
-process itself has open stays usable.
 """
 
 from __future__ import annotations
@@ -279,6 +273,10 @@ def refuses_calls() -> bool:
 
 def refuse_calls(*, may_start: bool = False) -> None:
     """Refuse the calls to this thread and what it starts; one that `may_start` a program may become it.
+
+    A list of what is refused, not of what is allowed, for the native readers call what they like: whatever reaches the
+    network, another process, the state of the system, the name of a file, or memory that counts for no limit. What this
+    process itself has open stays usable.
 
     OSError where the kernel does not take the list.
     """

@@ -2,26 +2,13 @@
 
 It runs on the CPU, in this process, from files on this disk; nothing here can reach a network. What ships with the
 extra `meaning` is all-MiniLM-L6-v2 (Wang et al. 2020; Reimers and Gurevych 2019) with int8 weights, which knows
-English and is run with products of whole numbers (indexer.meaning.encoder). A folder with any other sentence
+English and is run with products of whole numbers (`with_integer_products`). A folder with any other sentence
 encoder exported to ONNX may take its place.
 
 It reads the pieces of words that BERT's encoders know (Devlin et al. 2019): the text is decomposed, stripped of accents
 and control characters, lower-cased, and cut at blanks, punctuation and Chinese characters; each word is then cut into
 the longest pieces that the vocabulary holds, from the left. The vocabulary that ships, vocabulary.txt, is that of
 BERT-base-uncased (Apache-2.0).
-
-The shipped encoder with products of whole numbers: half the processor time of the model as it ships.
-
-It keeps its weights as int8 and makes them floating point numbers when it is loaded:
-
-    MatMul(x, Cast(weights) * scales)
-
-becomes, with x as uint8 between its least and its greatest number (ONNX's DynamicQuantizeLinear),
-
-    x8, step, zero = DynamicQuantizeLinear(x);  Cast(MatMulInteger(x8, weights, zero)) * (step * scales)
-
-for which processors have instructions. The field numbers are those of onnx.proto (ModelProto, GraphProto, NodeProto,
-AttributeProto), the bytes those of protocol buffers.
 """
 
 from __future__ import annotations
@@ -317,7 +304,19 @@ class _Node(NamedTuple):
 
 
 def with_integer_products(model: bytes) -> bytes:
-    """The same model, its products with int8 weights written anew; one without such weights comes back as it is."""
+    """The same model, its products with int8 weights written anew; one without such weights comes back as it is.
+
+    The model keeps its weights as int8 and makes them floating point numbers when it is loaded:
+
+        MatMul(x, Cast(weights) * scales)
+
+    becomes, with x as uint8 between its least and its greatest number (ONNX's DynamicQuantizeLinear),
+
+        x8, step, zero = DynamicQuantizeLinear(x);  Cast(MatMulInteger(x8, weights, zero)) * (step * scales)
+
+    for which processors have instructions: half the processor time. The field numbers are those of onnx.proto
+    (ModelProto, GraphProto, NodeProto, AttributeProto), the bytes those of protocol buffers.
+    """
     (graph,) = (field for field in _fields(memoryview(model)) if field.number == GRAPH)
     parts = list(_fields(graph.content))
     nodes = [_node(part) for part in parts if part.number == NODE]

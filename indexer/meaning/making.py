@@ -3,84 +3,127 @@
 What is wanted follows from the index alone: the documents whose content has no records yet, and then the long ones
 without windows. So a kill costs one step or the document in hand, a changed document is new, a copy is there already,
 and the records of contents that are gone are wiped.
+
+Texts become vectors in a process of its own with one thread, the encoder, and no rights else. It loads the encoder,
+gives up what it may do (indexer.confined.confinement), and then takes texts and gives vectors over a pipe until its
+parent is gone. So neither a model of somebody's nor a text that breaks what runs it can read a file, reach a network or
+start anything.
 """
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
+from indexer.confined.confinement import available, confine_reader, end_with_parent
 from indexer.errors import IndexerError
+from indexer.extract.workers.pool import how_it_ended, started
+from indexer.extract.workers.reading_process import become_quiet, let_go, limit_cpu, limit_memory
 from indexer.meaning import vectors
-from indexer.meaning.encoder import EncodingFailed, Kind
-from indexer.meaning.vectors import Passage, VectorWriter, passages_of, records_of, windows_of
-from indexer.postings import Floats, Ints, Mask, Rows, Vectors
-from indexer.schema import DOCUMENT
+from indexer.meaning.encoder import EncodingFailed, Kind, NoEncoder, SentenceEncoder
+from indexer.meaning.vectors import LONG, Passage, VectorWriter, passages_of, records_of, understood, unmade, windows_of
+from indexer.postings import Floats, Ints, Rows, Vectors
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
-from indexer.storage.snapshot import Snapshot
-from indexer.text.language import LANGUAGES
 
-if TYPE_CHECKING:
-    from indexer.meaning.encoding_process import EncodingProcess  # who counts what is made needs no processes
+MEMORY_MB = 1_024
+"""of address space that texts may add to that of the loaded encoder"""
+SECONDS = 120.0
+"""processor time for the texts of one call"""
+
+PATIENCE = 1.0
+"""seconds for a process to be gone whose line is"""
+MAX_ANSWER = 1 << 22
+"""bytes of the vectors of one call"""
+
+
+class EncodingProcess:
+    """The parent's side; for one thread."""
+
+    def __init__(self, load: Callable[[], SentenceEncoder]) -> None:
+        """`load` can be named across processes; NoEncoder when it raises that."""
+        self._n_numbers = 0  # as many as the first vector has
+        self._line, end = Pipe()
+        self._process = started(work, load, end, from_copy=True)
+        end.close()
+        if why := self._answer().decode():
+            self.close()
+            raise NoEncoder(why)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """As the encoder's; EncodingFailed when there is no answer, and then this process is of no more use."""
+        try:
+            self._line.send_bytes(msgspec.msgpack.encode(list(texts)))
+        except OSError as error:
+            raise self._ended() from error
+        answer = self._answer()
+        vectors = np.frombuffer(answer[: len(answer) // 4 * 4], dtype=np.float32)
+        self._n_numbers = self._n_numbers or vectors.size // len(texts)
+        if vectors.size != self._n_numbers * len(texts) or not vectors.size or not np.isfinite(vectors).all():
+            raise EncodingFailed(f"the encoder gave {len(answer)} bytes for {len(texts)} texts, which are no vectors")
+        return vectors.reshape(len(texts), -1)
+
+    def _answer(self) -> bytes:
+        try:
+            return self._line.recv_bytes(MAX_ANSWER)
+        except (EOFError, OSError) as error:
+            raise self._ended() from error
+
+    def _ended(self) -> EncodingFailed:
+        self._process.join(PATIENCE)
+        return EncodingFailed(f"the encoder's process ended: {how_it_ended(self._process.exitcode)[1]}")
+
+    def close(self) -> None:
+        """End it now."""
+        self._line.close()
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+
+
+def work(load: Callable[[], SentenceEncoder], line: Connection) -> None:
+    """Answer with "" or why there is no encoder, then with the vectors of each list of texts; the process's entry."""
+    if sys.platform == "linux":
+        let_go({line.fileno()})
+        end_with_parent()
+    become_quiet()
+    try:
+        encoder = load()
+    except NoEncoder as error:
+        line.send_bytes(str(error).encode())
+        return
+    if available():
+        confine_reader(["indexer"])  # there is one thread: neither numpy nor the encoder has begun another
+    limit_memory(MEMORY_MB)
+    line.send_bytes(b"")
+    try:
+        while True:
+            texts = msgspec.msgpack.decode(line.recv_bytes(), type=list[str])
+            limit_cpu(time.process_time() + SECONDS)
+            line.send_bytes(encoder.encode(texts).tobytes())
+    except (EOFError, OSError):
+        return
+
 
 STEP_SECONDS = 0.5
 """of encoding between two looks at whether to go on; what a kill loses, with a long document in hand"""
 AT_ONCE = 16
 """texts that are encoded between two looks at the clock"""
-LONG = 600
-"""words of a text from which on it has windows: more than its passages hold"""
 DEAD_SHARE = 0.25
 """of the records may be of contents that are gone, and zeros, before the file is written anew"""
 MAX_ENDED = 3
 """documents in a row at which the encoder's process may end before it is the encoder that is at fault"""
 
-UNDERSTOOD = np.dtype(
-    [(name, DOCUMENT[name]) for name in ("doc_id", "modified", "content", "language", "n_body", "n_title")]
-)
-"""the columns that say what can be read for its meaning"""
-
 Wanted = Callable[[Ints], Floats]
 """document ids [n] -> how much each is wanted [n]; equals go by their date"""
-
-
-def understood(snapshot: Snapshot, kind: Kind) -> Rows:
-    """The living documents with words that the encoder may know, each content once, the newest first.
-
-    Their language is one of the encoder's, or none that was recognised; of copies the newest stands for all.
-    """
-    rows = np.empty(snapshot.n_documents, dtype=UNDERSTOOD)
-    for name in UNDERSTOOD.names or ():
-        rows[name] = snapshot.documents[name][snapshot.alive]
-    rows = rows[rows["n_body"] + rows["n_title"] > 0]
-    if kind.languages:
-        codes = [LANGUAGES.index(code) for code in kind.languages]
-        rows = rows[np.isin(rows["language"], codes if kind.is_across else [0, *codes])]
-    if kind.is_across and np.unique(rows["language"]).size < 2:
-        rows = rows[:0]
-    rows = rows[np.lexsort((rows["doc_id"], -rows["modified"]))]
-    first = np.unique(rows["content"], return_index=True)[1]
-    found: Rows = rows[np.sort(first)]
-    return found
-
-
-def n_with_vectors(snapshot: Snapshot, folder: Path, kind: Kind) -> tuple[int, int]:
-    """How many different documents have vectors, and how many can have them."""
-    rows = understood(snapshot, kind)
-    waiting = np.logical_or(*_unmade(rows, vectors.read(folder, kind.name)))
-    return len(rows) - int(np.count_nonzero(waiting)), len(rows)
-
-
-def _unmade(rows: Rows, records: Rows) -> tuple[Mask, Mask]:
-    """Which of the documents have no passages yet, and which of the long ones no windows."""
-    content, is_window = np.array(records["content"]), np.array(records["place"]) >= 0
-    without = ~np.isin(rows["content"], content[~is_window])
-    return without, (rows["n_body"] > LONG) & ~np.isin(rows["content"], content[is_window])
 
 
 @dataclass(slots=True)
@@ -217,7 +260,7 @@ class VectorMaker:
         else:
             self._writer.wipe(dead)
         rows = rows[np.argsort(-self.wanted(rows["doc_id"]), kind="stable")][::-1]
-        without, long = _unmade(rows, records)
+        without, long = unmade(rows, records)
         long &= self.most_long != 0
         self._now, self._waiting = None, [
             _Work(row["doc_id"], row["content"], cut, cut is windows_of or row["n_body"] <= LONG or self.most_long == 0)

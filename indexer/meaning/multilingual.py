@@ -2,13 +2,7 @@
 
 Universal Sentence Encoder multilingual 3 (Yang et al., ACL 2020, arXiv 1907.04307), run by numpy alone: the same thing
 said in any of its languages has vectors that are close. Within one language it is worse than that language's own words,
-so it speaks only for texts in another one (`indexer.meaning.multilingual`).
-
-Which languages a question is in, as the index knows them.
-
-A word is of a language if it is a function word there, or if the documents in it hold the word at least a fifth as
-often as those of the language that has it most. The question is in the languages that have most of its words: names are
-in all of them, and a question of names alone is in every language; one of words that nobody has is in none.
+so it speaks only for texts in another one (`in_other_languages`).
 """
 
 from __future__ import annotations
@@ -96,7 +90,12 @@ SHARE = 0.2
 
 
 def in_other_languages(query: Query, matcher: Matcher) -> Mask:
-    """[n_numbers] the living documents whose language is known and none of the question's."""
+    """[n_numbers] the living documents whose language is known and none of the question's.
+
+    A word is of a language if it is a function word there, or if the documents in it hold the word at least a fifth as
+    often as those of the language that has it most. The question is in the languages that have most of its words: names
+    are in all of them, and a question of names alone is in every language; one of words that nobody has is in none.
+    """
     languages = np.asarray(matcher.snapshot.documents["language"])
     return np.asarray(matcher.snapshot.alive & ~_is_own(query, matcher, languages)[languages])
 

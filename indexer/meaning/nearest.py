@@ -1,20 +1,4 @@
-"""How close the documents of a commit are to a query in meaning: the closest passage of each counts.
-
-What meaning says of the candidates of a query: how close each is, seen against the others.
-
-Of hundreds of windows one is always near to anything by chance. So of a long document the words of the query are asked
-first: each window has the score
-
-    sum_t idf(t) tf / (tf + 1)
-
-and the closest of the best three counts. The feature is the distance from the mean of the candidates in standard
-deviations, four above it at most:
-
-    MIDDLE + STEP trust (similarity - mean) / max(deviation, LEAST_DEVIATION)
-
-What stands for a long document says less about it than a passage about a short one, and is trusted less: by
-sqrt(TRUSTED / its windows), or where it has only its eight passages, by sqrt(8 / its windows).
-"""
+"""How close the documents of a commit are to a query in meaning: the closest passage of each counts."""
 
 from __future__ import annotations
 
@@ -211,7 +195,21 @@ LEAST_DEVIATION = 0.06
 
 
 def meaning_feature(closeness: Closeness, candidates: Candidates, snapshot: Snapshot) -> Floats:
-    """[n_docs] in [0, 1]; MIDDLE for all where nothing is known of any."""
+    """What meaning says of the candidates, [n_docs] in [0, 1]; MIDDLE for all where nothing is known of any.
+
+    Of hundreds of windows one is always near to anything by chance. So of a long document the words of the query are
+    asked first: each window has the score
+
+        sum_t idf(t) tf / (tf + 1)
+
+    and the closest of the best three counts. The feature is the distance from the mean of the candidates in standard
+    deviations, four above it at most:
+
+        MIDDLE + STEP trust (similarity - mean) / max(deviation, LEAST_DEVIATION)
+
+    What stands for a long document says less about it than a passage about a short one, and is trusted less: by
+    sqrt(TRUSTED / its windows), or where it has only its eight passages, by sqrt(8 / its windows).
+    """
     similarity, trust = _similarity(closeness, candidates, snapshot)
     if not similarity.size:
         return similarity

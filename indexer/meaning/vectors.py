@@ -21,15 +21,21 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
 from console.durable import replace_durably
 from indexer.errors import IndexerError, LockedError
 from indexer.postings import Ints, Mask, Rows, Vectors
+from indexer.schema import DOCUMENT
 from indexer.storage.file_lock import FileLock
+from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
+from indexer.text.language import LANGUAGES
+
+if TYPE_CHECKING:
+    from indexer.meaning.encoder import Kind  # who writes the index needs no encoder
 
 WORDS = 70
 """of one passage"""
@@ -251,3 +257,46 @@ class VectorWriter:
 def _head(encoder: str, dtype: np.dtype[np.void], n_records: int) -> bytes:
     n_numbers = dtype["vector"].shape[0]
     return np.array((MAGIC, encoder.encode(), n_numbers, VERSION, n_records), dtype=HEADER).tobytes()
+
+
+LONG = 600
+"""words of a text from which on it has windows: more than its passages hold"""
+
+UNDERSTOOD = np.dtype(
+    [(name, DOCUMENT[name]) for name in ("doc_id", "modified", "content", "language", "n_body", "n_title")]
+)
+"""the columns that say what can be read for its meaning"""
+
+
+def understood(snapshot: Snapshot, kind: Kind) -> Rows:
+    """The living documents with words that the encoder may know, each content once, the newest first.
+
+    Their language is one of the encoder's, or none that was recognised; of copies the newest stands for all.
+    """
+    rows = np.empty(snapshot.n_documents, dtype=UNDERSTOOD)
+    for name in UNDERSTOOD.names or ():
+        rows[name] = snapshot.documents[name][snapshot.alive]
+    rows = rows[rows["n_body"] + rows["n_title"] > 0]
+    if kind.languages:
+        codes = [LANGUAGES.index(code) for code in kind.languages]
+        rows = rows[np.isin(rows["language"], codes if kind.is_across else [0, *codes])]
+    if kind.is_across and np.unique(rows["language"]).size < 2:
+        rows = rows[:0]
+    rows = rows[np.lexsort((rows["doc_id"], -rows["modified"]))]
+    first = np.unique(rows["content"], return_index=True)[1]
+    found: Rows = rows[np.sort(first)]
+    return found
+
+
+def n_with_vectors(snapshot: Snapshot, folder: Path, kind: Kind) -> tuple[int, int]:
+    """How many different documents have vectors, and how many can have them."""
+    rows = understood(snapshot, kind)
+    waiting = np.logical_or(*unmade(rows, read(folder, kind.name)))
+    return len(rows) - int(np.count_nonzero(waiting)), len(rows)
+
+
+def unmade(rows: Rows, records: Rows) -> tuple[Mask, Mask]:
+    """Which of the documents have no passages yet, and which of the long ones no windows."""
+    content, is_window = np.array(records["content"]), np.array(records["place"]) >= 0
+    without = ~np.isin(rows["content"], content[~is_window])
+    return without, (rows["n_body"] > LONG) & ~np.isin(rows["content"], content[is_window])

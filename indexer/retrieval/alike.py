@@ -28,7 +28,7 @@ from functools import lru_cache
 import numpy as np
 from msgspec import Struct
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Bytes, Floats, Ints, Mask
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.dated import MONTHS, WEEKDAYS, day_of_name
 from indexer.text.analysis import fold
@@ -226,3 +226,32 @@ def twins(
         if (is_namesake or value >= TWIN_RESEMBLANCE) and numbers(names[i]) == numbers(names[j]):
             found.append((i, j))
     return found
+
+
+_COMPARED_FIRST = 32
+"""buckets that are compared for all pairs"""
+
+
+def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
+    """The pairs `[n_pairs, 2]` (earlier, later) of sketches `[n, BUCKETS]` that resemble each other at least so much,
+    in order, and their estimated resemblance `[n_pairs]`.
+
+    Pairs that agree in far fewer of the first buckets than `least` are not looked at further: below a quarter of them
+    a pair of resemblance .5 falls once in a thousand.
+    """
+    columns = np.ascontiguousarray(sketches[:, :_COMPARED_FIRST].T)
+    agree = (columns[:, :, None] == columns[:, None, :]).view(np.uint8).sum(axis=0, dtype=np.uint8)
+    earlier, later = (agree >= least * _COMPARED_FIRST / 2).nonzero()
+    forward = earlier < later
+    earlier, later = earlier[forward], later[forward]
+    filled = _bits(sketches > 0)
+    used = np.bitwise_count(filled[earlier] | filled[later]).sum(axis=1, dtype=np.int64)
+    differ = np.bitwise_count(_bits(sketches[earlier] != sketches[later])).sum(axis=1, dtype=np.int64)
+    values = (used - differ) / np.maximum(used, 1)
+    kept = values >= least
+    return np.column_stack((earlier[kept], later[kept])), values[kept]
+
+
+def _bits(mask: np.ndarray[tuple[int, int], np.dtype[np.bool_]]) -> np.ndarray[tuple[int, int], np.dtype[np.uint64]]:
+    """A `mask` [n, BUCKETS] as bits, which are counted 64 at a time."""
+    return np.packbits(mask, axis=1).view(np.uint64)

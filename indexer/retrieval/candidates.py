@@ -5,8 +5,6 @@ by the field's length, added, and then saturated once:
 
     score(d) = sum_t idf(t) (k1 + 1) w_t / (k1 + w_t),   w_t = sum_f weight_f tf_tf / (1 - b_f + b_f len_f / mean_f)
     idf(t) = ln(1 + (N - df + 1/2) / (df + 1/2))
-
-Which documents a query admits: its tree evaluated over sets of documents.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ def nothing_named(kind: str, name: str) -> set[int]:
 
 
 class Matcher:
-    """Evaluates the tree of one query over one snapshot."""
+    """Which documents a query admits: its tree evaluated over sets of documents of one snapshot."""
 
     def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds, named_ids: NamedIds = nothing_named) -> None:
         self.lookup, self.snapshot = lookup, lookup.snapshot

@@ -18,9 +18,17 @@ import msgspec
 import numpy as np
 
 from console.durable import sync
-from indexer.codec.contents import ATTEMPTS, INDEX_NAME, ListedSegment, newest, read_contents, tidy
 from indexer.codec.segment_writing import Chosen, FieldBuffer, merged_lists, renumber, write_segment
-from indexer.codec.segments import EXTENSIONS, SegmentFiles
+from indexer.codec.segments import (
+    ATTEMPTS,
+    EXTENSIONS,
+    INDEX_NAME,
+    ListedSegment,
+    SegmentFiles,
+    newest,
+    read_contents,
+    tidy,
+)
 from indexer.documents import FileEntry
 from indexer.errors import IndexDamaged
 from indexer.meaning import vectors

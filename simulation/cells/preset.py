@@ -23,7 +23,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_t
 
 import msgspec
 
-from foltr.privacy.noise import Correlation
+from foltr.privacy.correlated_noise import Correlation
 from simulation.errors import PresetError
 
 Scalar = str | int | float | bool

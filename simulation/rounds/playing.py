@@ -25,8 +25,9 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joining
 from foltr.federated.method import Method, Model
 from foltr.privacy.accounting import gaussian_epsilon
+from foltr.privacy.correlated_noise import Correlation
 from foltr.privacy.mechanisms import Gaussian, NoPrivacy
-from foltr.privacy.noise import STEPS, Correlation
+from foltr.privacy.noise import STEPS
 from simulation.batched import fedips_rounds, foltr_es_rounds, fpdgd_rounds
 from simulation.batched.fpdgd_rounds import is_compiled, reported_thetas
 from simulation.batched.step_method import StepMethod

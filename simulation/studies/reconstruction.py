@@ -202,7 +202,7 @@ def noise_seen(method: FPDGD, n_members: int) -> float:
 
 
 def proven_mu(method: FPDGD, *, n_rounds: int, n_pages: int, n_asked: int, n_members: int) -> float:
-    """No two answers for a page that stands `n_asked` times in such a budget are further apart: foltr.privacy.accounting."""
+    """No two answers for a page that stands `n_asked` times in such a budget are further apart (`Caps`)."""
     noise, caps = noise_seen(method, n_members), method.caps(n_pages)
     assert caps is not None  # noise_seen has refused all but Gaussian noise
     moved = caps.page("replace") if n_asked <= n_rounds else caps.query("replace")

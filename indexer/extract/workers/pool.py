@@ -3,8 +3,6 @@
 Each worker has a few files ahead of it and reports every one when it is done; so when a worker dies or hangs,
 the file it was at is known, that file alone fails, and the rest goes to the next worker.
 
-A process that reads files, as its parent sees it: started, given work, looked at, ended.
-
 What a process says is decoded as data, never as objects, for it may have been taken over. What it uses (processor
 time, bytes read, memory, and whether it waits) is seen from outside: from /proc on Linux, from psutil elsewhere; where
 there is neither, nothing is known and nothing is said.

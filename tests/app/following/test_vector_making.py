@@ -18,8 +18,7 @@ from app.paths import remember_root
 from app.settings import IndexSettings, MeaningSettings, Paths, Settings
 from app.store import Store
 from indexer.meaning.encoder import kind_of
-from indexer.meaning.making import n_with_vectors
-from indexer.meaning.vectors import VectorWriter, read
+from indexer.meaning.vectors import VectorWriter, n_with_vectors, read
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index

@@ -10,9 +10,8 @@ from scipy.optimize import minimize
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.privacy.accounting import Ledger
+from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.correlated_noise import Correlation
-from foltr.privacy.gaussian_accounting import gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 
 TWO = Correlation(decays=(0.9, 0.4), scales=(0.25, 0.5))

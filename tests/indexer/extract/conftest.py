@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
-from indexer.extract.registry import extract_source
+from indexer.extract.kinds import extract_source
 from indexer.extract.source import Limits, Source
 
 Extract = Callable[..., Extraction]

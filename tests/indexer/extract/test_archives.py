@@ -15,7 +15,7 @@ import pytest
 
 from indexer.errors import ExtractionError
 from indexer.extract.archives import _zstd
-from indexer.extract.registry import extract_file
+from indexer.extract.kinds import extract_file
 from indexer.extract.source import Limits
 from indexer.extract.workers.programs import installed
 

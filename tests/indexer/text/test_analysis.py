@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.postings import EMPTY, FieldPostings, decode
+from indexer.retrieval.alike import resembling
 from indexer.text import analysis
 from indexer.text.analysis import (
     BUCKETS,
@@ -25,7 +26,6 @@ from indexer.text.analysis import (
     is_half,
     raw_terms,
     raw_tokens,
-    resembling,
     sequence,
     sketch,
     word_hash,

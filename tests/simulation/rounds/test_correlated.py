@@ -12,8 +12,8 @@ from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.privacy.accounting import Ledger
+from foltr.privacy.correlated_noise import Correlation
 from foltr.privacy.mechanisms import Gaussian
-from foltr.privacy.noise import Correlation
 from foltr.ranking.rankers import Linear
 from simulation.cells.cell import Cell, expand
 from simulation.cells.preset import decode_preset

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError
-from indexer.extract.registry import extract_source
+from indexer.extract.kinds import extract_source
 from indexer.extract.source import Limits, Source
 
 PLAIN = (

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
+from indexer.extract.kinds import extract_file
 from indexer.extract.mail.msg import unpacked
-from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
 from tests.indexer.extract.office.compound_parts import message
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.documents import ExtractedDocument, Extraction
+from indexer.extract.kinds import extract_source
 from indexer.extract.markup.notes import links_in, moment_in, tags_in, without_front_matter
-from indexer.extract.registry import extract_source
 from indexer.extract.source import Limits, Source
 
 Single = Callable[..., ExtractedDocument]

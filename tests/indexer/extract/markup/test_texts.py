@@ -68,7 +68,7 @@ def test_a_long_text_is_cut_and_says_so(single) -> None:
 
 def test_a_huge_file_is_not_read_whole(tmp_path) -> None:
     """Of a sparse file of 50 GB only the first megabytes are read."""
-    from indexer.extract.registry import extract_file
+    from indexer.extract.kinds import extract_file
     from indexer.extract.source import Limits
 
     path = tmp_path / "huge.log"

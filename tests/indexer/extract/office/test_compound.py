@@ -12,7 +12,7 @@ import pytest
 from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError
 from indexer.extract.decode import decode_page
-from indexer.extract.registry import extract_source
+from indexer.extract.kinds import extract_source
 from indexer.extract.source import Limits, Source
 from tests.indexer.extract.office.compound_parts import compound, message, presentation, word, workbook
 

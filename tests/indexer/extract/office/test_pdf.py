@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from indexer.errors import ExtractionError
+from indexer.extract.kinds import extract_file
 from indexer.extract.office.facts import real_title
-from indexer.extract.registry import extract_file
 from indexer.extract.source import Limits
 
 

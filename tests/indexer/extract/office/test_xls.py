@@ -9,7 +9,7 @@ import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.registry import extract_file
+from indexer.extract.kinds import extract_file
 from indexer.extract.source import Limits
 from tests.indexer.extract.office.compound_parts import workbook
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract.registry import OF_SOURCES, extract_file
+from indexer.extract.kinds import OF_SOURCES, extract_file
 from indexer.extract.source import Limits
 from indexer.extract.sources.known import SOURCES, places, source_of
 from tests.indexer.extract.sources.browser_profiles import make_chromium, make_places

@@ -132,9 +132,9 @@ def _index(patient: Patient) -> Findings:
 
 def _reading(patient: Patient) -> Findings:
     from indexer.confined.confinement import available, rights_left
+    from indexer.confined.pool import WorkerPool
     from indexer.documents import FileEntry
     from indexer.extract.kinds import ADDED, KINDS, take_readers
-    from indexer.extract.workers.pool import WorkerPool
 
     take_readers()
     with WorkerPool(rights_left, n_workers=1, seconds=10, memory_mb=500) as pool:

@@ -33,8 +33,8 @@ from benchmarks.processes import PROGRAM, run, tree_cpu
 from benchmarks.running import arguments
 from benchmarks.speed import Milliseconds, own_folders, read_queries, timed
 from benchmarks.tables import machine
+from indexer.confined.pool import WorkerPool
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.storage.catalogue import Catalogue
 from indexer.update import Job, Updater

@@ -19,11 +19,11 @@ import msgspec
 from benchmarks.collections import shared_folder
 from benchmarks.running import arguments
 from benchmarks.tables import Table, machine
+from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import extract_file
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool
 
 _WORD = re.compile(r"\w\w+")
 

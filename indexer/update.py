@@ -23,10 +23,10 @@ from pathlib import Path
 import msgspec
 
 from console.printable import display_path
+from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.source import fingerprint
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.changes import (
     ChangePlan,
     FileComparison,

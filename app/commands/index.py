@@ -62,7 +62,7 @@ def command(
     load_numpy()
     from app.following.indexing import make_vectors, update_index
     from app.following.recognising import engine_for, medium_of
-    from indexer.extract.workers.reading_process import give_way
+    from indexer.confined.reading_process import give_way
 
     context = load()
     from app.settings import anything_to_index
@@ -137,7 +137,7 @@ def _choose(
     """Remember and forget folders and sources, and give the folders that are indexed now."""
     from app.paths import forget_source, remember_source
     from app.settings import forget_root, index_roots, index_sources, remember_root
-    from indexer.extract.sources.known import SOURCES
+    from indexer.extract.data_sources import SOURCES
 
     for name in sources:
         if name not in SOURCES:

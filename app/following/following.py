@@ -19,9 +19,9 @@ from app.following.indexing import followed_roots, make_updater, may_make_vector
 from app.following.recognising import Recognising
 from app.following.vector_making import Making
 from app.settings import OcrSettings, Paths, Settings, SettingsError, SpeechSettings, remember_root
+from indexer.confined.pool import WorkerPool
+from indexer.confined.reading_process import give_way
 from indexer.errors import IndexDamaged, LockedError
-from indexer.extract.workers.pool import WorkerPool
-from indexer.extract.workers.reading_process import give_way
 from indexer.prepare import PreparedFile
 from indexer.progress import OnProgress, Progress
 from indexer.storage.catalogue import Catalogue

@@ -13,13 +13,13 @@ from pathlib import Path
 from app.following.recognising import Recognising
 from app.following.vector_making import Making, opened_picks
 from app.settings import OcrSettings, Paths, Settings, SpeechSettings, index_roots, index_sources
+from indexer.confined.pool import WorkerPool
+from indexer.confined.programs import installed
+from indexer.confined.reading_process import return_freed_memory
 from indexer.errors import IndexDamaged
+from indexer.extract.data_sources import places
 from indexer.extract.media import recognised
 from indexer.extract.source import MEGABYTE, Limits
-from indexer.extract.sources.known import places
-from indexer.extract.workers.pool import WorkerPool
-from indexer.extract.workers.programs import installed
-from indexer.extract.workers.reading_process import return_freed_memory
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
 from indexer.files.left_out import Why

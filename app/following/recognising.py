@@ -16,6 +16,7 @@ import msgspec
 from app.paths import Paths
 from app.settings import OcrSettings, SpeechSettings
 from console.printable import display_path
+from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media import recognised
@@ -32,7 +33,6 @@ from indexer.extract.media.recognised import (
 )
 from indexer.extract.media.recognition import Recognised, Recogniser, RecognitionOrder, choose, recognise_file
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool
 from indexer.progress import OnProgress, Phase, Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import read_anew

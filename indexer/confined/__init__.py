@@ -1,1 +1,1 @@
-"""What a process may do that reads files from anywhere: it is given open files, and the system refuses the rest."""
+"""Processes that read files from anywhere: given open files, refused all else, replaced where one fails."""

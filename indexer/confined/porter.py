@@ -5,7 +5,7 @@ files are to be read; the worker gets them open, one after another, and may ask 
 names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in a content of which it has
 the digest. So a worker that was taken over can have nothing opened, nor memory filled: it makes no file without a name,
 and what it hands over for a program counts for the limit that this process was given with it. What a disk or a network
-keeps waiting is this process, and the parent counts that as the worker's waiting (indexer.extract.workers.pool).
+keeps waiting is this process, and the parent counts that as the worker's waiting (indexer.confined.pool).
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from indexer.confined.given import (
     receive,
     send,
 )
+from indexer.confined.programs import PROGRAMS, RunningProgram, installed
 from indexer.extract.media.recognised import recalled
-from indexer.extract.workers.programs import PROGRAMS, RunningProgram, installed
 
 if TYPE_CHECKING:
     from socket import socket

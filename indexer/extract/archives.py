@@ -19,12 +19,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import IO, Literal
 
+from indexer.confined.programs import needed, output_of, seconds_left
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.kinds import HEAD, PACKED, base_name, extension, holds_text, kind_of
 from indexer.extract.source import Extractor, Gathered, Limits, Source, cut, shown_size
-from indexer.extract.workers.programs import needed, output_of, seconds_left
 from indexer.extract.zipped import Zipped, open_zip
 
 

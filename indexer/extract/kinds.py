@@ -1,4 +1,4 @@
-"""Which files are indexed and what they are: by the name alone, and by the first bytes where the name misleads.
+"""Which files are indexed, what they are, and who reads them: by the name, and by the first bytes where it misleads.
 
 A *kind* names an extractor ("docx"), a *type* is what a user filters by ("document"); a row of `KINDS` holds both.
 """
@@ -17,8 +17,8 @@ import msgspec
 
 from indexer.documents import Extraction, storable
 from indexer.errors import ExtractionError
+from indexer.extract.data_sources import not_named, source_of
 from indexer.extract.source import MEGABYTE, Limits, Source, some_of
-from indexer.extract.sources.known import not_named, source_of
 from indexer.files.ignore import pattern_of, why_unread
 
 
@@ -406,18 +406,6 @@ def _zipped_kind(head: bytes) -> str:
     return "zip"
 
 
-OF_SOURCES: dict[str, str] = {
-    "firefox": "sources.browser:read_firefox",
-    "chromium": "sources.browser:read_chromium",
-    "imessage": "sources.chats:read_imessage",
-    "whatsapp": "sources.chats:read_whatsapp",
-    "telegram": "sources.chats:read_telegram",
-    "slack": "sources.chats:read_slack",
-    "discord": "sources.chats:read_discord",
-}
-"""Readers of what a user names; None from one says that the file is an ordinary one."""
-
-
 @cache
 def load(extractor: str, where: str = "indexer.extract.") -> Any:
     """The function of that name, its module loaded for the first file that wants it: most are never wanted.
@@ -436,7 +424,7 @@ def _of_named_source(source: Source, limits: Limits) -> Extraction | None:
     if found is None:
         return None
     if found.name in limits.sources:
-        named: Extraction | None = load(OF_SOURCES[found.name])(source, limits)
+        named: Extraction | None = load(found.reader)(source, limits)
         return named
     if found.is_own:
         raise ExtractionError("unsupported", not_named(found))

@@ -24,9 +24,9 @@ import msgspec
 import numpy as np
 
 from indexer.confined.confinement import available, confine_reader, end_with_parent
+from indexer.confined.pool import how_it_ended, started
+from indexer.confined.reading_process import become_quiet, let_go, limit_cpu, limit_memory
 from indexer.errors import IndexerError
-from indexer.extract.workers.pool import how_it_ended, started
-from indexer.extract.workers.reading_process import become_quiet, let_go, limit_cpu, limit_memory
 from indexer.meaning import vectors
 from indexer.meaning.encoder import EncodingFailed, Kind, NoEncoder, SentenceEncoder
 from indexer.meaning.vectors import LONG, Passage, VectorWriter, passages_of, records_of, understood, unmade, windows_of

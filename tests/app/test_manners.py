@@ -40,7 +40,7 @@ def test_a_wireless_mouse_is_no_battery(tmp_path: Path) -> None:
 def test_giving_way_lowers_the_priority() -> None:
     """Ten steps of niceness, in a process of its own for there is no way back."""
     code = (
-        "import os; from indexer.extract.workers.reading_process import give_way; before = os.nice(0); give_way();"
+        "import os; from indexer.confined.reading_process import give_way; before = os.nice(0); give_way();"
         " assert os.nice(0) == min(before + 10, 19)"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

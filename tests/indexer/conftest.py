@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from indexer.confined.pool import WorkerPool
 from indexer.documents import ExtractedDocument, FileEntry
-from indexer.extract.workers.pool import WorkerPool
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document, prepare_file
 from indexer.storage.index import Index
 

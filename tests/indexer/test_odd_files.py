@@ -16,9 +16,9 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Skipped
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import Crawl, CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file

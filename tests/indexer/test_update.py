@@ -18,9 +18,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from indexer.confined.pool import WorkerPool
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.ignore import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document

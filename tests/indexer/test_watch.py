@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from indexer.confined.pool import WorkerPool
 from indexer.errors import IndexerError
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import Progress

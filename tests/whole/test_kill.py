@@ -22,7 +22,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from indexer.files.crawl import CrawlRules
-from indexer.extract.workers.pool import WorkerPool
+from indexer.confined.pool import WorkerPool
 from indexer.prepare import prepare_file
 from indexer.update import Updater, open_catalogue
 from indexer.update import CommitPolicy, Job

@@ -35,7 +35,7 @@ from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 
 if TYPE_CHECKING:
-    from indexer.extract.workers.pool import WorkerPool
+    from indexer.confined.pool import WorkerPool
 
 Way = Literal["kitty", "tmux", "sixel", "blocks", "off"]
 """by kitty's protocol, by the same through tmux, in sixels, as blocks, or not at all"""
@@ -186,7 +186,7 @@ def _make_pool() -> WorkerPool[Drawing]:
     """
     from multiprocessing import resource_tracker
 
-    from indexer.extract.workers.pool import WorkerPool
+    from indexer.confined.pool import WorkerPool
 
     if os.name == "posix":
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):

@@ -21,10 +21,10 @@ import msgspec
 from console.extras import how_to_add
 from indexer.confined.confinement import end_with_parent
 from indexer.confined.given import mapped, open_file
+from indexer.confined.programs import installed, output_of, processor_seconds
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import BEGUN, recalled
 from indexer.extract.source import Limits, fingerprint
-from indexer.extract.workers.programs import installed, output_of, processor_seconds
 
 MAX_PIXELS = 50_000_000
 """of one picture; larger ones are not opened"""

@@ -24,6 +24,8 @@ import msgspec
 
 from console.extras import how_to_add
 from indexer.confined.given import open_file
+from indexer.confined.programs import processor_seconds
+from indexer.confined.reading_process import return_freed_memory
 from indexer.documents import SPAN
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import kind_of
@@ -31,8 +33,6 @@ from indexer.extract.media.media import extract_recording
 from indexer.extract.media.recognised import BEGUN
 from indexer.extract.media.recognition import RecognitionOrder, no_connections
 from indexer.extract.source import Limits, Source
-from indexer.extract.workers.programs import processor_seconds
-from indexer.extract.workers.reading_process import return_freed_memory
 
 RATE = 16_000
 """samples a second that the model hears"""

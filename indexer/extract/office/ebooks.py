@@ -13,12 +13,12 @@ import struct
 from collections.abc import Iterator
 from urllib.parse import unquote
 
+from indexer.confined.programs import needed, output_of, seconds_left
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.source import Limits, Sink, Source
-from indexer.extract.workers.programs import needed, output_of, seconds_left
 from indexer.extract.zipped import Zipped, open_zip
 
 

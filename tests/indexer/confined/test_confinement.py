@@ -30,8 +30,8 @@ from app.tui.preview.picture_drawing import address_of
 from app.tui.preview.pictures import _make_pool
 from indexer.confined import confinement
 from indexer.confined.confinement import available
+from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry
-from indexer.extract.workers.pool import WorkerPool
 
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from indexer.confined.confinement import available
+from indexer.confined.pool import WorkerPool, descendants
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import remember
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool, descendants
 from tests.waiting import until
 
 pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does not let a process give up its rights")
@@ -26,7 +26,7 @@ READERS = """
 import os
 from indexer.confined.confinement import c_library
 from indexer.confined.given import hand_over, mapped, open_file, open_unbuffered, status_of
-from indexer.extract.workers.programs import output_of
+from indexer.confined.programs import output_of
 from indexer.extract.media.recognised import recalled
 from indexer.extract.source import Source
 
@@ -136,7 +136,7 @@ def program(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "bin" / "bsdtar").write_text(f"#!/bin/bash\n{text}\n")
     (folder / "bin" / "bsdtar").chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
-    from indexer.extract.workers.programs import installed
+    from indexer.confined.programs import installed
 
     installed.cache_clear()
 

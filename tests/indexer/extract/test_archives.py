@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from indexer.confined.programs import installed
 from indexer.errors import ExtractionError
 from indexer.extract.archives import _zstd
 from indexer.extract.kinds import extract_file
 from indexer.extract.source import Limits
-from indexer.extract.workers.programs import installed
 
 
 def tar(members: dict[str, bytes], mode: str = "w") -> bytes:

@@ -19,12 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from indexer.confined.pool import WorkerPool
 from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import kinds
+from indexer.extract.data_sources import SOURCES
 from indexer.extract.kinds import (
     MAX_FILE_BYTES,
-    OF_SOURCES,
     TYPE_OF_KIND,
     document_type,
     extract_file,
@@ -33,7 +34,6 @@ from indexer.extract.kinds import (
     load,
 )
 from indexer.extract.source import Limits, Source
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.changes import PASSING
 
 
@@ -184,7 +184,10 @@ def test_every_kind_but_pdf_is_tested() -> None:
 
 def test_every_name_in_the_registry_is_a_reader() -> None:
     """Each can be loaded, also those of sources that no other test reads."""
-    for name in (*(kind.reader for kind in kinds.KINDS.values()), *OF_SOURCES.values()):
+    for name in (
+        *(kind.reader for kind in kinds.KINDS.values()),
+        *(source.reader for source in SOURCES.values() if source.reader),
+    ):
         assert callable(load(name)), name
 
 

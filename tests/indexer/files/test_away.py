@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.changes import COVERED, NOT_MOUNTED, OutOfSight
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
@@ -51,7 +51,7 @@ NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount", "--propagation",
 PROGRAM = """
 import os, subprocess, sys
 from pathlib import Path
-from indexer.extract.workers.pool import WorkerPool
+from indexer.confined.pool import WorkerPool
 from indexer.prepare import prepare_file
 sys.path.insert(0, {tests!r})
 from test_away import Disks

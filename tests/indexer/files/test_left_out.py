@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.extract.workers.pool import WorkerPool
+from indexer.confined.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.files.left_out import Why, why
 from indexer.prepare import PreparedFile

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from indexer.confined.confinement import available, rights_left
+from indexer.confined.pool import WorkerPool
 from indexer.errors import LockedError
-from indexer.extract.workers.pool import WorkerPool
 from indexer.files.crawl import CrawlRules
 from indexer.meaning.encoder import EncodingFailed, NoEncoder, kind_of, load
 from indexer.meaning.making import EncodingProcess, VectorMaker
@@ -317,7 +317,6 @@ def test_killed_at_any_moment_it_goes_on_where_it_was(place: Place, tmp_path: Pa
 
 
 pytest.importorskip("onnxruntime")
-ROOT = Path(__file__).resolve().parents[3]
 
 
 class Taken:

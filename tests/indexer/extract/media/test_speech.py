@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from indexer.confined.pool import WorkerPool
 from indexer.documents import SPAN, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media import speech
@@ -22,7 +23,6 @@ from indexer.extract.media.recognised import remember
 from indexer.extract.media.recognition import Recognised, RecognitionOrder, recognise_file
 from indexer.extract.media.speech import PIECE, RATE, SpeechEngine, choose
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import WorkerPool
 
 np = pytest.importorskip("numpy")
 pytestmark = pytest.mark.skipif(choose()[0] is None, reason=choose()[1])

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from indexer.confined.programs import installed
 from indexer.errors import ExtractionError
-from indexer.extract.workers.programs import installed
 
 pytestmark = pytest.mark.skipif(
     not all(map(installed, ("djvutxt", "cjb2", "djvused", "djvm"))), reason="djvulibre is not installed"

@@ -35,6 +35,8 @@ class DataSource:
     """a program's own store: it is not opened unless the source is named"""
     parts: tuple[str, ...] = ()
     """what those paths hold, where they end as many files do"""
+    reader: str = ""
+    """of those files: module and name below indexer.extract; None from it says that the file is an ordinary one"""
 
 
 _FIREFOX = (
@@ -70,35 +72,37 @@ _ALL = (
     DataSource(
         "firefox", "bookmarks and visited pages of Firefox and LibreWolf",
         _below(_FIREFOX, ("*/places.sqlite",)), r"(?:^|[/\\])places\.sqlite$", ("places.sqlite",), "site", is_own=True,
+        reader="browser:read_firefox",
     ),
     DataSource(
         "chromium", "bookmarks and visited pages of Chromium, Chrome, Brave, Edge and Vivaldi",
         _below(_CHROMIUM, ("Default", "Profile *"), ("Bookmarks", "History")),
         r"(?:^|[/\\])(?:Default|Profile \d+)[/\\](?:Bookmarks|History)$", ("Bookmarks", "History"), "site", is_own=True,
+        reader="browser:read_chromium",
     ),
     DataSource("thunderbird", "mail that Thunderbird keeps here", _below(_THUNDERBIRD, ("*",), ("Mail", "ImapMail"))),
     DataSource("maildir", "mail in Maildir folders, also those whose names begin with a dot", _MAILDIRS),
     DataSource(
         "imessage", "messages of macOS", ("Library/Messages/chat.db",),
-        r"(?:^|[/\\])Messages[/\\]chat\.db$", ("chat.db",), "chat", is_own=True,
+        r"(?:^|[/\\])Messages[/\\]chat\.db$", ("chat.db",), "chat", is_own=True, reader="chats:read_imessage",
     ),
     DataSource(
         "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt)",
         files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", ends=("_chat.txt",),
-        type="chat", parts=("WhatsApp Chat with",),
+        type="chat", parts=("WhatsApp Chat with",), reader="chats:read_whatsapp",
     ),
     DataSource(
         "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$",
-        ends=("result.json",), type="chat",
+        ends=("result.json",), type="chat", reader="chats:read_telegram",
     ),
     DataSource(
         "slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$",
-        type="chat", parts=("Slack export",),
+        type="chat", parts=("Slack export",), reader="chats:read_slack",
     ),
     DataSource(
         "discord", "the messages of Discord's data package, unpacked or not",
         files=r"(?:^|[/\\])[Mm]essages[/\\]c?\d+[/\\]messages\.(?:json|csv)$", ends=("messages.json", "messages.csv"),
-        type="chat",
+        type="chat", reader="chats:read_discord",
     ),
 )  # fmt: skip
 

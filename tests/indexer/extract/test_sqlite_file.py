@@ -9,7 +9,7 @@ import pytest
 
 from indexer.errors import ExtractionError
 from indexer.extract.source import Source
-from indexer.extract.sources.sqlite_file import opened
+from indexer.extract.sqlite_file import opened
 
 
 def rows(path: Path) -> list[int]:

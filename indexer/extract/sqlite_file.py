@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 from indexer.confined.given import open_file, status_of
 from indexer.errors import ExtractionError
+from indexer.extract.data_sources import log_of
 from indexer.extract.source import Source
-from indexer.extract.sources.known import log_of
 
 MAGIC = b"SQLite format 3\0"
 LOG_MAGICS = (0x377F0682, 0x377F0683)

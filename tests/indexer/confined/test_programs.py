@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from indexer.confined.confinement import available
+from indexer.confined.programs import needed, output_of
 from indexer.errors import ExtractionError
 from indexer.extract.source import Source
-from indexer.extract.workers.programs import needed, output_of
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs are those of Unix")
 

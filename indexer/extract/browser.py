@@ -17,7 +17,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
 from indexer.extract.source import TIME_IS_UP, Limits, Source
-from indexer.extract.sources.sqlite_file import MAGIC, opened
+from indexer.extract.sqlite_file import MAGIC, opened
 
 MAX_ADDRESS = 900
 """characters of an address; longer ones are data, not places"""

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import pytest
 
+from indexer.confined.pool import Vitals, WorkerPool, _from_psutil, descendants, how_it_ended, look
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
-from indexer.extract.workers.pool import Vitals, WorkerPool, _from_psutil, descendants, how_it_ended, look
 from tests.waiting import until
 
 READERS = """
@@ -283,7 +283,7 @@ def test_stop_ends_the_run_and_kills_workers_at_work(readers):
 
 def test_workers_that_cannot_start_are_an_error(readers, monkeypatch: pytest.MonkeyPatch):
     """When no worker gets ready, the run says so instead of trying for ever."""
-    copying = "indexer.extract.workers.pool._may_be_copied"
+    copying = "indexer.confined.pool._may_be_copied"
     monkeypatch.setattr(copying, lambda: False)  # a copy has the function already
     Path(readers.__file__).write_text("import os; os._exit(9)")
     pool = WorkerPool(readers.read, n_workers=1, seconds=5, memory_mb=200)
@@ -307,7 +307,7 @@ def test_no_orphans_when_the_parent_is_killed(readers, tmp_path, word):
         import sys
         import pool_readers
         from indexer.documents import FileEntry
-        from indexer.extract.workers.pool import WorkerPool
+        from indexer.confined.pool import WorkerPool
 
         if __name__ == "__main__":
             pool = WorkerPool(pool_readers.read, n_workers=1, seconds=1000, memory_mb=200)
@@ -349,7 +349,7 @@ def test_a_copy_lets_go_of_what_is_its_parents(readers, tmp_path):
         import pool_readers, wave
         from pathlib import Path
         from indexer.documents import FileEntry
-        from indexer.extract.workers.pool import WorkerPool
+        from indexer.confined.pool import WorkerPool
         from indexer.storage.file_lock import FileLock
 
         signal.signal(signal.SIGTERM, lambda *_: None)

@@ -1,1 +1,0 @@
-"""Data of other programs, read once its user names it."""

@@ -1,1 +1,0 @@
-"""The processes that read, and the programs of the system they may run."""

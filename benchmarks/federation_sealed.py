@@ -31,7 +31,7 @@ from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import Cohort, cohort_of
 from foltr.federated.sealed.complaints import left_out
 from foltr.federated.sealed.roster import INVITE
-from foltr.federated.sealed.sums import Occasion, answer, drafted, noise_commitment, opened_shares, proved
+from foltr.federated.sealed.sums import Occasion, answer, draft_update, noise_commitment, opened_shares, prove_update
 from foltr.federated.wire import (
     Announcement,
     Coins,
@@ -122,12 +122,12 @@ def announced(people: list[Member], server_key: bytes) -> tuple[Announcement, Co
     """The round, and who is in it."""
     told = open_document(server_key, decode(people[0].ask("GET", "/v1/round"), Signed), "announcement", Announcement)
     entries: list[bytes | Record] = []
-    state = chain.empty(told.terms.group_id)
+    state = chain.empty_roster(told.terms.group_id)
     while len(entries) < told.roster_number:
         signed = decode(people[0].ask("GET", f"/v1/roster?after={len(entries)}"), Signed)
         page = open_document(server_key, signed, "roster", RosterPage)
         wanted = page.entries[: told.roster_number - len(entries)]
-        state = chain.extended(state, wanted)
+        state = chain.extend_roster(state, wanted)
         entries.extend(wanted)
     return told, cohort_of(state, "sealed")
 
@@ -150,10 +150,10 @@ def send(server: ServerProcess, cost: Cost, path: str, messages: list[tuple[Memb
 def note(one: Member, occasion: Occasion, cost: Cost, rng: np.random.Generator) -> SharedUpdate:
     """A member's message, with its proof."""
     began = time.process_time()
-    draft = drafted(occasion, rng.normal(size=occasion.n_numbers), rng)
+    draft = draft_update(occasion, rng.normal(size=occasion.n_numbers), rng)
     committed = noise_commitment(occasion, draft, one.device.name)
     seed = decode(one.ask("POST", "/v1/noise", encode(committed)), Coins).seed
-    made = proved(occasion, draft, seed, one.device.identity, one.device.name, rng)
+    made = prove_update(occasion, draft, seed, one.device.identity, one.device.name, rng)
     cost.cpu += time.process_time() - began
     cost.sizes.append(len(made.proof))
     return made

@@ -34,8 +34,8 @@ from indexer.files.changes import (
     OutOfSight,
     Readings,
     is_settled,
+    line_about_folder,
     reader_of,
-    said_of,
 )
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore import IGNORE_FILES
@@ -474,7 +474,7 @@ class Updater:
             summary = UpdateSummary(n_unchanged=plan.n_unchanged, generation=index.generation)
             meter.report(n_done=plan.n_unchanged, n_total=plan.n_unchanged)
         self._away = [
-            Skipped(folder, AWAY, said_of(folder, why, n_files, job.roots))
+            Skipped(folder, AWAY, line_about_folder(folder, why, n_files, job.roots))
             for (folder, why), n_files in sorted(plan.kept.items())
         ]
         kept = tuple(display_path(f"{one.path} {one.reason}") for one in self._away)

@@ -50,7 +50,7 @@ def entries(store: Store) -> tuple[RosterEntry, ...]:
 def known(store: Store, group_id: str, number: int | None = None) -> Roster:
     """The roster as verified, or as it was after its first `number` entries."""
     try:
-        return chain.remembered(group_id, entries(store)[:number])
+        return chain.stored_roster(group_id, entries(store)[:number])
     except RecordError as error:
         raise FederationError(f"the group's roster in {store.path} is damaged: {error}") from error
 
@@ -74,7 +74,7 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
             )
         try:
             for entry in page.entries:
-                found = chain.extended(found, (entry,))
+                found = chain.extend_roster(found, (entry,))
                 states.append(found)
         except RecordError as error:
             raise Distrusted(f"the server's roster does not hold: {error}") from error
@@ -92,7 +92,7 @@ def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[
         return None
     held = entries(store)
     gone = chain.erasable(held)
-    returned = tuple(chain.erase(entry) if entry.number in gone else entry for entry in held[after:])
+    returned = tuple(chain.erase_person(entry) if entry.number in gone else entry for entry in held[after:])
     return server.hand_back(decode(stored, Signed), returned)
 
 

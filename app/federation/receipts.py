@@ -20,7 +20,7 @@ from app.federation.failures import Distrusted
 from app.federation.membership import KeptReceipt
 from console.wording import iso_minute
 from foltr.errors import RecordError
-from foltr.federated.journal import chain, holds, request_hash, served
+from foltr.federated.journal import chain, names_device, request_hash, rounds_served
 from foltr.federated.wire import JournalEntry, JournalPage, Receipt, decode
 
 MOST_PAGES = 1000
@@ -64,7 +64,7 @@ def check(kept: KeptReceipt, journal: Journal) -> tuple[KeptReceipt, str]:
     receipt = kept.receipt
     position, restored = _place(kept, receipt, journal)
     for number, entry in enumerate(journal.entries, 1):
-        if number > position and holds(entry, kept.device):
+        if number > position and names_device(entry, kept.device):
             raise Distrusted(
                 f"{kept.group} lists this device in round {entry.round} of lineage {entry.lineage}, after its server "
                 "had signed that it was forgotten"
@@ -99,11 +99,11 @@ def _place(kept: KeptReceipt, receipt: Receipt, journal: Journal) -> tuple[int, 
 
 def _check_ranker(kept: KeptReceipt, journal: Journal) -> None:
     try:
-        lists = served(journal.entries)
+        lists = rounds_served(journal.entries)
     except RecordError as error:
         raise Distrusted(f"the journal of {kept.group} makes no sense: {error}") from error
     for entry in lists:
-        if holds(entry, kept.device):
+        if names_device(entry, kept.device):
             raise Distrusted(
                 f"the ranker that {kept.group} serves comes from round {entry.round} of lineage {entry.lineage}, "
                 "in which this device took part"

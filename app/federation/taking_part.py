@@ -54,10 +54,10 @@ from foltr.federated.sealed.sums import (
     Occasion,
     SealedSumError,
     answer,
-    drafted,
+    draft_update,
     noise_commitment,
     opened_shares,
-    proved,
+    prove_update,
     randomness,
 )
 from foltr.federated.wire import (
@@ -272,10 +272,10 @@ def shared_update(server: Correspondence, occasion: Occasion, announced: Announc
     """
     member, vector = server.member, decode_vector(change, occasion.n_numbers)
     context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, vector)
-    draft = drafted(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))
+    draft = draft_update(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))
     seed = server.commit_noise(noise_commitment(occasion, draft, member.device))
     rng = keyed_generator(member.noise_key, b"proved\n" + seed + context)
-    return proved(occasion, draft, seed, member.identity, member.device, rng)
+    return prove_update(occasion, draft, seed, member.identity, member.device, rng)
 
 
 def note_roster(store: Store, member: Membership, announced: Announcement) -> None:

@@ -26,7 +26,7 @@ from indexer.extract.media.recognised import (
     RECORDINGS,
     Medium,
     Unrecognised,
-    recalled,
+    recall_pages,
     remember,
     seconds_since,
     tried,
@@ -194,7 +194,7 @@ class Recognising:
     def _given_up(self, digest: bytes, why: ExtractionError) -> Recognised:
         """What is kept of a file that cannot be read: what was found before, where it was begun."""
         seconds = self._seconds if why.kind in ("timeout", "too-slow") else 0.0
-        before = recalled(self._store, digest)
+        before = recall_pages(self._store, digest)
         if before is None or not before[2].startswith(BEGUN):
             return Recognised(digest, [], str(why), seconds)
         return Recognised(digest, before[1], f"{before[2].removeprefix(BEGUN)}: {why}", seconds)

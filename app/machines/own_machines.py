@@ -42,7 +42,7 @@ from app.search.shown_page import ShownPage
 from app.settings import DevicesSettings
 from console.printable import display_path
 from indexer.query.nodes import Query
-from indexer.retrieval.collection import CollectionStatistics, together
+from indexer.retrieval.collection import CollectionStatistics, sum_of_statistics
 from indexer.storage.catalogue import DocumentRow
 
 A = TypeVar("A", bound=Message)
@@ -74,7 +74,7 @@ class OwnMachines:
             for name in list(self._lines):
                 self._drop(name)
 
-    def together(
+    def sum_of_statistics(
         self, request: SearchRequest, reading: Reading, typed: Query, times: tuple[float, float],
         own: Callable[[CollectionStatistics], Found],
     ) -> tuple[Found, list[FarFound], tuple[str, ...]]:  # fmt: skip
@@ -92,8 +92,8 @@ class OwnMachines:
             parts = {name: known.statistics for name, known in self._hear_all(asked, Known, failed, began)}
             for name in parts:
                 others = (part for other, part in parts.items() if other != name)
-                self._lines[name].tell(Rank(together([here, *others])))
-            found, far = own(together(parts.values())), []
+                self._lines[name].tell(Rank(sum_of_statistics([here, *others])))
+            found, far = own(sum_of_statistics(parts.values())), []
             for name, table in self._hear_all(list(parts), FarTable, failed, began):
                 try:
                     far.append(unpacked(name, table, len(found.candidates.concepts)))

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, func, insert, select
 
 from federation_server.tables import journal
-from foltr.federated.journal import BEGINNING, continued, participants
+from foltr.federated.journal import BEGINNING, next_hash, participants
 from foltr.federated.wire import JournalEntry, JournalPage, encode
 
 LARGEST_PAGE = 200_000
@@ -22,7 +22,7 @@ def append(connection: Connection, entry: JournalEntry) -> tuple[int, str]:
     """Write one entry; its position, counted from 1, and the hash of the journal up to it."""
     size, head = end(connection)
     body = encode(entry)
-    position, after = size + 1, continued(head, body)
+    position, after = size + 1, next_hash(head, body)
     connection.execute(insert(journal).values(position=position, body=body, hash=after))
     return position, after
 

@@ -34,14 +34,14 @@ def end(connection: Connection) -> tuple[int, str]:
     """How many entries there are, and the hash of the last."""
     row = connection.execute(select(roster.c.entry).order_by(roster.c.number.desc()).limit(1)).first()
     if row is None:
-        return 0, chain.empty(_group_id(connection)).head
+        return 0, chain.empty_roster(_group_id(connection)).head
     last = decode(bytes(row.entry), RosterEntry)
     return last.number + 1, chain.entry_hash(last)
 
 
 def state(connection: Connection, number: int | None = None) -> Roster:
     """Who is in the group by all entries, or by the first `number`."""
-    return chain.remembered(_group_id(connection), entries(connection, limit=number))
+    return chain.stored_roster(_group_id(connection), entries(connection, limit=number))
 
 
 def page(connection: Connection, *, after: int) -> RosterPage:
@@ -56,7 +56,7 @@ def join(connection: Connection, asked: Enrolment, *, voucher: int | None, signa
     group.lock(connection)
     here = state(connection)
     given = -1 if voucher is None else voucher
-    _append(connection, here, chain.joined(here, asked, voucher=given, signature=signature or b""))
+    _append(connection, here, chain.join_entry(here, asked, voucher=given, signature=signature or b""))
 
 
 def vouch(connection: Connection, device: str, asked: Vouching) -> tuple[str, str] | None:
@@ -77,7 +77,7 @@ def vouch(connection: Connection, device: str, asked: Vouching) -> tuple[str, st
     heir = here.members.get(asked.heir) if asked.leaves else None
     if asked.heir >= 0 and (heir is None or heir.voucher != signer.number or asked.heir <= asked.about):
         raise Refused("bad-vouching", "only who brought in a later member can say that it is the same person")
-    make = chain.left if asked.leaves else chain.vouched_for
+    make = chain.leave_entry if asked.leaves else chain.vouch_entry
     try:
         _append(connection, here, make(here, asked.about, signer.number, asked.signature))
     except RosterError as error:
@@ -93,7 +93,7 @@ def leave(connection: Connection, device: str, signature: bytes) -> None:
     if member is None or not signature:
         return
     try:
-        _append(connection, here, chain.left(here, member.number, member.number, signature))
+        _append(connection, here, chain.leave_entry(here, member.number, member.number, signature))
     except RosterError as error:
         raise Refused("bad-vouching", str(error)) from error
 
@@ -108,7 +108,7 @@ def erase_bodies(connection: Connection) -> int:
     answered = (rounds.c.state == "open", rounds.c.n_updates > 0, rounds.c.roster_head != "")
     numbers = chain.erasable(found, before=connection.execute(select(rounds.c.roster_number).where(*answered)).scalar())
     for number in numbers:
-        blank = encode(chain.erase(found[number]))
+        blank = encode(chain.erase_person(found[number]))
         connection.execute(update(roster).where(roster.c.number == number).values(entry=blank))
     return len(numbers)
 
@@ -126,7 +126,7 @@ def take_back(connection: Connection, seen: RosterPage, returned: Sequence[Roste
         return here, here
     try:
         fresh = [entry for entry in returned if here.number <= entry.number < seen.number]
-        after = chain.extended(here, fresh)
+        after = chain.extend_roster(here, fresh)
         chain.check_settled(after)
     except RosterError as error:
         raise Refused("wrong-roster", str(error)) from error
@@ -146,7 +146,7 @@ def follow(connection: Connection) -> None:
 
 def _append(connection: Connection, here: Roster, entry: RosterEntry) -> None:
     """Write an entry that members will accept."""
-    chain.extended(here, [entry])
+    chain.extend_roster(here, [entry])
     _write(connection, [entry])
 
 

@@ -34,7 +34,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import ImpossibleMean, join_sums
 from foltr.federated.method import Model
 from foltr.federated.sealed.committee import Cohort, CohortError
-from foltr.federated.sealed.sums import Occasion, combined, make_list
+from foltr.federated.sealed.sums import Occasion, combine_answers, make_list
 from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import ShareList, Terms, decode, digest, encode
 
@@ -205,7 +205,7 @@ def _close(
     before = group.newest(connection).model
     counts = [len(part.intersection(devices)) for part in where.cohort.parts]
     try:
-        sums = combined(where, inbox.answers_of(connection, here))
+        sums = combine_answers(where, inbox.answers_of(connection, here))
         joined = join_sums(policy.joining, where.part, method.shared_part(before), sums, counts)
     except (SharingError, ImpossibleMean) as error:
         return _void(connection, here, str(error), now=now)

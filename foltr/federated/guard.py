@@ -232,7 +232,7 @@ def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState
     """`judge` of rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
     m = guard.n_malicious
     require("the guard", len(u), at_least=least_updates(m), n_malicious=m)
-    evidence, sums = np.zeros((len(_REASONS), len(u))), state.sums and added(state.sums, u)
+    evidence, sums = np.zeros((len(_REASONS), len(u))), state.sums and add_updates(state.sums, u)
     if sums:
         evidence[_DRIFT] = _drift(sums, m)
     kept = evidence[_DRIFT] < 1
@@ -375,7 +375,7 @@ def _summary(alert: bool, suspicions: tuple[Suspicion, ...], calm: int, guard: G
     return "nothing suspicious"
 
 
-def added(sums: RunningSums, updates: FloatMatrix) -> RunningSums:
+def add_updates(sums: RunningSums, updates: FloatMatrix) -> RunningSums:
     """The sums `[n_clients, n_params]` with a round's `updates` of the same; an update of 0 says nothing.
 
     ShapeError where they are not as many.

@@ -21,7 +21,7 @@ BEGINNING = "0" * 64
 PARTICIPANT_BYTES = 16
 
 
-def continued(before: str, body: bytes) -> str:
+def next_hash(before: str, body: bytes) -> str:
     """The hash of a journal after one more entry, from the hash before it."""
     return hashlib.blake2b(before.encode() + body, digest_size=32, person=b"foltr-journal").hexdigest()
 
@@ -30,7 +30,7 @@ def chain(bodies: Iterable[bytes]) -> list[str]:
     """The hash after each entry of a whole journal."""
     hashes, present = [], BEGINNING
     for body in bodies:
-        present = continued(present, body)
+        present = next_hash(present, body)
         hashes.append(present)
     return hashes
 
@@ -46,7 +46,7 @@ def participants(devices: Iterable[str], lineage: int, round: int) -> bytes:
     return b"".join(sorted(participant(device, lineage, round) for device in devices))
 
 
-def holds(entry: JournalEntry, device: str) -> bool:
+def names_device(entry: JournalEntry, device: str) -> bool:
     """Whether this list has the pseudonym; False for an entry of another kind."""
     if entry.kind != "list":
         return False
@@ -59,7 +59,7 @@ def request_hash(request: str) -> str:
     return hashlib.blake2b(request.encode(), digest_size=32, person=b"foltr-request").hexdigest()
 
 
-def served(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
+def rounds_served(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
     """The lists of the rounds that led to the newest lineage's ranker, newest lineage first.
 
     RecordError when a lineage that it began from is not in the journal.

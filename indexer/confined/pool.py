@@ -72,7 +72,7 @@ class Vitals:
     """Nothing of it runs or wants to: it waits for a disk, a network, a lock. A stopped process does not wait."""
 
 
-def look(pid: int) -> Vitals | None:
+def look_at_process(pid: int) -> Vitals | None:
     """The vitals of the process `pid`; None when it is gone or the system does not say."""
     try:
         return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
@@ -191,7 +191,7 @@ class Observation:
         if now - self._since < (FIRST_LOOK if is_limited else LOOK_SECONDS) or now - self._looked < LOOK_SECONDS:
             return None
         passed, self._looked = now - self._looked, now
-        vitals = look(pid)
+        vitals = look_at_process(pid)
         if vitals is None:
             late = now - self._since > UNKNOWN_FACTOR * order.still_seconds
             return ("timeout", f"did not answer for {now - self._since:.0f} s") if late else None
@@ -221,7 +221,7 @@ def _may_be_copied() -> bool:
         return False
 
 
-def started(target: Callable[..., None], *arguments: object, from_copy: bool) -> BaseProcess:
+def start_process(target: Callable[..., None], *arguments: object, from_copy: bool) -> BaseProcess:
     """A new process of one thread that runs `target`, with Ctrl-C held back until it sees to that itself.
 
     `from_copy`: as a copy of this process where that is sound, which loads nothing anew; else from nothing.
@@ -240,12 +240,12 @@ class Worker:
     """The parent's side of one process."""
 
     def __init__(self, order: Order, *, from_copy: bool = False) -> None:
-        """`from_copy`: as `started` takes it."""
+        """`from_copy`: as `start_process` takes it."""
         self._order = order
         requests, self.requests = Pipe(duplex=False)
         self.results, results = Pipe(duplex=False)
         lifeline, self._lifeline = Pipe(duplex=False)
-        self._process = started(work, order, requests, results, lifeline, from_copy=from_copy)
+        self._process = start_process(work, order, requests, results, lifeline, from_copy=from_copy)
         for end in (requests, results, lifeline):
             end.close()
         self.ahead: deque[FileEntry] = deque()
@@ -299,9 +299,9 @@ class Worker:
 
     def end(self) -> None:
         """Kill the process and what it started; a process that ended by itself keeps its own exit code."""
-        started = descendants(self._process.pid or 0) if self.ahead and self._process.is_alive() else []
+        start_process = descendants(self._process.pid or 0) if self.ahead and self._process.is_alive() else []
         self._process.kill()
-        for pid in started:
+        for pid in start_process:
             with contextlib.suppress(OSError):
                 os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         self._process.join()

@@ -41,7 +41,7 @@ from indexer.confined.given import (
     send,
 )
 from indexer.confined.programs import PROGRAMS, RunningProgram, installed
-from indexer.extract.media.recognised import recalled
+from indexer.extract.media.recognised import recall_pages
 
 if TYPE_CHECKING:
     from socket import socket
@@ -176,7 +176,7 @@ class Porter:
 
     def _recall(self, wanted: RecallText) -> None:
         if not wanted.begin:
-            self._recalled = msgspec.json.encode(recalled(self._recognised, wanted.digest))
+            self._recalled = msgspec.json.encode(recall_pages(self._recognised, wanted.digest))
         send(self._line, msgspec.msgpack.encode(self._recalled[wanted.begin :][:PIECE]), [])
 
 

@@ -37,7 +37,7 @@ def installed(name: str) -> str:
     return shutil.which(name) or ""
 
 
-def needed(name: str, package: str) -> str:
+def program_path(name: str, package: str) -> str:
     """The path of the program `name`; ExtractionError "unsupported" where it is not installed."""
     if path := installed(name):
         return path

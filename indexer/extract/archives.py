@@ -19,7 +19,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import IO, Literal
 
-from indexer.confined.programs import needed, output_of, seconds_left
+from indexer.confined.programs import output_of, program_path, seconds_left
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
@@ -115,7 +115,7 @@ def extract_by_bsdtar(source: Source, limits: Limits, member: Extractor) -> Extr
 
     Nothing else is handed to it: a list of files in mtree's form would have it read any file of the user's.
     """
-    program = needed("bsdtar", "libarchive-tools")
+    program = program_path("bsdtar", "libarchive-tools")
     if not source.read(6).startswith(_BY_BSDTAR):
         raise ExtractionError("malformed", "neither a 7z nor a RAR archive")
     found = Extraction()

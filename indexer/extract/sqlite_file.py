@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3
 
 
 @contextmanager
-def opened(source: Source) -> Iterator[sqlite3.Connection]:
+def open_database(source: Source) -> Iterator[sqlite3.Connection]:
     """A connection to what the file held at one moment; raises ExtractionError where it is no SQLite file."""
     data = with_log(*_content(source))
     if not data.startswith(MAGIC):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from indexer.documents import FileEntry
-from indexer.files.crawl import kept_identity
+from indexer.files.crawl import storable_identity
 from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue, KnownFile, plain_errors
 from indexer.storage.unchanged import BY_NAME, Stamp
 
@@ -294,10 +294,10 @@ def _is_at(path: str, inode: int, device: int) -> bool:
         status = os.lstat(path)
     except OSError:
         return False
-    return (kept_identity(status.st_ino), kept_identity(status.st_dev)) == (inode, device)
+    return (storable_identity(status.st_ino), storable_identity(status.st_dev)) == (inode, device)
 
 
-def said_of(folder: str, why: str, n_files: int, roots: Iterable[str]) -> str:
+def line_about_folder(folder: str, why: str, n_files: int, roots: Iterable[str]) -> str:
     """What a person is told of a folder that is out of sight, and how to let its files go; the folder aside."""
     way = f"`foltr-search index --forget {folder}`" if folder in roots else "naming it in index.exclude"
     if why == NOT_MOUNTED:

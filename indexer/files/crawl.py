@@ -60,12 +60,12 @@ _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 """what SQLite and the columns of the index can hold"""
 
 
-def kept_number(number: int) -> int:
+def storable_number(number: int) -> int:
     """A size, or a time in nanoseconds, as it is kept: the nearest that can be (for times 1677-09-21 to 2262-04-11)."""
     return number if _LEAST <= number <= _MOST else min(max(number, _LEAST), _MOST)
 
 
-def kept_identity(number: int) -> int:
+def storable_identity(number: int) -> int:
     """The number of a file or a file system as it is kept: its last 63 bits, for some systems have 64."""
     return number & _MOST
 
@@ -253,7 +253,7 @@ class Crawl:
         scope = self.rules.ignore.root_scope(os.path.dirname(root) if stat.S_ISREG(status.st_mode) else root)
         if stat.S_ISDIR(status.st_mode):
             scope = self.rules.ignore.scope_of(root, scope)
-            return Folder(root, scope, kept_identity(status.st_dev), status.st_ino)
+            return Folder(root, scope, storable_identity(status.st_dev), status.st_ino)
         if stat.S_ISREG(status.st_mode):
             return self._file(PathEntry(root), status)
         return Skipped(root, "special", "not a regular file or a folder")
@@ -369,7 +369,7 @@ class Crawl:
         status = entry.stat(follow_symlinks=linked)
         if entry.path in self.rules.never:
             return Skipped(entry.path, "default-ignore", "what this program keeps for itself")
-        device = kept_identity(status.st_dev)
+        device = storable_identity(status.st_dev)
         if device != outer.device and not linked and not self.rules.cross_mounts:
             self.bare[entry.path] = device
             return Skipped(entry.path, "mount", "another file system, and index.cross_mounts is off")
@@ -399,11 +399,11 @@ class Crawl:
             return Skipped(entry.path, failure or "type", unread)
         return FileEntry(
             entry.path,
-            max(kept_number(size), 0),
-            kept_number(status.st_mtime_ns),
-            kept_identity(status.st_dev),
-            kept_identity(status.st_ino),
-            kept_number(status.st_ctime_ns) if _KEEPS_CHANGES else 0,
+            max(storable_number(size), 0),
+            storable_number(status.st_mtime_ns),
+            storable_identity(status.st_dev),
+            storable_identity(status.st_ino),
+            storable_number(status.st_ctime_ns) if _KEEPS_CHANGES else 0,
             storable(unread),
             failure,
             source.name if source is not None and is_named else added_kind(entry.name),

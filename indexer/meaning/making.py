@@ -24,12 +24,21 @@ import msgspec
 import numpy as np
 
 from indexer.confined.confinement import available, confine_reader, end_with_parent
-from indexer.confined.pool import how_it_ended, started
+from indexer.confined.pool import how_it_ended, start_process
 from indexer.confined.reading_process import become_quiet, let_go, limit_cpu, limit_memory
 from indexer.errors import IndexerError
 from indexer.meaning import vectors
 from indexer.meaning.encoder import EncodingFailed, Kind, NoEncoder, SentenceEncoder
-from indexer.meaning.vectors import LONG, Passage, VectorWriter, passages_of, records_of, understood, unmade, windows_of
+from indexer.meaning.vectors import (
+    LONG,
+    Passage,
+    VectorWriter,
+    encodable_documents,
+    passages_of,
+    records_of,
+    windows_of,
+    without_vectors,
+)
 from indexer.postings import Floats, Ints, Rows, Vectors
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
@@ -52,7 +61,7 @@ class EncodingProcess:
         """`load` can be named across processes; NoEncoder when it raises that."""
         self._n_numbers = 0  # as many as the first vector has
         self._line, end = Pipe()
-        self._process = started(work, load, end, from_copy=True)
+        self._process = start_process(work, load, end, from_copy=True)
         end.close()
         if why := self._answer().decode():
             self.close()
@@ -249,7 +258,7 @@ class VectorMaker:
         folder = self.vectors_in or self.folder
         if self._writer is None:
             self._writer = VectorWriter(folder, self.kind.name)
-        rows = understood(Index.open(self.folder).snapshot(), self.kind)
+        rows = encodable_documents(Index.open(self.folder).snapshot(), self.kind)
         records = vectors.read(folder, self.kind.name)
         made = records["content"]
         dead = ~np.isin(made, rows["content"])
@@ -260,7 +269,7 @@ class VectorMaker:
         else:
             self._writer.wipe(dead)
         rows = rows[np.argsort(-self.wanted(rows["doc_id"]), kind="stable")][::-1]
-        without, long = unmade(rows, records)
+        without, long = without_vectors(rows, records)
         long &= self.most_long != 0
         self._now, self._waiting = None, [
             _Work(row["doc_id"], row["content"], cut, cut is windows_of or row["n_body"] <= LONG or self.most_long == 0)

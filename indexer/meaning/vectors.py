@@ -268,7 +268,7 @@ UNDERSTOOD = np.dtype(
 """the columns that say what can be read for its meaning"""
 
 
-def understood(snapshot: Snapshot, kind: Kind) -> Rows:
+def encodable_documents(snapshot: Snapshot, kind: Kind) -> Rows:
     """The living documents with words that the encoder may know, each content once, the newest first.
 
     Their language is one of the encoder's, or none that was recognised; of copies the newest stands for all.
@@ -290,12 +290,12 @@ def understood(snapshot: Snapshot, kind: Kind) -> Rows:
 
 def n_with_vectors(snapshot: Snapshot, folder: Path, kind: Kind) -> tuple[int, int]:
     """How many different documents have vectors, and how many can have them."""
-    rows = understood(snapshot, kind)
-    waiting = np.logical_or(*unmade(rows, read(folder, kind.name)))
+    rows = encodable_documents(snapshot, kind)
+    waiting = np.logical_or(*without_vectors(rows, read(folder, kind.name)))
     return len(rows) - int(np.count_nonzero(waiting)), len(rows)
 
 
-def unmade(rows: Rows, records: Rows) -> tuple[Mask, Mask]:
+def without_vectors(rows: Rows, records: Rows) -> tuple[Mask, Mask]:
     """Which of the documents have no passages yet, and which of the long ones no windows."""
     content, is_window = np.array(records["content"]), np.array(records["place"]) >= 0
     without = ~np.isin(rows["content"], content[~is_window])

@@ -30,7 +30,7 @@ class CollectionStatistics(Struct, frozen=True):
     """`Concept.key` -> how many hold it"""
 
 
-def together(parts: Iterable[CollectionStatistics]) -> CollectionStatistics:
+def sum_of_statistics(parts: Iterable[CollectionStatistics]) -> CollectionStatistics:
     """The sums."""
     n_documents, n_words, n_having = 0, Counter[str](), Counter[str]()
     frequencies: dict[str, Frequency] = {}

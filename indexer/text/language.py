@@ -103,11 +103,11 @@ def detect(text: str) -> str:
     code, count = votes.most_common(1)[0] if votes else ("", 0)
     if count >= max(3, 0.04 * len(words)):
         return code
-    told = "" if text.isascii() else told_by_signs(text)
+    told = "" if text.isascii() else language_by_letters(text)
     return "" if told == "tr" and votes["tr"] < count else told  # a Turkish name in another language's text
 
 
-def told_by_signs(text: str) -> str:
+def language_by_letters(text: str) -> str:
     """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own.
 
     Turkish is told by words with its letters ğ and ı.

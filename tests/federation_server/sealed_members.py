@@ -29,7 +29,7 @@ from foltr.federated.sealed.sums import (
     noise_commitment,
     note_of,
     opened_shares,
-    proved,
+    prove_update,
     signed_text,
 )
 from foltr.federated.wire import (
@@ -81,7 +81,7 @@ def roster_of(client: Client, number: int | None = None) -> Roster:
         page = decode(opened(client.send("GET", f"/v1/roster?after={len(entries)}")).body, RosterPage)
         state = page.number
         entries.extend(page.entries)
-    return chain.extended(chain.empty(page.group_id), entries[:number])
+    return chain.extend_roster(chain.empty_roster(page.group_id), entries[:number])
 
 
 def offer(client: Client, token: str, group_id: str) -> requests.Response:
@@ -162,7 +162,7 @@ def message(client: Client, told: Announcement, signal: Int64Vector, point: int 
     (draft, seed), occasion = draft_of(client, told, signal), occasion_of(client, told)
     NOTES[client.device, told.lineage, told.round] = note_of(occasion, draft, seed)
     rng = np.random.default_rng(int(client.device[:8], 16))
-    good = proved(occasion, draft, seed, client.identity, client.device, rng)
+    good = prove_update(occasion, draft, seed, client.identity, client.device, rng)
     return forged(occasion, client, good, point) if point else good
 
 

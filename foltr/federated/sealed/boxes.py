@@ -103,7 +103,7 @@ class Box:
         return self.opening[:SIZE]
 
 
-def opened(box: Box, key: bytes) -> bytes:
+def open_box(box: Box, key: bytes) -> bytes:
     """What is in it, by K; BoxError for rubbish."""
     try:
         return SecretBox(_key(box.context, box.place, box.once, key)).decrypt(box.content, NONCE)

@@ -58,7 +58,7 @@ class RosterMember:
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """What a verified chain says; immutable, `extended` gives the next. Begin with `empty`."""
+    """What a verified chain says; immutable, `extend_roster` gives the next. Begin with `empty_roster`."""
 
     group_id: str
     number: int
@@ -81,17 +81,17 @@ class Roster:
         return next((member for member in self.members.values() if member.device == device), None)
 
 
-def empty(group_id: str) -> Roster:
+def empty_roster(group_id: str) -> Roster:
     """Before the first entry."""
     return Roster(group_id, 0, hashlib.blake2b(f"roster of {group_id}".encode(), digest_size=32).hexdigest())
 
 
 def entry_hash(entry: RosterEntry) -> str:
     """What the next entry names as `previous`: the same whether the body is there or erased."""
-    return digest(erase(entry))
+    return digest(erase_person(entry))
 
 
-def extended(roster: Roster, entries: Iterable[RosterEntry]) -> Roster:
+def extend_roster(roster: Roster, entries: Iterable[RosterEntry]) -> Roster:
     """The roster with these entries behind it; RosterError names the first that does not hold."""
     for entry in entries:
         if entry.number < roster.number:
@@ -106,9 +106,9 @@ def extended(roster: Roster, entries: Iterable[RosterEntry]) -> Roster:
     return roster
 
 
-def remembered(group_id: str, entries: Iterable[RosterEntry]) -> Roster:
+def stored_roster(group_id: str, entries: Iterable[RosterEntry]) -> Roster:
     """The roster of entries that were verified when they were stored: without checking signatures again."""
-    roster = empty(group_id)
+    roster = empty_roster(group_id)
     for entry in entries:
         roster = _after(roster, entry)
     return roster
@@ -190,7 +190,7 @@ def check_enrolment(asked: Enrolment | RosterBody, group_id: str) -> None:
     _check(asked.device_key, JOIN, text, asked.own_proof, "the device's proof does not fit")
 
 
-def joined(roster: Roster, asked: Enrolment, *, voucher: int = -1, signature: bytes = b"") -> RosterEntry:
+def join_entry(roster: Roster, asked: Enrolment, *, voucher: int = -1, signature: bytes = b"") -> RosterEntry:
     """The entry by which a device joins; `signature` is the voucher's over the invite, ignored once it has left."""
     inviter = roster.members.get(voucher)
     if inviter is None or not inviter.vouched:
@@ -207,12 +207,12 @@ def joined(roster: Roster, asked: Enrolment, *, voucher: int = -1, signature: by
     return _entry(roster, "join", roster.number, vouched=voucher >= 0 or _is_founder(roster), body=body)
 
 
-def vouched_for(roster: Roster, about: int, voucher: int, signature: bytes) -> RosterEntry:
+def vouch_entry(roster: Roster, about: int, voucher: int, signature: bytes) -> RosterEntry:
     """The entry by which a member vouches for one who waits."""
     return _entry(roster, "vouch", about, vouched=True, body=RosterBody(voucher=voucher, signature=signature))
 
 
-def left(roster: Roster, about: int, signer: int, signature: bytes) -> RosterEntry:
+def leave_entry(roster: Roster, about: int, signer: int, signature: bytes) -> RosterEntry:
     """The entry by which a member leaves, or is taken off by another."""
     return _entry(roster, "leave", about, vouched=False, body=RosterBody(voucher=signer, signature=signature))
 
@@ -235,7 +235,7 @@ def erasable(entries: Sequence[RosterEntry], *, before: int | None = None) -> fr
     return frozenset(e.number for e in entries if e.body is not None and e.kind != "leave" and e.about in gone - needed)
 
 
-def erase(entry: RosterEntry) -> RosterEntry:
+def erase_person(entry: RosterEntry) -> RosterEntry:
     """The entry without its body: the chain holds, the person is gone."""
     return msgspec.structs.replace(entry, body=None)
 

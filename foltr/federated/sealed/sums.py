@@ -1,11 +1,11 @@
 """The sum of a round without anyone seeing a part of it: what devices, the committee and the server do.
 
-    device      clipped change -> steps, secret bits of noise; a commitment to these  `drafted`, `noise_commitment`
+    device      clipped change -> steps, secret bits of noise; a commitment to these  `draft_update`, `noise_commitment`
     server      keeps the commitment, then draws the coins                            federation_server.sealed.inbox
-    device      steps + noise -> commitments, shares, boxes, a proof, a signature     `proved`
+    device      steps + noise -> commitments, shares, boxes, a proof, a signature     `prove_update`
     server      takes messages whose proof holds, fixes one list, signs it            `check_shared`, `make_list`
     committee   opens its boxes of the listed messages; complains, or adds up         `opened_shares`, `answer`
-    server      checks each answer by the commitments; any t give the sum             `check_answer`, `combined`
+    server      checks each answer by the commitments; any t give the sum             `check_answer`, `combine_answers`
 
 Each device adds noise of variance (z clip)^2 / n_honest, of coins, in whole steps of one grid, so the sum holds at
 least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
@@ -44,7 +44,7 @@ from foltr.federated.sealed.boxes import (
     box_point,
     check_opening,
     is_box,
-    opened,
+    open_box,
     own_key,
     sealed_boxes,
 )
@@ -168,7 +168,7 @@ class Draft:
     """to the noise"""
 
 
-def drafted(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Draft:
+def draft_update(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Draft:
     """The device's clipped change `[n_numbers]` in steps, and the secret bits of its part of the noise."""
     signal, noise = occasion.part.signal_steps(change, rng), drawn_noise(occasion.note_terms, rng)
     return Draft(signal, noise, noise.commitment(occasion.note_terms))
@@ -186,7 +186,7 @@ def note_of(occasion: Occasion, draft: Draft, seed: bytes) -> Int64Vector:
     return draft.signal + noise_of_coins(terms, draft.noise.bits, coins_of(terms, seed))
 
 
-def proved(
+def prove_update(
     occasion: Occasion, draft: Draft, seed: bytes, identity: Identity, device: str, rng: np.random.Generator
 ) -> SharedUpdate:
     """The device's one message of the round; all its randomness is drawn from `rng`."""
@@ -324,7 +324,7 @@ def check_box(occasion: Occasion, box: ListedBox, listed: ShareList, point: int)
 def share_in(occasion: Occasion, box: ListedBox, point: int, key: bytes) -> Scalars | None:
     """The numbers in a box that this key opens, unless it is rubbish."""
     try:
-        return read_share(opened(box_of(occasion, box, point), key), occasion.n_numbers)
+        return read_share(open_box(box_of(occasion, box, point), key), occasion.n_numbers)
     except (PointError, SharingError):
         return None
 
@@ -404,7 +404,7 @@ def check_answer(occasion: Occasion, found: CommitteeAnswer, wanted: ListedSum) 
     return point
 
 
-def combined(occasion: Occasion, answers: Sequence[CommitteeAnswer]) -> tuple[Int64Vector, ...]:
+def combine_answers(occasion: Occasion, answers: Sequence[CommitteeAnswer]) -> tuple[Int64Vector, ...]:
     """The sum of each part's updates `[n_numbers]`, from answers that `check_answer` has let pass.
 
     SharingError for fewer than the threshold, and for numbers that no honest member sends.

@@ -112,7 +112,7 @@ def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:
         path.unlink()
 
 
-def recalled(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:
+def recall_pages(path: Path, digest: bytes) -> tuple[str, list[str], str] | None:
     """(engine, text of each page, what was left out) of a file with this content; None where nobody has tried."""
     if is_confined():
         return msgspec.json.decode(recall_text(digest), type=tuple[str, list[str], str] | None)
@@ -191,7 +191,7 @@ def with_recognised(document: ExtractedDocument, digest: bytes, limits: Limits) 
     is_heard = document.type in HEARD
     if not (is_heard or document.type in PICTURES.types) or document.text.strip() or document.part:
         return document
-    found = recalled(Path(limits.recognised), digest)
+    found = recall_pages(Path(limits.recognised), digest)
     if found is None or not any(found[1]) or found[2].startswith(BEGUN):
         return document
     engine, pages, left_out = found

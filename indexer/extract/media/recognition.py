@@ -23,7 +23,7 @@ from indexer.confined.confinement import end_with_parent
 from indexer.confined.given import mapped, open_file
 from indexer.confined.programs import installed, output_of, processor_seconds
 from indexer.errors import ExtractionError
-from indexer.extract.media.recognised import BEGUN, recalled
+from indexer.extract.media.recognised import BEGUN, recall_pages
 from indexer.extract.source import Limits, fingerprint
 
 MAX_PIXELS = 50_000_000
@@ -74,7 +74,7 @@ def recognise_file(path: str, limits: Limits, *, order: RecognitionOrder) -> Rec
     digest, began = fingerprint(path), processor_seconds()
     if not digest:
         raise ExtractionError("unreadable", "it cannot be opened")
-    before = recalled(Path(limits.recognised), digest) if limits.recognised else None
+    before = recall_pages(Path(limits.recognised), digest) if limits.recognised else None
     pages = before[1] if before and before[2].startswith(BEGUN) else []
     try:
         left_out = order.engine.read(path, pages, order)

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from urllib.parse import unquote
 
-from indexer.confined.programs import needed, output_of, seconds_left
+from indexer.confined.programs import output_of, program_path, seconds_left
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
@@ -231,7 +231,7 @@ def _facts(head: bytes, encoding: str) -> dict[int, list[str]]:
 
 def extract_djvu(source: Source, limits: Limits) -> Extraction:
     """One document; a file of pictures alone has no text."""
-    program = needed("djvutxt", "djvulibre-bin")
+    program = program_path("djvutxt", "djvulibre-bin")
     sink = Sink(limits)
     with output_of([program, "-"], seconds=seconds_left(limits), given=source) as out:
         text = out.read(limits.max_text_bytes + 1)

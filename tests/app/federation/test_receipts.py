@@ -15,7 +15,7 @@ from federation_server.database import writing
 from federation_server.group import journal_book
 from federation_server.serve import Installation
 from federation_server.tables import journal as table
-from foltr.federated.journal import BEGINNING, continued
+from foltr.federated.journal import BEGINNING, next_hash
 from foltr.federated.links import from_link
 from foltr.federated.wire import JournalEntry, decode, encode
 from tests.app.federation.groups import Person
@@ -66,7 +66,7 @@ def rewrite(made: Installation, change: Callable[[list[JournalEntry]], list[Jour
         connection.execute(delete(table))
         head = BEGINNING
         for number, entry in enumerate(change([decode(body, JournalEntry) for body in bodies]), 1):
-            head = continued(head, encode(entry))
+            head = next_hash(head, encode(entry))
             connection.execute(table.insert().values(position=number, body=encode(entry), hash=head))
 
 

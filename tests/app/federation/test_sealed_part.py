@@ -312,7 +312,7 @@ def test_strangers_on_the_roster_are_not_believed(
         group_roster.follow(person.store, server)
     roster = group_roster.known(person.store, roster.group_id)
     stranger = chain.enrolment(roster.group_id, "made up", Identity.generate(), box_public(new_box_key()))
-    forged = chain.joined(roster, stranger, voucher=0, signature=bytes(64))
+    forged = chain.join_entry(roster, stranger, voucher=0, signature=bytes(64))
     longer = RosterPage(
         group_id=roster.group_id, number=roster.number + 1, head=chain.entry_hash(forged), entries=(forged,)
     )

@@ -31,7 +31,7 @@ from indexer.extract.media import speech
 from indexer.extract.media.recognised import (
     Attempt,
     Unrecognised,
-    recalled,
+    recall_pages,
     remember,
     seconds_since,
     tried,
@@ -123,7 +123,7 @@ def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:
     store.write_text("no database")
     assert tried(store) == {}
     remember(store, b"1", engine="a", pages=["x"])
-    assert recalled(store, b"1") == ("a", ["x"], "")
+    assert recall_pages(store, b"1") == ("a", ["x"], "")
 
 
 def test_a_store_that_cannot_grow_says_so_in_one_line(tmp_path: Path) -> None:
@@ -142,12 +142,12 @@ def test_a_store_that_cannot_grow_says_so_in_one_line(tmp_path: Path) -> None:
 def test_a_text_is_kept_by_the_content_it_was_made_of(tmp_path: Path) -> None:
     """Another content has none; a second text replaces the first; no file, no texts; the time of a day is added up."""
     store = tmp_path / "ocr.sqlite"
-    assert recalled(store, b"1") is None
+    assert recall_pages(store, b"1") is None
     assert (tried(store), seconds_since(store, 0.0, "a")) == ({}, 0.0)
     remember(store, b"1", engine="a", pages=["x"], seconds=2.0)
     remember(store, b"1", engine="b", pages=["x", "y"], reason="first 2 of 9 pages", seconds=3.0)
-    assert recalled(store, b"1") == ("b", ["x", "y"], "first 2 of 9 pages")
-    assert recalled(store, b"2") is None
+    assert recall_pages(store, b"1") == ("b", ["x", "y"], "first 2 of 9 pages")
+    assert recall_pages(store, b"2") is None
     remember(store, b"3", engine="a", pages=[""], reason="no text", seconds=4.0)
     assert tried(store) == {b"1": Attempt("b", True, "first 2 of 9 pages"), b"3": Attempt("a", False, "no text")}
     ago, later = time.time() - 600, time.time() + 600
@@ -257,7 +257,7 @@ def test_a_recording_that_was_begun_goes_on_and_is_found_when_it_is_done(
     assert with_recognised(document, digest, Limits(recognised=str(store))) is document
     while listening.step():
         pass
-    _, pages, reason = recalled(store, digest) or ("", [], "")
+    _, pages, reason = recall_pages(store, digest) or ("", [], "")
     assert (pages[0], "cherry trees" in pages[2], reason) == ("kept", True, "")
     found = with_recognised(document, digest, Limits(recognised=str(store)))
     assert (found.text.startswith("keptTomorrow"), found.pages) == (True, (0, 4, 4, len(found.text)))
@@ -273,7 +273,7 @@ def test_what_was_heard_of_a_recording_stays_when_the_rest_cannot_be(
     remember(store, digest, engine="whisper-base", pages=["kept"], reason="so far first 10 minutes")
     listening._now = Unrecognised(str(notes / "memo.ogg"), digest)
     listening._keep(ExtractionError("crashed", "the reader crashed (SIGSEGV)"))
-    assert recalled(store, digest) == ("whisper-base", ["kept"], "first 10 minutes: the reader crashed (SIGSEGV)")
+    assert recall_pages(store, digest) == ("whisper-base", ["kept"], "first 10 minutes: the reader crashed (SIGSEGV)")
     assert listening.n_texts == 1
 
 
@@ -284,7 +284,7 @@ def test_what_one_engine_could_not_read_another_one_tries(paths: Paths, notes: P
     remember(store, digest, engine="another", pages=[], reason="too dark")
     while recognising.step():
         pass
-    engine, pages, _ = recalled(store, digest) or ("", [], "")
+    engine, pages, _ = recall_pages(store, digest) or ("", [], "")
     assert engine.startswith(ANY)
     assert "okapi" in pages[0].lower()
     assert recognising.n_texts == 1
@@ -299,7 +299,7 @@ def test_a_text_belongs_to_the_content_that_was_read(paths: Paths, notes: Path, 
         pass
     assert before not in tried(store)
     update_index(SETTINGS, paths, roots=(str(notes),))
-    assert "zebra" in (recalled(store, digest_of(paths, notes / "sign.png")) or ("", [""]))[1][0].lower()
+    assert "zebra" in (recall_pages(store, digest_of(paths, notes / "sign.png")) or ("", [""]))[1][0].lower()
 
 
 @needs_engine

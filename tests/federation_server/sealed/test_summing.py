@@ -16,7 +16,7 @@ from federation_server.tables import answers, journal, lists, named, noises, rou
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise
 from foltr.federated.sealed.roster import LEAVE, leave_text
-from foltr.federated.sealed.sums import ANSWER, Draft, Occasion, answer_text, proved
+from foltr.federated.sealed.sums import ANSWER, Draft, Occasion, answer_text, prove_update
 from foltr.federated.wire import (
     Accepted,
     Announcement,
@@ -509,8 +509,8 @@ def lies_of(client: Client, told: Announcement) -> Iterator[tuple[str, SharedUpd
     yield "without noise", msgspec.structs.replace(lie, proof=good.proof)
     noise = drawn_noise(occasion.note_terms, np.random.default_rng(99))
     other = Draft(STEPS[0], noise, noise.commitment(occasion.note_terms))
-    yield "other bits", proved(occasion, other, seed, client.identity, client.device, np.random.default_rng(1))
-    chosen = proved(occasion, draft, b"mine" * 8, client.identity, client.device, np.random.default_rng(1))
+    yield "other bits", prove_update(occasion, other, seed, client.identity, client.device, np.random.default_rng(1))
+    chosen = prove_update(occasion, draft, b"mine" * 8, client.identity, client.device, np.random.default_rng(1))
     yield "own coins", chosen
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from foltr.errors import RecordError
-from foltr.federated.journal import chain, holds, participants, request_hash, served
+from foltr.federated.journal import chain, names_device, participants, request_hash, rounds_served
 from foltr.federated.wire import JournalEntry, encode
 
 ADA, BOB = "a" * 32, "b" * 32
@@ -36,10 +36,10 @@ def test_every_change_of_an_entry_changes_all_hashes_after_it() -> None:
 def test_a_member_finds_itself_and_nobody_else() -> None:
     """A list of two has both, not a third, and names nobody the same way in two rounds."""
     one, other = listed(1, 1, ADA, BOB), listed(1, 2, ADA, BOB)
-    assert holds(one, ADA)
-    assert holds(one, BOB)
-    assert not holds(one, "c" * 32)
-    assert not holds(began(1), ADA)
+    assert names_device(one, ADA)
+    assert names_device(one, BOB)
+    assert not names_device(one, "c" * 32)
+    assert not names_device(began(1), ADA)
     names = {one.participants[:16], one.participants[16:], other.participants[:16], other.participants[16:]}
     assert len(names) == 4
     assert request_hash("x") != request_hash("y")
@@ -51,7 +51,7 @@ def test_what_led_to_the_ranker_of_today() -> None:
         began(1), listed(1, 1, ADA), listed(1, 2, BOB), began(2, (1, 1)), listed(2, 1, ADA), listed(2, 2, BOB),
         began(3, (2, 2)), listed(3, 1, BOB), began(9, (2, 1)), listed(9, 1, ADA),
     ]  # fmt: skip
-    assert [(entry.lineage, entry.round) for entry in served(entries)] == [(9, 1), (2, 1), (1, 1)]
-    assert served([]) == []
+    assert [(entry.lineage, entry.round) for entry in rounds_served(entries)] == [(9, 1), (2, 1), (1, 1)]
+    assert rounds_served([]) == []
     with pytest.raises(RecordError, match="how lineage 2 began"):
-        served([began(1), began(9, (2, 1))])
+        rounds_served([began(1), began(9, (2, 1))])

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.confined.pool import Vitals, WorkerPool, _from_psutil, descendants, how_it_ended, look
+from indexer.confined.pool import Vitals, WorkerPool, _from_psutil, descendants, how_it_ended, look_at_process
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
@@ -373,7 +373,7 @@ def test_a_copy_lets_go_of_what_is_its_parents(readers, tmp_path):
         assert n_own >= n_modules
 
 
-LOOKS: list[Callable[[int], Vitals | None]] = [look, _from_psutil]
+LOOKS: list[Callable[[int], Vitals | None]] = [look_at_process, _from_psutil]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 
 
@@ -433,10 +433,10 @@ child.wait()
 def test_who_sleeps_waits_and_who_is_stopped_does_not() -> None:
     """Asleep: waiting. Stopped by a signal: it would run if it could."""
     with python("import time; print(flush=True); time.sleep(600)") as process:
-        until(lambda: seen(look, process.pid).is_waiting)
+        until(lambda: seen(look_at_process, process.pid).is_waiting)
         os.kill(process.pid, signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
-        assert not seen(look, process.pid).is_waiting
+        assert not seen(look_at_process, process.pid).is_waiting
 
 
 @pytest.mark.parametrize("watch", LOOKS)

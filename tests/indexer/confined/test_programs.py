@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from indexer.confined.confinement import available
-from indexer.confined.programs import needed, output_of
+from indexer.confined.programs import output_of, program_path
 from indexer.errors import ExtractionError
 from indexer.extract.source import Source
 
@@ -68,5 +68,5 @@ def test_a_program_has_no_terminal() -> None:
 
 def test_a_program_that_is_missing_is_named_with_its_package() -> None:
     with pytest.raises(ExtractionError, match=r"okapi2txt, which is not installed \(Debian: okapi") as told:
-        needed("okapi2txt", "okapi")
+        program_path("okapi2txt", "okapi")
     assert told.value.kind == "unsupported"

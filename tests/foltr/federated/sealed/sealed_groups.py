@@ -18,7 +18,7 @@ from foltr.federated.sealed.sums import (
     answer,
     check_answer,
     check_shared,
-    combined,
+    combine_answers,
     in_shares,
     listed_box,
     listed_sum,
@@ -64,17 +64,17 @@ def join_entry(state: Roster, who: Person, by: Person | None = None, token: str 
     token = token or f"for {who.device}"
     asked = chain.enrolment(GROUP, token, who.identity, box_public(who.box))
     if by is None:
-        return chain.joined(state, asked)
+        return chain.join_entry(state, asked)
     text = chain.invite_text(GROUP, asked.invite_key)
-    return chain.joined(state, asked, voucher=member_of(state, by).number, signature=by.identity.sign(INVITE, text))
+    return chain.join_entry(state, asked, voucher=member_of(state, by).number, signature=by.identity.sign(INVITE, text))
 
 
 def make_roster(n: int) -> tuple[Roster, list[RosterEntry], list[Person]]:
     """A founder who invited everybody else."""
-    state, entries, people = chain.empty(GROUP), [], [person(i) for i in range(n)]
+    state, entries, people = chain.empty_roster(GROUP), [], [person(i) for i in range(n)]
     for one in people:
         entries.append(join_entry(state, one, people[0] if entries else None))
-        state = chain.extended(state, entries[-1:])
+        state = chain.extend_roster(state, entries[-1:])
     return state, entries, people
 
 
@@ -145,4 +145,4 @@ def summed(
     wanted = wanted_of(occasion, received, said[0].without if said else ())
     for one in said:
         check_answer(occasion, one, wanted)
-    return combined(occasion, said)
+    return combine_answers(occasion, said)

@@ -14,7 +14,7 @@ from foltr.federated.sealed.boxes import (
     check_opening,
     check_shown,
     is_box,
-    opened,
+    open_box,
     own_key,
     sealed_boxes,
     shown_key,
@@ -52,10 +52,10 @@ def test_each_owner_opens_its_own_box_alone() -> None:
     """In its own context, at its own place, and not altered."""
     check_opening(b"here", OPENING)
     for place, key in enumerate(KEYS, 1):
-        assert opened(box(place), own_key(box(place), key)) == CONTENTS[place - 1]
+        assert open_box(box(place), own_key(box(place), key)) == CONTENTS[place - 1]
     for wrong in (box(2), box(1, context=b"there"), box(1, content=BOXES[0][:-1] + b"!"), box(1, content=b"short")):
         with pytest.raises(BoxError):
-            opened(wrong, own_key(wrong, KEYS[0]))
+            open_box(wrong, own_key(wrong, KEYS[0]))
 
 
 def test_who_makes_a_message_knows_its_point() -> None:
@@ -77,7 +77,7 @@ def test_who_makes_a_message_knows_its_point() -> None:
 def test_a_shown_key_opens_one_box_for_everybody() -> None:
     """The owner's proof holds for this box; another's key, another box, context, or an altered proof do not."""
     shown = shown_key(box(1), KEYS[0])
-    assert opened(box(1), check_shown(box(1), OWNERS[0], shown)) == b"for one"
+    assert open_box(box(1), check_shown(box(1), OWNERS[0], shown)) == b"for one"
     by_another = shown_key(box(1), KEYS[1])
     for where, owner, told in (
         (box(1), OWNERS[1], shown),
@@ -100,7 +100,7 @@ def test_a_shown_key_opens_nothing_else() -> None:
     key = check_shown(box(1), OWNERS[0], shown_key(box(1), KEYS[0]))
     for closed in (box(2), box(3), box(1, opening=other, content=again[0])):
         with pytest.raises(BoxError):
-            opened(closed, key)
+            open_box(closed, key)
 
 
 def test_equal_arguments_give_equal_bytes_and_a_proof_shows_no_secret() -> None:

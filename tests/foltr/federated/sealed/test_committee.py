@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from foltr.federated.sealed.committee import CohortError, Quorums, cohort_of, honest_arrivals, quorums
-from foltr.federated.sealed.roster import extended
+from foltr.federated.sealed.roster import extend_roster
 from tests.foltr.federated.sealed.sealed_groups import GROUP, join_entry, make_roster, person
 
 
@@ -44,7 +44,7 @@ def test_the_threshold_is_the_smallest_that_makes_two_lists_no_cheaper_than_a_sh
 def test_who_waits_is_not_in_the_cohort() -> None:
     """Four who are vouched for and one who waits are too few."""
     state, _, _ = make_roster(4)
-    state = extended(state, [join_entry(state, person(9))])
+    state = extend_roster(state, [join_entry(state, person(9))])
     with pytest.raises(CohortError, match="needs 5 members that are vouched for; there are 4"):
         cohort_of(state)
 

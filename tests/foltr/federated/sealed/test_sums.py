@@ -23,11 +23,11 @@ from foltr.federated.sealed.sums import (
     check_list,
     check_shared,
     claim_of,
-    combined,
-    drafted,
+    combine_answers,
+    draft_update,
     noise_commitment,
     note_of,
-    proved,
+    prove_update,
     randomness,
 )
 from foltr.federated.sealed.verifiable_sharing import SharingError
@@ -70,7 +70,7 @@ def test_any_threshold_of_answers_give_the_exact_sum() -> None:
         (steps,) = summed(OCCASION, RECEIVED, six)
         assert steps.tolist() == [15, -15 * 10**9, 6 * 2**40 + 15]
     with pytest.raises(SharingError, match="too few"):
-        combined(OCCASION, found[:5])
+        combine_answers(OCCASION, found[:5])
 
 
 def test_who_adds_up_falsely_is_told_by_the_answer_alone() -> None:
@@ -128,9 +128,11 @@ def test_a_note_is_its_signal_and_what_the_coins_made_of_its_bits() -> None:
     """Drafted, committed to, proved once the coins are known: the proof holds for this commitment and seed alone, and
     the message is the same each time."""
     who, change = PEOPLE[0], np.array([0.5, -0.3, 0.1])
-    draft = drafted(OCCASION, change, np.random.default_rng(3))
+    draft = draft_update(OCCASION, change, np.random.default_rng(3))
     committed = noise_commitment(OCCASION, draft, who.device).point
-    one, same = (proved(OCCASION, draft, b"seed", who.identity, who.device, np.random.default_rng(4)) for _ in range(2))
+    one, same = (
+        prove_update(OCCASION, draft, b"seed", who.identity, who.device, np.random.default_rng(4)) for _ in range(2)
+    )
     assert one == same
     terms = OCCASION.note_terms
     claims = {
@@ -147,7 +149,7 @@ def test_a_note_is_its_signal_and_what_the_coins_made_of_its_bits() -> None:
 
 
 def elsewhere(change: np.ndarray) -> Draft:
-    return drafted(OCCASION, change, np.random.default_rng(5))
+    return draft_update(OCCASION, change, np.random.default_rng(5))
 
 
 def test_equal_inputs_give_equal_bytes() -> None:

@@ -74,7 +74,7 @@ class OwnMachines:
             for name in list(self._lines):
                 self._drop(name)
 
-    def sum_of_statistics(
+    def together(
         self, request: SearchRequest, reading: Reading, typed: Query, times: tuple[float, float],
         own: Callable[[CollectionStatistics], Found],
     ) -> tuple[Found, list[FarFound], tuple[str, ...]]:  # fmt: skip

@@ -11,19 +11,14 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from foltr.arithmetic import weighted_sum
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatVector
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, shares
-
-
-def mean(rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
-    """The weighted mean `[n_params]` of `rows` `[n_clients, n_params]`."""
-    x = check_rows(rows)
-    return weighted_sum(shares(weights, len(x)), x)
 
 
 class Mean(RuleSettings, frozen=True, tag="mean"):
     """FedAvg."""
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `mean`."""
-        return mean(rows, weights)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The weighted mean `[n_params]` of `rows` `[n_clients, n_params]`."""
+        x = check_rows(rows)
+        return weighted_sum(shares(weights, len(x)), x)

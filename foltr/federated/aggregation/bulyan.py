@@ -17,19 +17,6 @@ from foltr.federated.aggregation.krum import Distance, distances, scores_by_dist
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require
 
 
-def least_rows(n_malicious: int) -> int:
-    """4m + 3."""
-    return 4 * n_malicious + 3
-
-
-def bulyan(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared") -> FloatVector:
-    """The Bulyan aggregate `[n_params]`; ValueRangeError when n < 4m + 3."""
-    x = check_rows(rows)
-    require("Bulyan", len(x), at_least=least_rows(n_malicious), n_malicious=n_malicious)
-    chosen = x[chosen_by_krum(x, n_malicious, n_chosen=len(x) - 2 * n_malicious, distance=distance)]
-    return mean_around_median(chosen, n_kept=len(x) - 4 * n_malicious)
-
-
 def chosen_by_krum(rows: FloatMatrix, n_malicious: int, *, n_chosen: int, distance: Distance) -> IntVector:
     """Indices `[n_chosen]` of the rows that Krum chooses one after another."""
     between = distances(rows, distance)
@@ -61,9 +48,12 @@ class Bulyan(RuleSettings, frozen=True, tag="bulyan"):
 
     @property
     def least_rows(self) -> int:
-        """See `least_rows`."""
-        return least_rows(self.n_malicious)
+        """4m + 3."""
+        return 4 * self.n_malicious + 3
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `bulyan`; `weights` are not used."""
-        return bulyan(rows, self.n_malicious, distance=self.distance)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The Bulyan aggregate `[n_params]`; `weights` are not used. ValueRangeError when n < 4m + 3."""
+        x, m = check_rows(rows), self.n_malicious
+        require("Bulyan", len(x), at_least=self.least_rows, n_malicious=m)
+        chosen = x[chosen_by_krum(x, m, n_chosen=len(x) - 2 * m, distance=self.distance)]
+        return mean_around_median(chosen, n_kept=len(x) - 4 * m)

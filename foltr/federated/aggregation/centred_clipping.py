@@ -12,29 +12,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.norm_clipping import norm_clipped_mean
 from foltr.federated.aggregation.rows import RuleSettings, check_rows
-
-
-def centred_clipping(
-    rows: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-    *,
-    radius: float,
-    n_iterations: int = 3,
-) -> FloatVector:
-    """The centre `[n_params]` after `n_iterations`, for clipping radius tau = `radius`."""
-    if not (radius > 0 and np.isfinite(radius) and n_iterations > 0):
-        raise ValueRangeError(
-            f"centred clipping needs a positive radius and at least one iteration, not {radius} and {n_iterations}"
-        )
-    x = check_rows(rows)
-    v = np.zeros(x.shape[1])
-    for _ in range(n_iterations):
-        v = norm_clipped_mean(x, weights, bound=radius, centre=v)
-    return v
 
 
 class CentredClipping(RuleSettings, frozen=True, tag="centred-clipping"):
@@ -44,6 +25,15 @@ class CentredClipping(RuleSettings, frozen=True, tag="centred-clipping"):
     """tau"""
     n_iterations: int = 3
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `centred_clipping`."""
-        return centred_clipping(rows, weights, radius=self.radius, n_iterations=self.n_iterations)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The centre `[n_params]` after `n_iterations`."""
+        if not (self.radius > 0 and np.isfinite(self.radius) and self.n_iterations > 0):
+            raise ValueRangeError(
+                f"centred clipping needs a positive radius and at least one iteration, not {self.radius}"
+                f" and {self.n_iterations}"
+            )
+        x = check_rows(rows)
+        v = np.zeros(x.shape[1])
+        for _ in range(self.n_iterations):
+            v = norm_clipped_mean(x, weights, bound=self.radius, centre=v)
+        return v

@@ -22,36 +22,6 @@ from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, in_order, shares, squared_distances
 
 
-def geometric_median(
-    rows: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-    *,
-    tolerance: float = 1e-13,
-    n_iterations: int = 10_000,
-) -> FloatVector:
-    """The geometric median `[n_params]` of `rows` `[n_clients, n_params]`.
-
-    It stops when a step is shorter than `tolerance` times the mean distance, at the latest after `n_iterations`. Of
-    rows on one line with no single middle, some point between the middle two.
-    """
-    if not (tolerance > 0 and n_iterations > 0):
-        raise ValueRangeError("the tolerance and the number of iterations of a geometric median must be positive")
-    x = check_rows(rows)
-    w = shares(weights, len(x))
-    sums = dots(np.sqrt(squared_distances(x)), w)
-    best: FloatVector = x[in_order(sums, x)[0]]
-    v = _leave_row(x, w, best)
-    if v is None:
-        return best.copy()
-    for _ in range(n_iterations):
-        distances = _distances(x, v)
-        step = _pull(x, w, v) / np.sum(w / distances)
-        v = v + step
-        if length(step) <= tolerance * float(dots(w, distances)):
-            break
-    return v
-
-
 def _leave_row(x: FloatMatrix, w: FloatVector, row: FloatVector) -> FloatVector | None:
     """The first point after `row` `[n_params]` by Vardi and Zhang's step; None when `row` is the median itself."""
     apart = np.any(x != row, axis=1)
@@ -80,8 +50,25 @@ class GeometricMedian(RuleSettings, frozen=True, tag="geometric-median"):
     """The geometric median."""
 
     tolerance: float = 1e-13
+    """it stops when a step is shorter than this times the mean distance,"""
     n_iterations: int = 10_000
+    """and at the latest after so many"""
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `geometric_median`."""
-        return geometric_median(rows, weights, tolerance=self.tolerance, n_iterations=self.n_iterations)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The geometric median `[n_params]`; of rows on one line with no single middle, a point between the two."""
+        if not (self.tolerance > 0 and self.n_iterations > 0):
+            raise ValueRangeError("the tolerance and the number of iterations of a geometric median must be positive")
+        x = check_rows(rows)
+        w = shares(weights, len(x))
+        sums = dots(np.sqrt(squared_distances(x)), w)
+        best: FloatVector = x[in_order(sums, x)[0]]
+        v = _leave_row(x, w, best)
+        if v is None:
+            return best.copy()
+        for _ in range(self.n_iterations):
+            distances = _distances(x, v)
+            step = _pull(x, w, v) / np.sum(w / distances)
+            v = v + step
+            if length(step) <= self.tolerance * float(dots(w, distances)):
+                break
+        return v

@@ -47,18 +47,8 @@ def krum_scores(
     return scores_by_distance(distances(x, distance), n_neighbours=len(x) - n_malicious - 2)
 
 
-def krum(rows: npt.ArrayLike, n_malicious: int, *, distance: Distance = "squared", strict: bool = True) -> FloatVector:
-    """The row `[n_params]` with the smallest score."""
-    return multi_krum(rows, n_malicious, n_kept=1, distance=distance, strict=strict)
-
-
-def multi_krum(
-    rows: npt.ArrayLike,
-    n_malicious: int,
-    *,
-    n_kept: int | None = None,
-    distance: Distance = "squared",
-    strict: bool = True,
+def mean_of_trusted(
+    rows: npt.ArrayLike, n_malicious: int, *, n_kept: int | None, distance: Distance, strict: bool
 ) -> FloatVector:
     """The mean `[n_params]` of the `n_kept` rows with the smallest scores; n - m of them for None."""
     x = check_rows(rows)
@@ -111,9 +101,9 @@ class Krum(RuleSettings, frozen=True, tag="krum"):
         """See `least_rows`."""
         return least_rows(self.n_malicious, strict=self.strict)
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `krum`; `weights` are not used."""
-        return krum(rows, self.n_malicious, distance=self.distance, strict=self.strict)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The row `[n_params]` with the smallest score; `weights` are not used."""
+        return mean_of_trusted(rows, self.n_malicious, n_kept=1, distance=self.distance, strict=self.strict)
 
 
 class MultiKrum(RuleSettings, frozen=True, tag="multi-krum"):
@@ -132,6 +122,6 @@ class MultiKrum(RuleSettings, frozen=True, tag="multi-krum"):
         """See `least_rows`; at least as many as are kept."""
         return max(least_rows(self.n_malicious, strict=self.strict), self.n_kept or 1)
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `multi_krum`; `weights` are not used."""
-        return multi_krum(rows, self.n_malicious, n_kept=self.n_kept, distance=self.distance, strict=self.strict)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """See `mean_of_trusted`; `weights` are not used."""
+        return mean_of_trusted(rows, self.n_malicious, n_kept=self.n_kept, distance=self.distance, strict=self.strict)

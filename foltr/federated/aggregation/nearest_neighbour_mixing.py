@@ -51,6 +51,6 @@ class NearestNeighbourMixing(RuleSettings, frozen=True, tag="nearest-neighbour-m
         """2m + 1, and what the rule after it takes."""
         return max(least_rows(self.n_malicious), self.then.least_rows)
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
         """See `mixed_with_neighbours`; `weights` are not used."""
         return self.then.combine(mixed_with_neighbours(rows, self.n_malicious))

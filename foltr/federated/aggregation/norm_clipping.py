@@ -13,17 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arithmetic import lengths, weighted_sum
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, shares
 
 
 def norm_clipped_mean(
-    rows: npt.ArrayLike,
-    weights: npt.ArrayLike | None = None,
-    *,
-    bound: float | None = None,
-    centre: FloatVector | None = None,
+    rows: npt.ArrayLike, weights: npt.ArrayLike | None, *, bound: float | None, centre: FloatVector | None = None
 ) -> FloatVector:
     """The mean `[n_params]` of the rows after each is clipped around `centre` `[n_params]`.
 
@@ -50,6 +46,6 @@ class NormClipping(RuleSettings, frozen=True, tag="norm-clipping"):
     bound: float | None = None
     """L2 radius of a device's difference; None: the median length of the round"""
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
         """See `norm_clipped_mean`."""
         return norm_clipped_mean(rows, weights, bound=self.bound)

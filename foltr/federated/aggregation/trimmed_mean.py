@@ -9,27 +9,13 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from foltr.arrays import FloatMatrix, FloatVector
+from foltr.arrays import FloatVector
 from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require
 
 
 def least_rows(n_malicious: int) -> int:
     """2m + 1."""
     return 2 * n_malicious + 1
-
-
-def trimmed_mean(rows: npt.ArrayLike, n_malicious: int) -> FloatVector:
-    """The mean `[n_params]` of each parameter's values without its `n_malicious` largest and smallest."""
-    x = check_rows(rows)
-    n = len(x)
-    require("trimmed mean", n, at_least=least_rows(n_malicious), n_malicious=n_malicious)
-    kept: FloatVector = np.sort(x, axis=0)[n_malicious : n - n_malicious].mean(axis=0)
-    return kept
-
-
-def median(rows: npt.ArrayLike) -> FloatVector:
-    """The median `[n_params]` of each parameter; of an even number of rows the mean of the middle two."""
-    return middle_of(check_rows(rows))
 
 
 class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):
@@ -43,14 +29,17 @@ class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):
         """See `least_rows`."""
         return least_rows(self.n_malicious)
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `trimmed_mean`; `weights` are not used."""
-        return trimmed_mean(rows, self.n_malicious)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The mean `[n_params]` of what is left of each parameter's values; `weights` are not used."""
+        x, m = check_rows(rows), self.n_malicious
+        require("trimmed mean", len(x), at_least=self.least_rows, n_malicious=m)
+        kept: FloatVector = np.sort(x, axis=0)[m : len(x) - m].mean(axis=0)
+        return kept
 
 
 class Median(RuleSettings, frozen=True, tag="median"):
     """Coordinate-wise median."""
 
-    def combine(self, rows: FloatMatrix, weights: FloatVector | None = None) -> FloatVector:
-        """See `median`; `weights` are not used."""
-        return median(rows)
+    def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
+        """The median `[n_params]`; of an even number of rows the mean of the middle two; `weights` are not used."""
+        return middle_of(check_rows(rows))

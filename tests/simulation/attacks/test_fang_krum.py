@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.krum import Distance, krum, multi_krum
+from foltr.federated.aggregation.krum import Distance, Krum, MultiKrum
 from simulation.attacks.fang import LEAST_STRENGTH, FangKrum, strongest, upper_bound
 from tests.simulation.attacks.attacked import a_round, drifting
 
@@ -46,14 +46,17 @@ def test_krum_chooses_it_and_not_twice_as_much(seed: int, m: int, distance: Dist
     sent = attack.send(scene)
     crafted = sent[0]
     assert (sent == crafted).all()
-    assert krum(np.concatenate([scene.benign, sent]), m, distance=distance, strict=False).tolist() == crafted.tolist()
+    assert (
+        Krum(n_malicious=m, distance=distance, strict=False).combine(np.concatenate([scene.benign, sent])).tolist()
+        == crafted.tolist()
+    )
     away = -np.sign(scene.reported.mean(axis=0) - scene.start)
     strength = attack.strength(scene, away)
     np.testing.assert_allclose(crafted, scene.start + strength * away)
     bound = upper_bound(scene.benign, scene.start, n_copies=m, n_neighbours=8 - m)
     assert np.log2(bound / strength) == pytest.approx(round(np.log2(bound / strength)), abs=1e-9)
     more = np.concatenate([scene.benign, np.tile(scene.start + 2 * strength * away, (m, 1))])
-    chosen = krum(more, m, distance=distance, strict=False)
+    chosen = Krum(n_malicious=m, distance=distance, strict=False).combine(more)
     assert strength == bound or not np.array_equal(chosen, more[-1])
 
 
@@ -65,7 +68,7 @@ def test_no_strength_beyond_the_bound_is_ever_chosen(seed: int) -> None:
     bound = upper_bound(scene.benign, scene.start, n_copies=3, n_neighbours=5)
     for factor in (1.01, 1.5, 3.0, 30.0):
         rows = np.concatenate([scene.benign, np.tile(factor * bound * away, (3, 1))])
-        assert not np.array_equal(krum(rows, 3, distance="euclidean"), rows[-1])
+        assert not np.array_equal(Krum(n_malicious=3, distance="euclidean").combine(rows), rows[-1])
 
 
 def test_partial_knowledge_knows_nothing_of_the_others() -> None:
@@ -102,7 +105,7 @@ def test_multi_krum_keeps_it_among_others() -> None:
     scene = a_round(drifting(5), 2)
     sent = FangKrum().send(scene)
     rows = np.concatenate([scene.benign, sent])
-    with_copies = multi_krum(rows, 2, n_kept=2, distance="euclidean")
+    with_copies = MultiKrum(n_malicious=2, n_kept=2, distance="euclidean").combine(rows)
     np.testing.assert_allclose(with_copies, sent[0])
 
 

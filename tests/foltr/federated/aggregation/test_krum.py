@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.krum import krum, krum_scores, multi_krum, scores_by_distance, scores_in_blocks
+from foltr.federated.aggregation.krum import Krum, MultiKrum, krum_scores, scores_by_distance, scores_in_blocks
 from foltr.federated.aggregation.rows import squared_distances
 
 SEVEN = np.array(
@@ -36,9 +36,9 @@ def test_scores_are_their_brute_force_twin(m: int, distance: str, power: int) ->
     x = np.random.default_rng(m).normal(size=(12, 6))
     twin = plain_scores(x, m, power)
     np.testing.assert_allclose(krum_scores(x, m, distance=distance), twin, rtol=1e-9)  # type: ignore[arg-type]
-    np.testing.assert_array_equal(krum(x, m, distance=distance), x[int(np.argmin(twin))])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(Krum(n_malicious=m, distance=distance).combine(x), x[int(np.argmin(twin))])  # type: ignore[arg-type]
     best = np.argsort(twin)[:4]
-    np.testing.assert_allclose(multi_krum(x, m, n_kept=4, distance=distance), x[best].mean(axis=0))  # type: ignore[arg-type]
+    np.testing.assert_allclose(MultiKrum(n_malicious=m, n_kept=4, distance=distance).combine(x), x[best].mean(axis=0))  # type: ignore[arg-type]
 
 
 def test_squared_and_euclidean_scores_can_disagree() -> None:
@@ -48,14 +48,17 @@ def test_squared_and_euclidean_scores_can_disagree() -> None:
     by_square = [0 + 9, 0 + 9, 4 + 9, 4 + 4, 4 + 16]
     np.testing.assert_allclose(krum_scores(x, 1, distance="euclidean"), by_length)
     np.testing.assert_allclose(krum_scores(x, 1), by_square)
-    assert (krum(x, 1, distance="euclidean").tolist(), krum(x, 1).tolist()) == ([0.0], [5.0])
+    assert (Krum(n_malicious=1, distance="euclidean").combine(x).tolist(), Krum(n_malicious=1).combine(x).tolist()) == (
+        [0.0],
+        [5.0],
+    )
 
 
 @pytest.mark.parametrize("n_kept", [0, 8, -1])
 def test_multi_krum_keeps_some_of_what_there_is(n_kept: int) -> None:
     """n_kept must be from 1 to the number of rows."""
     with pytest.raises(ValueRangeError, match="can keep 1 to 7"):
-        multi_krum(SEVEN, 1, n_kept=n_kept)
+        MultiKrum(n_malicious=1, n_kept=n_kept).combine(SEVEN)
 
 
 @pytest.mark.parametrize("n", [5, 256, 300])
@@ -72,19 +75,19 @@ def test_below_its_guarantee_krum_runs_when_told_to() -> None:
     """Four of ten: refused, or by 10 - 4 - 2 = 4 neighbours; seven clients leave one neighbour, and six none."""
     x = np.random.default_rng(3).normal(size=(10, 5))
     with pytest.raises(ValueRangeError, match="at least 11 rows, not 10"):
-        krum(x, 4)
+        Krum(n_malicious=4).combine(x)
     np.testing.assert_allclose(krum_scores(x, 4, strict=False), plain_scores(x, 4, 2))
     by_hand = [sum(sorted(row)[1:5]) for row in ((x[:, None] - x) ** 2).sum(axis=2)]
     np.testing.assert_allclose(krum_scores(x, 4, strict=False), by_hand)
-    assert krum(x, 4, strict=False).tolist() == x[int(np.argmin(by_hand))].tolist()
+    assert Krum(n_malicious=4, strict=False).combine(x).tolist() == x[int(np.argmin(by_hand))].tolist()
     assert krum_scores(x[:7], 4, strict=False).shape == (7,)
     with pytest.raises(ValueRangeError, match="at least 7 rows, not 6"):
-        krum(x[:6], 4, strict=False)
+        Krum(n_malicious=4, strict=False).combine(x[:6])
 
 
 def test_the_guarantee_is_void_below_it() -> None:
     """Four at one point far away lose to seven honest clients, and beat three, for they need but one neighbour."""
     honest = np.random.default_rng(0).normal(size=(7, 5))
     far = np.full((4, 5), 100.0)
-    assert krum(np.concatenate([honest, far]), 4).max() < 5
-    assert krum(np.concatenate([honest[:3], far]), 4, strict=False).tolist() == far[0].tolist()
+    assert Krum(n_malicious=4).combine(np.concatenate([honest, far])).max() < 5
+    assert Krum(n_malicious=4, strict=False).combine(np.concatenate([honest[:3], far])).tolist() == far[0].tolist()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from console.durable import sync
 from console.printable import display_path
-from indexer.extract.data_sources import source_of
+from indexer.extract.sources.known import source_of
 
 
 @dataclass(frozen=True, slots=True)

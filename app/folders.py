@@ -16,7 +16,7 @@ from pathlib import Path
 from app.paths import Paths, remember_root, remember_source
 from console.wording import count, size
 from indexer.documents import FileEntry
-from indexer.extract.data_sources import SOURCES, is_mail_folder, places, source_of
+from indexer.extract.sources.known import SOURCES, is_mail_folder, places, source_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore import GENERATED_FOLDERS
 
@@ -51,7 +51,7 @@ class RootSuggestion:
     """Something that exists and could be searched."""
 
     choice: str
-    """the path of a folder, or the name of a source (indexer.extract.data_sources)"""
+    """the path of a folder, or the name of a source (indexer.extract.sources.known)"""
     counted: str = ""
     """how much it is: "4,210 files", "740 messages in 4 folders", "10,000+ files" where counting was ended early"""
     name: str = ""

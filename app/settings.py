@@ -401,7 +401,7 @@ def _known_languages(languages: list[str]) -> list[str]:
 
 
 def _known_sources(sources: list[str]) -> list[str]:
-    from indexer.extract.data_sources import SOURCES
+    from indexer.extract.sources.known import SOURCES
 
     for source in sources:
         if source not in SOURCES:

@@ -49,7 +49,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     failure: str = ""
     """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
     source: str = ""
-    """the named source whose reader reads it (indexer.extract.data_sources), or the kind that a package added; "" for
+    """the named source whose reader reads it (indexer.extract.sources.known), or the kind that a package added; "" for
     an ordinary file"""
 
 

@@ -137,7 +137,7 @@ def _choose(
     """Remember and forget folders and sources, and give the folders that are indexed now."""
     from app.paths import forget_source, remember_source
     from app.settings import forget_root, index_roots, index_sources, remember_root
-    from indexer.extract.data_sources import SOURCES
+    from indexer.extract.sources.known import SOURCES
 
     for name in sources:
         if name not in SOURCES:

@@ -17,9 +17,9 @@ from indexer.confined.pool import WorkerPool
 from indexer.confined.programs import installed
 from indexer.confined.reading_process import return_freed_memory
 from indexer.errors import IndexDamaged
-from indexer.extract.data_sources import places
 from indexer.extract.media import recognised
 from indexer.extract.source import MEGABYTE, Limits
+from indexer.extract.sources.known import places
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules
 from indexer.files.left_out import Why

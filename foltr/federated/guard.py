@@ -173,11 +173,7 @@ class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 def join_guarded(
-    guard: Guard,
-    state: GuardState,
-    updates: npt.ArrayLike,
-    *,
-    weights: FloatVector | None = None,
+    guard: Guard, state: GuardState, updates: npt.ArrayLike, *, weights: FloatVector | None = None
 ) -> tuple[FloatVector, GuardState, GuardVerdict]:
     """One round: judge it, then join `updates` `[n_clients, n_params]` by the rule that the judgement asks for."""
     u = check_rows(updates)

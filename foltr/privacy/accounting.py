@@ -205,11 +205,7 @@ def _tail(masses: FloatVector, step: float, first: int, epsilon: float) -> tuple
     """delta, sum p(l) and sum p(l) e^(epsilon - l) over the losses l = step * first and above."""
     losses = step * np.arange(first, len(masses))
     tail = masses[first:]
-    return (
-        float(tail @ -np.expm1(epsilon - losses)),
-        float(tail.sum()),
-        float(tail @ np.exp(epsilon - losses)),
-    )
+    return (float(tail @ -np.expm1(epsilon - losses)), float(tail.sum()), float(tail @ np.exp(epsilon - losses)))
 
 
 def gaussian_epsilon(mu: float, delta: float) -> float:

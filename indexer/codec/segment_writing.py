@@ -92,12 +92,7 @@ def group_lists(
     blocks = [order[i : i + _BLOCK] for i in range(0, order.size, _BLOCK)]
     moved = [gather(positions, starts[block], lengths[block].astype(np.int64)) for block in blocks]
     return FieldLists(
-        sorted_names,
-        df,
-        docs[order],
-        tf[order],
-        lengths[order],
-        np.concatenate(moved) if moved else positions,
+        sorted_names, df, docs[order], tf[order], lengths[order], np.concatenate(moved) if moved else positions
     )
 
 

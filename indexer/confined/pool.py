@@ -34,8 +34,8 @@ from indexer.confined.porter import FilesOf
 from indexer.confined.reading_process import MEGABYTE, FileReport, Order, needed_too_much, work
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
-from indexer.extract.data_sources import files_of
 from indexer.extract.source import Limits
+from indexer.extract.sources.known import files_of
 
 AHEAD_FILES = 16
 """files a worker has at most before it"""

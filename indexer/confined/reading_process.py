@@ -29,9 +29,9 @@ from indexer.confined.confinement import available, c_library, close_all_but
 from indexer.confined.porter import FilesOf, requests_through_porter
 from indexer.documents import storable
 from indexer.errors import ExtractionError
-from indexer.extract.data_sources import files_of
 from indexer.extract.kinds import ADDED, KINDS, take_readers
 from indexer.extract.source import Limits, shown_size
+from indexer.extract.sources.known import files_of
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 """the names of glibc's mallopt(3) for them"""

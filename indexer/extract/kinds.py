@@ -17,8 +17,8 @@ import msgspec
 
 from indexer.documents import Extraction, storable
 from indexer.errors import ExtractionError
-from indexer.extract.data_sources import not_named, source_of
 from indexer.extract.source import MEGABYTE, Limits, Source, some_of
+from indexer.extract.sources.known import not_named, source_of
 from indexer.files.ignore import pattern_of, why_unread
 
 

@@ -47,7 +47,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_depth: int = 2
     """how deep archives and attachments may sit in one another"""
     sources: frozenset[str] = frozenset()
-    """names of `indexer.extract.data_sources` whose readers are to be used"""
+    """names of `indexer.extract.sources.known` whose readers are to be used"""
     secrets: tuple[str, ...] = ()
     """patterns of members of archives and mails that are not read (indexer.files.ignore)"""
     recognised: str = ""

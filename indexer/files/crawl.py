@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
-from indexer.extract.data_sources import is_mail_folder, not_named, source_of
 from indexer.extract.kinds import (
     KIND_OF_EXTENSION,
     KIND_OF_NAME,
@@ -35,6 +34,7 @@ from indexer.extract.kinds import (
     type_by_name,
 )
 from indexer.extract.source import shown_size
+from indexer.extract.sources.known import is_mail_folder, not_named, source_of
 from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, SECRETS, IgnoreRules, Scope, pattern_of, why_unread
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class CrawlRules:
     secrets: tuple[str, ...] = SECRETS
     """patterns of files that are found by their names alone (indexer.files.ignore)"""
     sources: frozenset[str] = frozenset()
-    """names of `indexer.extract.data_sources` that are read"""
+    """names of `indexer.extract.sources.known` that are read"""
     never: frozenset[str] = frozenset()
     """folders that belong to this program itself"""
 

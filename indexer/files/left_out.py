@@ -13,7 +13,7 @@ from typing import Literal
 
 from console.printable import display_path
 from indexer.documents import FileEntry, Skipped
-from indexer.extract.data_sources import SOURCES, is_mail_folder, places
+from indexer.extract.sources.known import SOURCES, is_mail_folder, places
 from indexer.files.changes import OutOfSight
 from indexer.files.crawl import Crawl, CrawlRules, Folder, is_below, root_of
 from indexer.storage.catalogue import AWAY, Catalogue, Failure, FileRow

@@ -113,7 +113,7 @@ _AROUND = ",;:!?…'’"
 _PLAIN = re.compile(
     r"[^\W_]+"  # one token, digits or not
     r"|[^\W\d_]+(?:[-–—/'’][^\W\d_]+)+"  # words of letters joined as in prose
-    r"|[^\W_]{1,2}(?:\+\+?|\#)",  # C++ and C#, which are terms of their own, and the beginning of the first
+    r"|[^\W_]{1,2}(?:\+\+?|\#)"  # C++ and C#, which are terms of their own, and the beginning of the first
 )
 
 

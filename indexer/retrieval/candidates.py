@@ -34,15 +34,10 @@ NamedIds = Callable[[str, str], set[int]]
 """the ids of the documents that a name stands for: ("thread", the id of a message), ("links", the name of a note)"""
 
 
-def nothing_named(kind: str, name: str) -> set[int]:
-    """For an index without mails and notes."""
-    return set()
-
-
 class Matcher:
     """Which documents a query admits: its tree evaluated over sets of documents of one snapshot."""
 
-    def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds, named_ids: NamedIds = nothing_named) -> None:
+    def __init__(self, lookup: ConceptLookup, folder_ids: FolderIds, named_ids: NamedIds) -> None:
         self.lookup, self.snapshot = lookup, lookup.snapshot
         self._folder_ids, self._named_ids = folder_ids, named_ids
         self._holding: dict[Concept, Mask] = {}

@@ -177,14 +177,6 @@ _TYPE_GROUPS = {name: np.isin(TYPES, group).astype(np.float64) for name, group i
 """[n_types] 1 for those of the group"""
 
 
-def feature_matrix(
-    snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float,
-    meaning: Floats | None = None,
-) -> Floats:  # fmt: skip
-    """[n_docs, n_features] in [0, 1], from `raw_features`."""
-    return scaled(raw_features(snapshot, candidates, usage, titles=titles, names=names, now=now, meaning=meaning))
-
-
 def raw_features(
     snapshot: Snapshot, candidates: Candidates, usage: Usage, *, titles: list[str], names: list[str], now: float,
     meaning: Floats | None = None,

@@ -78,7 +78,7 @@ def test_what_knows_databases_opens_no_other_file() -> None:
         if re.search(r"^(import sqlite3|from indexer.storage.sqlite_files)", path.read_text(), re.MULTILINE)
     }
     assert {"app/store.py", "indexer/storage/catalogue.py"} <= knowing
-    others = {"indexer/storage/file_lock.py", "indexer/extract/sqlite_file.py", "app/cli.py", "app/checkup.py"}
+    others = {"indexer/storage/file_lock.py", "indexer/extract/sources/sqlite_file.py", "app/cli.py", "app/checkup.py"}
     assert [(file, source) for file, source, _ in opening() if file in knowing - others] == []
 
 

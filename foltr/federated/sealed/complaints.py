@@ -18,7 +18,7 @@ from foltr.federated.sealed.boxes import OPENING_BYTES, check_shown, shown_key
 from foltr.federated.sealed.points import cut
 from foltr.federated.sealed.sums import Occasion, SealedSumError, box_of, check_box, share_in
 from foltr.federated.sealed.verifiable_sharing import is_share
-from foltr.federated.wire import Complaint, ListedBox, ListedComplaint, ShareList, SumTask
+from foltr.federated.wire import Complaint, ListedBox, ShareList, SumTask
 
 COMPLAINT = b"foltr complaint 1"
 
@@ -77,11 +77,6 @@ def left_out(occasion: Occasion, task: SumTask, listed: ShareList) -> tuple[str,
             raise SealedSumError("a complaint is about no listed message")
         check_complaint(occasion, one.complaint, listed, msgspec.structs.replace(box, box=one.box))
     return tuple(sorted({one.complaint.about for one in task.complaints}))
-
-
-def listed_complaint(found: Complaint, box: ListedBox) -> ListedComplaint:
-    """For whoever adds up."""
-    return ListedComplaint(complaint=found, box=box.box)
 
 
 def _shown(occasion: Occasion, found: Complaint, box: ListedBox, point: int) -> bytes:

@@ -73,15 +73,7 @@ from foltr.federated.sealed.verifiable_sharing import (
     share,
     share_bytes,
 )
-from foltr.federated.wire import (
-    CommitteeAnswer,
-    ListedBox,
-    NoiseCommitment,
-    SharedUpdate,
-    ShareList,
-    SumTask,
-    digest,
-)
+from foltr.federated.wire import CommitteeAnswer, ListedBox, NoiseCommitment, SharedUpdate, ShareList, SumTask, digest
 from foltr.privacy.mechanisms import Gaussian
 
 SHARES, ANSWER = b"foltr shares 2", b"foltr answer 2"

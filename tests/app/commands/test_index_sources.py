@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from tests.indexer.extract.browser_profiles import make_places
+from tests.indexer.extract.sources.browser_profiles import make_places
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device

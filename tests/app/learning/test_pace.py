@@ -17,7 +17,7 @@ from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import find
-from indexer.retrieval.feature_values import Usage, feature_matrix
+from indexer.retrieval.feature_values import Usage, raw_features, scaled
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.index import Index
 from tests.columns import INDEX
@@ -90,7 +90,7 @@ def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
     def features(text: str) -> np.ndarray:
         found = find(matcher_of(snapshot), parse(text), limit=100, by_date=True)
         titles, stems = [names[i % 4] for i in range(12)], [f"{names[i % 3]}.txt" for i in range(12)]
-        return feature_matrix(snapshot, found, usage, titles=titles, names=stems, now=NOW)
+        return scaled(raw_features(snapshot, found, usage, titles=titles, names=stems, now=NOW))
 
     one, other = features("heron OR water"), features("stork OR lake")
     assert one.shape == other.shape == (12, len(NAMES))

@@ -23,7 +23,6 @@ from indexer.confined.pool import WorkerPool
 from indexer.documents import TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import kinds
-from indexer.extract.data_sources import SOURCES
 from indexer.extract.kinds import (
     MAX_FILE_BYTES,
     TYPE_OF_KIND,
@@ -34,6 +33,7 @@ from indexer.extract.kinds import (
     load,
 )
 from indexer.extract.source import Limits, Source
+from indexer.extract.sources.known import SOURCES
 from indexer.files.changes import PASSING
 
 

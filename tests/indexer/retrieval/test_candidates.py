@@ -24,7 +24,7 @@ from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
 from indexer.text.language import is_function_word, stem
-from tests.matchers import matcher_of
+from tests.matchers import matcher_of, nothing_named
 
 MakeIndex = Callable[..., Index]
 WORDS = ["heron", "stork", "crane", "ibis"]
@@ -420,7 +420,7 @@ def matcher(snapshot: Snapshot, documents: list[Document], languages: tuple[str,
     def below(folder: str) -> set[int]:
         return {i for i, document in enumerate(documents) if document["path"].startswith(f"{folder}/")}
 
-    return Matcher(ConceptLookup(snapshot, languages), below)
+    return Matcher(ConceptLookup(snapshot, languages), below, nothing_named)
 
 
 @settings(max_examples=80, deadline=None)
@@ -568,7 +568,7 @@ def test_a_folder_given_by_its_path_is_looked_up(notes: Snapshot, folder: str, a
         looked_up.append(path)
         return {2, 3}
 
-    admitted = Matcher(ConceptLookup(notes, ("en",)), below).admitted(Filter("dir", "", folder))
+    admitted = Matcher(ConceptLookup(notes, ("en",)), below, nothing_named).admitted(Filter("dir", "", folder))
     assert looked_up == asked
     if asked:
         assert notes.documents["doc_id"][admitted].tolist() == [2, 3]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from indexer.postings import Floats
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import K1, B, Candidates, find, idf
-from indexer.retrieval.feature_values import HALF_YEAR, MU, WEEK, Usage, feature_matrix, scaled
+from indexer.retrieval.feature_values import HALF_YEAR, MU, WEEK, Usage, raw_features, scaled
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -33,12 +33,12 @@ def look(
     snapshot = index.snapshot()
     found = candidates(snapshot, text, **options)
     ids = snapshot.documents["doc_id"][found.docs].tolist()
-    matrix = feature_matrix(
+    raw = raw_features(
         snapshot, found, usage or Usage.zeros(len(ids)), now=NOW,
         titles=[documents[i].get("title", "") for i in ids],
         names=[documents[i].get("path", f"/notes/{i}.txt").rpartition("/")[2] for i in ids],
     )  # fmt: skip
-    return ids, matrix
+    return ids, scaled(raw)
 
 
 def candidates(snapshot: Snapshot, text: str, **options: Any) -> Candidates:

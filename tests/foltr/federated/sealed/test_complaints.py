@@ -15,12 +15,11 @@ from foltr.federated.sealed.complaints import (
     check_complaint,
     complaint,
     left_out,
-    listed_complaint,
 )
 from foltr.federated.sealed.points import ORDER, cut
 from foltr.federated.sealed.sums import SHARES, SealedSumError, listed_box, opened_shares, signed_text
 from foltr.federated.sealed.verifiable_sharing import random_scalars, share, share_bytes
-from foltr.federated.wire import Complaint, SharedUpdate, ShareList, SumTask
+from foltr.federated.wire import Complaint, ListedComplaint, SharedUpdate, ShareList, SumTask
 from tests.foltr.federated.sealed.sealed_groups import (
     Person,
     answers,
@@ -97,7 +96,8 @@ def test_a_bad_share_and_a_bad_box_name_their_sender(change: Callable[[Contents]
     told, listed, task = complained(received, 2, LIAR.device)
     box = listed_box(OCCASION, received[LIAR.device], 2)
     check_complaint(OCCASION, told, listed, box)
-    third = msgspec.structs.replace(task_of(OCCASION, received, listed, 5), complaints=(listed_complaint(told, box),))
+    proved = ListedComplaint(complaint=told, box=box.box)
+    third = msgspec.structs.replace(task_of(OCCASION, received, listed, 5), complaints=(proved,))
     assert left_out(OCCASION, third, listed) == (LIAR.device,)
     said = answers(OCCASION, received, PEOPLE, range(1, 7), without=(LIAR.device,))
     total = sum(steps for device, steps in SENT.items() if device != LIAR.device)

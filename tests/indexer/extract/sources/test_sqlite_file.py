@@ -9,11 +9,11 @@ import pytest
 
 from indexer.errors import ExtractionError
 from indexer.extract.source import Source
-from indexer.extract.sqlite_file import open_database
+from indexer.extract.sources.sqlite_file import opened
 
 
 def rows(path: Path) -> list[int]:
-    with open_database(Source(name=str(path), path=str(path))) as file:
+    with opened(Source(name=str(path), path=str(path))) as file:
         return [row[0] for row in file.execute("SELECT x FROM t ORDER BY x")]
 
 

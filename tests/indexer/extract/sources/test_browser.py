@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract.browser import read_chromium, read_firefox
 from indexer.extract.source import Limits, Source
-from tests.indexer.extract.browser_profiles import VISIT, make_chromium, make_places
+from indexer.extract.sources.browser import read_chromium, read_firefox
+from tests.indexer.extract.sources.browser_profiles import VISIT, make_chromium, make_places
 
 
 def at(path: Path) -> Source:

@@ -17,7 +17,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
 from indexer.extract.source import TIME_IS_UP, Limits, Source
-from indexer.extract.sqlite_file import MAGIC, open_database
+from indexer.extract.sources.sqlite_file import MAGIC, opened
 
 MAX_ADDRESS = 900
 """characters of an address; longer ones are data, not places"""
@@ -43,7 +43,7 @@ class VisitedPage:
 
 def read_firefox(source: Source, limits: Limits) -> Extraction:
     """A document for each bookmark and visited page of a places.sqlite, the newest first."""
-    with open_database(source) as file:
+    with opened(source) as file:
         pages = {page.address: page for page in _visited_by_firefox(file, limits)}
         for address, title, named, added, folder, above in file.execute(
             "SELECT p.url, p.title, b.title, b.dateAdded, f.title, t.guid FROM moz_bookmarks b"
@@ -73,7 +73,7 @@ def read_chromium(source: Source, limits: Limits) -> Extraction:
     """A document for each bookmark (Bookmarks) or visited page (History)."""
     if source.read(len(MAGIC)) != MAGIC:
         return _documents(_chromium_bookmarks(source, limits).values(), limits)
-    with open_database(source) as file:
+    with opened(source) as file:
         rows = file.execute(
             "SELECT url, title, last_visit_time FROM urls WHERE hidden = 0 ORDER BY last_visit_time DESC LIMIT ?",
             (limits.max_messages,),

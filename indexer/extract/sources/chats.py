@@ -22,13 +22,13 @@ from typing import Any, BinaryIO
 from indexer.confined.given import open_file
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.data_sources import channel_of
 from indexer.extract.decode import clean
 from indexer.extract.kinds import base_name
 from indexer.extract.markup.html import one_line
 from indexer.extract.markup.texts import read_text
 from indexer.extract.source import MEGABYTE, TIME_IS_UP, Gathered, Limits, Source, cut, shown_size
-from indexer.extract.sqlite_file import open_database
+from indexer.extract.sources.known import channel_of
+from indexer.extract.sources.sqlite_file import opened
 from indexer.extract.zipped import open_zip
 
 MAX_BYTES = 256 * MEGABYTE
@@ -283,7 +283,7 @@ def _discord_channel(source: Source) -> str:
 
 def read_imessage(source: Source, limits: Limits) -> Extraction | None:
     """The days of each chat of a chat.db."""
-    with open_database(source) as file:
+    with opened(source) as file:
         rows = file.execute(
             "SELECT coalesce(nullif(c.display_name, ''), c.chat_identifier, ''), m.date, m.is_from_me, h.id, m.text,"
             " m.attributedBody FROM message m LEFT JOIN chat_message_join j ON j.message_id = m.ROWID"

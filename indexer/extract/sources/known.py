@@ -72,37 +72,37 @@ _ALL = (
     DataSource(
         "firefox", "bookmarks and visited pages of Firefox and LibreWolf",
         _below(_FIREFOX, ("*/places.sqlite",)), r"(?:^|[/\\])places\.sqlite$", ("places.sqlite",), "site", is_own=True,
-        reader="browser:read_firefox",
+        reader="sources.browser:read_firefox",
     ),
     DataSource(
         "chromium", "bookmarks and visited pages of Chromium, Chrome, Brave, Edge and Vivaldi",
         _below(_CHROMIUM, ("Default", "Profile *"), ("Bookmarks", "History")),
         r"(?:^|[/\\])(?:Default|Profile \d+)[/\\](?:Bookmarks|History)$", ("Bookmarks", "History"), "site", is_own=True,
-        reader="browser:read_chromium",
+        reader="sources.browser:read_chromium",
     ),
     DataSource("thunderbird", "mail that Thunderbird keeps here", _below(_THUNDERBIRD, ("*",), ("Mail", "ImapMail"))),
     DataSource("maildir", "mail in Maildir folders, also those whose names begin with a dot", _MAILDIRS),
     DataSource(
         "imessage", "messages of macOS", ("Library/Messages/chat.db",),
-        r"(?:^|[/\\])Messages[/\\]chat\.db$", ("chat.db",), "chat", is_own=True, reader="chats:read_imessage",
+        r"(?:^|[/\\])Messages[/\\]chat\.db$", ("chat.db",), "chat", is_own=True, reader="sources.chats:read_imessage",
     ),
     DataSource(
         "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt)",
         files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", ends=("_chat.txt",),
-        type="chat", parts=("WhatsApp Chat with",), reader="chats:read_whatsapp",
+        type="chat", parts=("WhatsApp Chat with",), reader="sources.chats:read_whatsapp",
     ),
     DataSource(
         "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$",
-        ends=("result.json",), type="chat", reader="chats:read_telegram",
+        ends=("result.json",), type="chat", reader="sources.chats:read_telegram",
     ),
     DataSource(
         "slack", "exports of Slack (... Slack export ....zip)", files=r"Slack export[^/\\]*\.zip$",
-        type="chat", parts=("Slack export",), reader="chats:read_slack",
+        type="chat", parts=("Slack export",), reader="sources.chats:read_slack",
     ),
     DataSource(
         "discord", "the messages of Discord's data package, unpacked or not",
         files=r"(?:^|[/\\])[Mm]essages[/\\]c?\d+[/\\]messages\.(?:json|csv)$", ends=("messages.json", "messages.csv"),
-        type="chat", reader="chats:read_discord",
+        type="chat", reader="sources.chats:read_discord",
     ),
 )  # fmt: skip
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 from indexer.confined.given import open_file, status_of
 from indexer.errors import ExtractionError
-from indexer.extract.data_sources import log_of
 from indexer.extract.source import Source
+from indexer.extract.sources.known import log_of
 
 MAGIC = b"SQLite format 3\0"
 LOG_MAGICS = (0x377F0682, 0x377F0683)
@@ -24,7 +24,7 @@ MAX_ATTEMPTS = 3
 
 
 @contextmanager
-def open_database(source: Source) -> Iterator[sqlite3.Connection]:
+def opened(source: Source) -> Iterator[sqlite3.Connection]:
     """A connection to what the file held at one moment; raises ExtractionError where it is no SQLite file."""
     data = with_log(*_content(source))
     if not data.startswith(MAGIC):

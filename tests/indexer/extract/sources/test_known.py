@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from indexer.errors import ExtractionError
-from indexer.extract.data_sources import SOURCES, places, source_of
 from indexer.extract.kinds import extract_file
 from indexer.extract.source import Limits
-from tests.indexer.extract.browser_profiles import make_chromium, make_places
+from indexer.extract.sources.known import SOURCES, places, source_of
+from tests.indexer.extract.sources.browser_profiles import make_chromium, make_places
 
 
 @pytest.mark.parametrize(

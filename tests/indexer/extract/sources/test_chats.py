@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from indexer.documents import Extraction
-from indexer.extract.chats import CHUNK, read_discord, read_imessage, read_slack, read_telegram, read_whatsapp
 from indexer.extract.kinds import extract_source
 from indexer.extract.source import Limits, Source
+from indexer.extract.sources.chats import CHUNK, read_discord, read_imessage, read_slack, read_telegram, read_whatsapp
 
 
 def of(name: str, text: str | bytes) -> Source:

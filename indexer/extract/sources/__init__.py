@@ -1,0 +1,1 @@
+"""Data of other programs, read once its user names it."""

@@ -27,7 +27,7 @@ import os
 from indexer.confined.confinement import c_library
 from indexer.confined.given import hand_over, mapped, open_file, open_unbuffered, status_of
 from indexer.confined.programs import output_of
-from indexer.extract.media.recognised import recalled
+from indexer.extract.media.recognised import recall_pages
 from indexer.extract.source import Source
 
 def beside(path): return (path, path + ".log")
@@ -72,7 +72,7 @@ def start_many(path, limits):
         running.append(output_of(["bsdtar"], given=b"heron"))
         running[-1].__enter__()
 
-def recall(path, limits): return recalled(None, b"digest")
+def recall(path, limits): return recall_pages(None, b"digest")
 """
 
 

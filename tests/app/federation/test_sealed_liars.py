@@ -40,20 +40,22 @@ def bad_share(patch: Patch) -> None:
 
 def bad_box(patch: Patch) -> None:
     """The second member's box does not open."""
-    made = taking_part.proved
+    made = taking_part.prove_update
 
     def false(occasion: Occasion, *arguments: Any) -> SharedUpdate:
         *_, identity, device, _ = arguments
         who: Any = type("Who", (), {"identity": identity, "device": device})
         return forged(occasion, who, made(occasion, *arguments), 2)
 
-    patch.setattr(taking_part, "proved", false)
+    patch.setattr(taking_part, "prove_update", false)
 
 
 def bad_length(patch: Patch) -> None:
     """A signal a million times too long, and for a proof what may pass for one."""
-    draft = taking_part.drafted
-    patch.setattr(taking_part, "drafted", lambda *given: replace(d := draft(*given), signal=d.signal * 10**6 + 10**6))
+    draft = taking_part.draft_update
+    patch.setattr(
+        taking_part, "draft_update", lambda *given: replace(d := draft(*given), signal=d.signal * 10**6 + 10**6)
+    )
     patch.setattr(sums, "prove", lambda terms, *given: given[0].note * (terms.proof_bytes // 32))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import click
 import pytest
 
 from app.cli import COMMANDS, NAME, program
+from app.resident.asking import COMMANDS as ANSWERED
 from app.resident.local_socket import socket_path
 from app.standard_folders import standard_folder
 from indexer.documents import TYPES
@@ -133,3 +135,9 @@ def test_every_option_that_a_page_shows_exists() -> None:
                 wrong.append((page, line, word))
             command = inner or command
     assert wrong == []
+
+
+def test_the_help_of_serve_names_what_it_answers() -> None:
+    """The resident process answers these commands, and completion; all others work alone."""
+    text = inspect.getdoc(program.get_command(CONTEXT, "serve").callback) or ""  # type: ignore[union-attr]
+    assert set(re.findall("`(\\w+)`", text)) - {"watch"} == ANSWERED

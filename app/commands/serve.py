@@ -32,9 +32,8 @@ FIRST_DESCRIPTOR = 3
 def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet: bool) -> int:
     """Answer commands at once, and keep the index up to date.
 
-    It stays, and answers `search`, `open`, `why`, `status` and completion over a socket of yours alone, which those
-    commands find by themselves. Files are watched and indexed in a process beside it, at the lowest
-    priority, as `watch` does.
+    It runs until you stop it. `search`, `open`, `why` and shell completion find it by themselves, over a socket that
+    only you can use. A second process watches and indexes your files at the lowest priority, as `watch` does.
     """
     from app.resident.local_socket import AVAILABLE
 

@@ -19,9 +19,9 @@ foltr-search config edit                 set history.enabled = true to keep them
 @click.option("--limit", type=click.IntRange(min=1), default=100, metavar="N", help="At most N queries; default 100.")
 @click.pass_context
 def command(ctx: click.Context, limit: int) -> int:
-    """Print past queries, the newest first.
+    """Print past queries, newest first.
 
-    Nothing is kept unless history.enabled is set. Queries stay on this device.
+    Queries are kept only if history.enabled is set, and stay on this device.
     """
     if ctx.invoked_subcommand:
         return 0
@@ -43,7 +43,7 @@ def command(ctx: click.Context, limit: int) -> int:
 
 @command.command("clear", examples="foltr-search history clear")
 def clear() -> int:
-    """Forget all past queries."""
+    """Delete all past queries."""
     from app.store import SearchHistory, Store
 
     context = load()

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from app.paths import Paths
 
 EXAMPLES = """
-foltr-search purge            name everything with its size, ask, delete
-foltr-search purge --yes      without asking
+foltr-search purge            list everything with its size, ask, delete
+foltr-search purge --yes      do not ask
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(yes: bool) -> int:
-    """Delete the index, what was learned, settings and saved searches: everything that this program has made.
+    """Delete everything the program made: index, what was learned, settings and saved searches.
 
-    Your own files are not touched, nor is the program itself (pipx uninstall foltr-search, or as it was installed).
+    This does not touch your own files, nor the program itself (pipx uninstall foltr-search, or as you installed it).
     """
     from itertools import groupby
     from pathlib import Path

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search status
-foltr-search status --failures             every file that could not be read, and why
-foltr-search status --left-out             what rules keep out: how many files, which rule, what takes them in
+foltr-search status --failures             unreadable files, and why
+foltr-search status --left-out             skipped files: how many, which rule, how to include them
 foltr-search status --json | jq .n_documents
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--failures", is_flag=True, help="List the files that could not be read, with the reason.")
-@click.option("--left-out", "outside", is_flag=True, help="List files and folders that are passed over, with numbers.")
+@click.option("--failures", is_flag=True, help="List files that could not be read, and why.")
+@click.option("--left-out", "outside", is_flag=True, help="List skipped files and folders, with counts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(failures: bool, outside: bool, as_json: bool) -> int:
-    """Show what the index holds."""
+    """Show what is in the index."""
     load_numpy()
     from app.resident.asking import standing
     from app.resident.on_behalf import search_for_command

@@ -101,7 +101,8 @@ def test_the_table_of_extras_is_that_of_the_package(extra: str) -> None:
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
     brought = {one for need in extras[extra] for one in re.findall(r"[\w-]+", need.partition("[")[2].partition("]")[0])}
     page = (DOCS / "installing.md").read_text(encoding="utf-8")
-    said = set(re.findall("`(\\w+)`", next(row for row in page.splitlines() if row.startswith(f"| `{extra}`")))) - {extra}
+    row = next(row for row in page.splitlines() if row.startswith(f"| `{extra}`"))
+    said = set(re.findall("`(\\w+)`", row)) - {extra}
     users = set(extras) - {"test", "all", "desktop", "meaning"}  # `languages` brings `meaning`
     assert said == (brought if extra == "desktop" else users - brought)
 
@@ -141,3 +142,11 @@ def test_the_help_of_serve_names_what_it_answers() -> None:
     """The resident process answers these commands, and completion; all others work alone."""
     text = inspect.getdoc(program.get_command(CONTEXT, "serve").callback) or ""  # type: ignore[union-attr]
     assert set(re.findall("`(\\w+)`", text)) - {"watch"} == ANSWERED
+
+
+def test_the_manual_page_says_what_may_leave_the_device(make_reference: ModuleType) -> None:
+    """Its section on privacy names each way that something may take."""
+    section = make_reference.manual_page().partition(".SH PRIVACY\n")[2]
+    assert "no command" not in section
+    for way in ("join", "sync", "devices", r"search \-\-on"):
+        assert way in section

@@ -60,7 +60,7 @@ def list_() -> int:
             learns = "learns" if "--learn" in started else "does not learn"
             click.echo(f"{name}\t{count(_n_requests(name), 'request')}\t{learns}\t{' '.join(folders)}")
     if not n_listed:
-        say(f"no assistant may ask; foltr-search assistant install NAME FOLDER... lets one: {', '.join(ASSISTANTS)}")
+        say(f"no assistant has access; foltr-search assistant install NAME FOLDER... adds: {', '.join(ASSISTANTS)}")
     return FOUND if n_listed else NOTHING_FOUND
 
 
@@ -139,7 +139,7 @@ def reset(name: str, yes: bool) -> int:
     with opened(to_change=True, assistant=name) as search:
         forget_everything(search)
         search.store.erase("requests")
-    say(f"what {name} asked and taught is forgotten")
+    say(f"deleted what {name} asked and taught")
     return 0
 
 
@@ -154,14 +154,14 @@ def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
     """Show what will change in a configuration, ask, and write it."""
     path, before = configuration.path(Path.home()), configuration.text(Path.home())
     if text == before:
-        say(f"{path} stays as it is")
+        say(f"{path} was not changed")
         return 0
     for line in difflib.unified_diff(before.splitlines(), text.splitlines(), str(path), str(path), lineterm=""):
         click.echo(line, err=True)
     if not yes:
         click.confirm("Write this?", abort=True, err=True)
     configuration.write(Path.home(), text)
-    say(f"{path} is written; it holds when the assistant starts anew")
+    say(f"wrote {path}; restart the assistant to use it")
     return 0
 
 

@@ -106,7 +106,7 @@ def remove(name: str) -> int:
     """
     devices = _devices()
     devices.remove(name)
-    say(f"{name} is removed; the others take the new key with their next exchange")
+    say(f"removed {name}; the others get the new key at their next exchange")
     if group := devices.group():
         say(f"it has the key by which you are in {group}: `foltr-search leave` ends it, then join by a new invite")
         if not devices.holder():
@@ -143,7 +143,7 @@ def leave() -> int:
     devices = _devices()
     group = devices.group()
     trouble = devices.leave()
-    say("this computer is alone; what it learned stays here")
+    say("this computer is separate again; what it learned stays here")
     if group and not devices.group():
         say(f"your others go on as the member of {group}")
     if trouble:
@@ -186,7 +186,7 @@ def _show(code: str) -> None:
         try:
             import segno
         except ModuleNotFoundError:
-            say("the extra `qr` would show it to a camera, too")
+            say("with the extra `qr` this also shows a QR code")
         else:
             drawn = io.StringIO()
             segno.make_qr(code, error="l", boost_error=False).terminal(drawn, border=2, compact=True)

@@ -44,7 +44,7 @@ def status(as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(found))
     elif found["group"] is None:
-        say("this device belongs to no group; `foltr-search join LINK` joins one")
+        say("this device belongs to no group; join one with `foltr-search join LINK`")
     else:
         for name, value in _rows(found):
             click.echo(f"{name + ':':13}{value}")
@@ -62,7 +62,7 @@ def background(wanted: str) -> int:
     with state_of_member() as (store, settings):
         consent.allow_background(store, membership.member(store), allowed=wanted == "on")
     if wanted == "on" and settings.federation.sync == "off":
-        say("agreed; it begins once federation.sync is set to daily or hourly")
+        say("agreed; it starts once federation.sync is daily or hourly")
     return 0
 
 

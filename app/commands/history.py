@@ -37,7 +37,7 @@ def command(ctx: click.Context, limit: int) -> int:
     for entry in past:
         print_line(f"{iso_minute(entry.time)}\t{printed_path(entry.query)}")
     if not past and not context.settings.history.enabled:
-        say("past queries are not kept; history.enabled = true in config.toml keeps them")
+        say("past queries are not kept; to keep them, set history.enabled = true in config.toml")
     return FOUND if past else NOTHING_FOUND
 
 
@@ -50,5 +50,5 @@ def clear() -> int:
     if context.paths.state.exists():
         with Store(context.paths.state) as store:
             SearchHistory(store, context.settings.history).clear()
-    say("past queries are forgotten")
+    say("deleted all past queries")
     return 0

@@ -112,9 +112,9 @@ def _suggest() -> int:
     for one in found:
         print_line("\t".join(filter(None, (printed_path(one.choice), one.counted, one.name))))
     if not found:
-        say("nothing was found in your home folder; name a folder: foltr-search index FOLDER")
+        say("found nothing in your home folder; name a folder: foltr-search index FOLDER")
         return NOTHING_FOUND
-    say("none of it is read before you choose: foltr-search index FOLDER... --source NAME ...")
+    say("nothing is read until you choose: foltr-search index FOLDER... --source NAME ...")
     return 0
 
 

@@ -127,7 +127,7 @@ def forget(yes: bool) -> int:
         click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
     with opened(to_change=True) as search:
         forget_everything(search)
-    say("everything learned is forgotten")
+    say("deleted everything it learned")
     return 0
 
 

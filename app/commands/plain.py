@@ -42,7 +42,7 @@ def command(query: tuple[str, ...]) -> int:
     context = load()
     search = Search(context.settings, context.paths)
     if search.trouble:
-        say(f"{search.trouble}; `foltr-search index` makes it anew")
+        say(f"{search.trouble}; `foltr-search index` rebuilds it")
         search.close()
         return FAILED
     talk = Dialogue(context, search)

@@ -31,7 +31,7 @@ def command(ctx: click.Context) -> int:
     for name, text in searches.items():
         click.echo(f"@{name}\t{printed_path(text)}")
     if not searches:
-        say("nothing is saved; foltr-search saved add NAME QUERY does it")
+        say("no saved searches; add one with foltr-search saved add NAME QUERY")
     return FOUND if searches else NOTHING_FOUND
 
 

@@ -106,7 +106,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
         fields_of(options["template"])
     text = " ".join(query)
     if not text.strip():
-        say("nothing to search for: the query is blank; `foltr-search search --help` shows what it may hold")
+        say("the query is empty; see `foltr-search search --help`")
         return FAILED
     return _answer(load(), text, options)
 
@@ -135,7 +135,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
             SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         if search.trouble:
-            say(f"{search.trouble}; `foltr-search index` makes it anew")
+            say(f"{search.trouble}; `foltr-search index` rebuilds it")
             return FAILED
         say_about(page)
         search.keep_places(_print(search, page, hits=hits, options=options))
@@ -247,7 +247,7 @@ def say_about(page: ResultPage) -> None:
     if page.n_documents == 0:
         say(NOTHING_INDEXED)
     elif not page.hits:
-        say("nothing found; `foltr-search why PATH` tells whether a file is indexed")
+        say("nothing found; `foltr-search why PATH` says whether a file is indexed")
     if page.searched:
         say(f"nothing has all the words; showing results for: {page.searched} (--as-typed: {page.request.text})")
     if page.suggestion:

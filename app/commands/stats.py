@@ -58,7 +58,7 @@ def command(days: int | None, as_json: bool) -> int:
         }
         click.echo(json.dumps(record))
     elif overall is None:
-        say("nothing was opened from a result list yet; `foltr-search open N` and the screen count")
+        say("no result was opened yet, with `foltr-search open N` or on the screen")
     else:
         _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND

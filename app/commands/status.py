@@ -95,7 +95,7 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths, n_listed: in
         "deleted": _unwiped(status),
         "last update": when,
         "writer": status.writer or "none",
-        "resident": resident or "none (`foltr-search serve` starts the process that answers at once)",
+        "resident": resident or "none (start it with `foltr-search serve`)",
     }
     for name, value in rows.items():
         print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
@@ -132,8 +132,8 @@ def _print_left_out(passed_over: list[LeftOut]) -> None:
 def _unwiped(status: IndexStatus) -> str:
     """What was deleted and is still on the disk."""
     if not status.n_unwiped:
-        return "nothing of it is left on the disk"
-    return f"{count(status.n_unwiped, 'text')} still on the disk (`index --optimize` wipes them at once)"
+        return "nothing left on disk"
+    return f"{count(status.n_unwiped, 'text')} still on disk (`index --optimize` erases them now)"
 
 
 def _recognised(what: str, option: str, n_read: int, n_waiting: int, n_without: int, n_failed: int) -> str:

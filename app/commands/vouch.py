@@ -38,7 +38,7 @@ def command(member: str, gone: bool, was: str, yes: bool) -> int:
             for one in found:
                 click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
             if not found:
-                say("nobody waits for being vouched for")
+                say("nobody is waiting for a voucher")
             return 0 if found else NOTHING_FOUND
         about = group_roster.find(store, reach, member)
         if not yes:

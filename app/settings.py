@@ -270,9 +270,7 @@ class OpenSettings(Section, frozen=True):
     ] = ""
     addresses: Annotated[
         list[str],
-        Meta(
-            description='Schemes beside the web\'s that may be opened, as in ["joplin"]: documents of your own readers.'
-        ),
+        Meta(description='Address schemes to open besides the web\'s, as in ["joplin"], for your own readers.'),
     ] = msgspec.field(default_factory=list)
     enter: Annotated[
         Literal["system", "editor", "pager", "folder"], Meta(description="How results open by default.")

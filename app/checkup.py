@@ -78,7 +78,7 @@ def _versions(patient: Patient) -> Findings:
 
 def _settings(patient: Patient) -> Findings:
     file = patient.paths.config_file
-    yield "ok", display_path(str(file)) + ("" if file.exists() else " (not there: the defaults hold)")
+    yield "ok", display_path(str(file)) + ("" if file.exists() else " (missing: defaults apply)")
     for problem in patient.problems:
         yield "broken", problem
 
@@ -86,7 +86,7 @@ def _settings(patient: Patient) -> Findings:
 def _folders(patient: Patient) -> Findings:
     folder = patient.paths.data_dir
     if not folder.exists():
-        yield "note", f"{display_path(str(folder))} is not there yet; `foltr-search index FOLDER` makes it"
+        yield "note", f"{display_path(str(folder))} does not exist yet; `foltr-search index FOLDER` creates it"
         return
     try:
         patient.paths.refuse_foreign()
@@ -95,7 +95,7 @@ def _folders(patient: Patient) -> Findings:
         yield "broken", str(error)
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        yield "broken", "the data folder cannot be written to"
+        yield "broken", "the data folder is not writable"
     if open_to_others := list(patient.paths.open_to_others()):
         shown = display_path(str(open_to_others[0]))
         yield "note", f"others may enter {len(open_to_others)} of its files, as {shown}; any other command closes them"
@@ -125,7 +125,7 @@ def _index(patient: Patient) -> Findings:
     snapshot = Index.open(paths.index).snapshot()
     yield "ok", f"{counts.n_documents:,} documents in {counts.n_files:,} files, commit {snapshot.generation}"
     holder = lock_holder(paths.index)
-    yield "ok", f"being written by {holder}" if holder else "nobody is writing to it"
+    yield "ok", f"being written by {holder}" if holder else "no process is writing to it"
     if generation != snapshot.generation and not holder:
         yield "note", f"the catalogue is at commit {generation}: `foltr-search index` makes them agree"
 
@@ -144,7 +144,7 @@ def _reading(patient: Patient) -> Findings:
     elif left:
         why = f"has only {available()[0]}" if available() else "offers neither Landlock nor seccomp"
         yield "note", f"a file that takes over its reader could {', '.join(left)} as you can: this system {why}"
-        yield "note", "readers are processes of their own with limits of time and memory, and nothing more"
+        yield "note", "readers are separate processes with limits of time and memory, and nothing more"
     else:
         yield "ok", f"a reader has the file in hand and nothing else ({', '.join(available())})"
     for name, kind in ADDED.items():
@@ -162,7 +162,7 @@ def _meaning(patient: Patient) -> Findings:
         return
     why = encoder.why_none(chosen.model)
     if why:
-        yield "note", f"{why} (finds texts that say the same in other words, on this device alone)"
+        yield "note", f"{why} (search by meaning, on this device only)"
         return
     loaded = encoder.load(chosen.model)
     vector = loaded.encode(["a text"])
@@ -214,7 +214,7 @@ def _group(patient: Patient) -> Findings:
 
 def _watching(patient: Patient) -> Findings:
     if not INOTIFY.exists():
-        yield "ok", "this system tells of changes without a limit to look at"
+        yield "ok", "this system reports changes without a limit"
         return
     limit = int(INOTIFY.read_text(encoding="ascii"))
     few = limit < 65_536

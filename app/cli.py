@@ -59,10 +59,10 @@ COMMANDS: Mapping[str, str] = {
 """Each command's module, whose `command` it is; imported only when it is asked for."""
 
 EXAMPLES = """
-foltr-search                          the screen, over everything indexed
-foltr-search ~/Documents              the screen, on one folder
+foltr-search                          open the screen
+foltr-search ~/Documents              open the screen on one folder
 vim "$(foltr-search --pick)"          choose a file on the screen, for another program
-foltr-search index ~/Documents        index a folder, and remember it
+foltr-search index ~/Documents        add a folder and index it
 foltr-search search 'tax 2024 ext:pdf'
 foltr-search open 1                   open the first result of the last search
 foltr-search search --help            every command has help with examples
@@ -147,8 +147,8 @@ def _show_version(ctx: click.Context, parameter: click.Parameter, value: bool) -
 def program(ctx: click.Context) -> int:
     """Search your own files from the terminal, ranked by what you open.
 
-    Without a command the screen opens, on FOLDER where one is given (write ./NAME for a folder that is
-    named like a command). Any other WORDS are searched for.
+    Without a command this opens the screen, on FOLDER if given (write ./NAME for a folder named like a command). Any
+    other WORDS are searched for.
     """
     if "foltr.simulate" in ctx.meta:
         return _simulate(ctx.meta["foltr.simulate"])

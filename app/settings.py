@@ -46,26 +46,26 @@ def default_secrets() -> list[str]:
 
 
 class IndexSettings(Section, frozen=True):
-    """What is indexed, and how much of the machine that may take."""
+    """What is indexed, and with which resources."""
 
     roots: Folders = msgspec.field(default_factory=list)
-    exclude: Annotated[
-        list[str], Meta(description="Patterns to leave out, written as in .gitignore, relative to each root.")
-    ] = msgspec.field(default_factory=list)
+    exclude: Annotated[list[str], Meta(description="Patterns to exclude, as in .gitignore, relative to each root.")] = (
+        msgspec.field(default_factory=list)
+    )
     hidden: Annotated[bool, Meta(description="Index files and folders whose name begins with a dot.")] = False
     ignore_files: Annotated[bool, Meta(description="Respect .gitignore and .ignore files.")] = True
-    follow_symlinks: Annotated[bool, Meta(description="Follow symbolic links; loops are still seen once.")] = False
+    follow_symlinks: Annotated[bool, Meta(description="Follow symbolic links; loops are visited once.")] = False
     cross_mounts: Annotated[bool, Meta(description="Enter other file systems mounted below a root.")] = False
     max_file_mb: Annotated[
         dict[str, Megabytes],
-        Meta(description="Larger files are skipped; in MB, by type. Types that are not named here keep their default."),
+        Meta(description="Skip larger files; in MB, by type. Types not listed here keep their default."),
     ] = msgspec.field(default_factory=default_caps)
     max_text_mb: Annotated[
-        float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and shown as cut.")
+        float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and marked as cut.")
     ] = 4.0
     archives: Annotated[
         bool,
-        Meta(description="Index the plain members of ZIP and TAR archives; of 7z and RAR where bsdtar is installed."),
+        Meta(description="Index plain files in ZIP and TAR archives; in 7z and RAR if bsdtar is installed."),
     ] = True
     sources: Annotated[
         list[str],
@@ -76,7 +76,7 @@ class IndexSettings(Section, frozen=True):
     ] = msgspec.field(default_factory=list)
     names: Annotated[
         bool,
-        Meta(description="Find files that are not read by their names: pictures, music, programs, failures."),
+        Meta(description="Find unread files by name: pictures, music, programs, failures."),
     ] = True
     secrets: Annotated[
         list[str],
@@ -92,36 +92,30 @@ class IndexSettings(Section, frozen=True):
         float,
         Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
     ] = 30.0
-    memory_mb: Annotated[
-        int, Meta(ge=128, le=1_000_000, description="Memory that reading one file may take, in MB.")
-    ] = 1024
+    memory_mb: Annotated[int, Meta(ge=128, le=1_000_000, description="Memory for reading one file, in MB.")] = 1024
     scan_minutes: Annotated[
-        float, Meta(gt=0, le=10_080, description="Minutes between scans where changes cannot be watched.")
+        float, Meta(gt=0, le=10_080, description="Minutes between scans if changes cannot be watched.")
     ] = 15.0
 
 
 class SearchSettings(Section, frozen=True):
-    """How a query is answered."""
+    """How queries are answered."""
 
     limit: Annotated[int, Meta(ge=1, le=1000, description="Candidates that are ranked; the longest result list.")] = 100
-    page_size: Annotated[
-        int, Meta(ge=1, le=100, description="Results on one page: what is explored and learned from.")
-    ] = 10
+    page_size: Annotated[int, Meta(ge=1, le=100, description="Results on one page; learning uses these.")] = 10
     languages: Annotated[
         list[str],
         Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),
     ] = msgspec.field(default_factory=list)
     debounce_ms: Annotated[
-        int, Meta(ge=0, le=2000, description="Pause in typing after which the screen searches, in milliseconds.")
+        int, Meta(ge=0, le=2000, description="Pause in typing before the screen searches, in milliseconds.")
     ] = 60
 
 
 class MeaningSettings(Section, frozen=True):
-    """Finding what a query means and not only its words; needs the extra `meaning`."""
+    """Search by meaning, not only by words; needs the extra `meaning`."""
 
-    enabled: Annotated[
-        bool, Meta(description="Make vectors of what texts mean, on this device, and rank by them too.")
-    ] = True
+    enabled: Annotated[bool, Meta(description="Make vectors of texts on this device, and rank by them too.")] = True
     model: Annotated[
         str,
         Meta(description="Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."),
@@ -135,23 +129,19 @@ class MeaningSettings(Section, frozen=True):
     ] = True
     languages: Annotated[
         bool,
-        Meta(description="Find texts in other languages than the question's, too; needs the extra `languages`."),
+        Meta(description="Also find texts in other languages than the query; needs the extra `languages`."),
     ] = True
-    pause_on_battery: Annotated[
-        bool, Meta(description="Wait with making vectors while the machine runs on battery.")
-    ] = True
+    pause_on_battery: Annotated[bool, Meta(description="Make no vectors on battery.")] = True
 
 
 class Recognition(Section, frozen=True):
     """Making text of what is no text yet, in the background."""
 
     minutes_per_day: Annotated[
-        float, Meta(ge=0, le=1440, description="Processor time a day in the background, in minutes; 0: no bound.")
+        float, Meta(ge=0, le=1440, description="Processor time per day in the background, in minutes; 0: no limit.")
     ] = 60.0
-    pause_on_battery: Annotated[bool, Meta(description="Wait in the background while the machine runs on battery.")] = (
-        True
-    )
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Larger files are passed over; in MB.")] = 100.0
+    pause_on_battery: Annotated[bool, Meta(description="Pause in the background on battery.")] = True
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Skip larger files; in MB.")] = 100.0
 
     @property
     def max_bytes(self) -> int:
@@ -160,20 +150,20 @@ class Recognition(Section, frozen=True):
 
 
 class OcrSettings(Recognition, frozen=True):
-    """Text in pictures and in PDFs that are pictures; needs the extra `ocr`, or tesseract."""
+    """Text in pictures and scanned PDFs; needs the extra `ocr`, or tesseract."""
 
     background: Annotated[
         bool,
-        Meta(description="Recognise it while changes are followed, after everything else; else `index --ocr` does."),
+        Meta(description="Recognise in the background, after all else; otherwise only `index --ocr` does."),
     ] = False
     engine: Annotated[
         Literal["auto", "rapidocr", "tesseract"],
-        Meta(description="auto: tesseract where it is installed, else rapidocr."),
+        Meta(description="auto: tesseract if installed, else rapidocr."),
     ] = "auto"
     languages: Annotated[
-        list[str], Meta(description='Data that tesseract uses, as in ["eng", "deu"]; rapidocr needs no telling.')
+        list[str], Meta(description='Languages for tesseract, as in ["eng", "deu"]; rapidocr needs none.')
     ] = msgspec.field(default_factory=lambda: ["eng"])
-    max_pages: Annotated[int, Meta(ge=1, le=10_000, description="Pages of one PDF that are read.")] = 30
+    max_pages: Annotated[int, Meta(ge=1, le=10_000, description="Pages to read of one PDF.")] = 30
     seconds_per_file: Annotated[
         float,
         Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
@@ -181,20 +171,18 @@ class OcrSettings(Recognition, frozen=True):
 
 
 class SpeechSettings(Recognition, frozen=True):
-    """What was said in recordings and films; needs the extra `speech`."""
+    """Speech in recordings and films; needs the extra `speech`."""
 
     background: Annotated[
         bool,
-        Meta(description="Recognise it while changes are followed, after everything else; else `index --speech` does."),
+        Meta(description="Recognise in the background, after all else; otherwise only `index --speech` does."),
     ] = False
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Larger files are passed over; in MB.")] = 4_000.0
-    max_minutes: Annotated[int, Meta(ge=1, le=10_000, description="Minutes of one recording that are listened to.")] = (
-        240
-    )
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Skip larger files; in MB.")] = 4_000.0
+    max_minutes: Annotated[int, Meta(ge=1, le=10_000, description="Minutes to recognise of one recording.")] = 240
 
 
 class LearningSettings(Section, frozen=True):
-    """How the order learns from what is opened."""
+    """How the ranking learns from what you open."""
 
     enabled: Annotated[bool, Meta(description="Learn from opened results; off: order by the shipped ranker.")] = True
     strength: Annotated[
@@ -202,7 +190,7 @@ class LearningSettings(Section, frozen=True):
     ] = 1.0
     exploration: Annotated[
         float,
-        Meta(ge=0, le=10, description="Temperature at which results of close score change places by lot; 0 never."),
+        Meta(ge=0, le=10, description="Temperature at which close results swap places at random; 0: never."),
     ] = 0.0
     ranker: Annotated[
         Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
@@ -220,10 +208,10 @@ class LearningSettings(Section, frozen=True):
         Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),
     ] = 2.5
     remember_picks: Annotated[
-        bool, Meta(description="Let documents that were opened, and for which query, rise; kept as keyed hashes.")
+        bool, Meta(description="Raise documents you opened before, and for which query; kept as keyed hashes.")
     ] = True
     interleave: Annotated[
-        bool, Meta(description="Mix the learned order with plain BM25 to measure which one serves better (see stats).")
+        bool, Meta(description="Mix the learned order with plain BM25 to measure which is better (see stats).")
     ] = False
     max_interactions: Annotated[
         int, Meta(ge=0, le=1_000_000, description="Interactions kept (features, ranking and clicks; no text).")
@@ -231,9 +219,9 @@ class LearningSettings(Section, frozen=True):
 
 
 class HistorySettings(Section, frozen=True):
-    """The list of past queries; nothing is kept unless it is switched on."""
+    """Past queries; none are kept unless you turn this on."""
 
-    enabled: Annotated[bool, Meta(description="Keep the text of past queries, on this device.")] = False
+    enabled: Annotated[bool, Meta(description="Keep the text of past queries on this device.")] = False
     max_entries: Annotated[int, Meta(ge=0, le=1_000_000, description="Queries kept; the oldest go first.")] = 1000
 
 
@@ -247,11 +235,9 @@ class ScreenSettings(Section, frozen=True):
     preview: Annotated[bool, Meta(description="Show the preview pane beside the results.")] = True
     pictures: Annotated[
         Literal["auto", "kitty", "sixel", "blocks", "off"],
-        Meta(description="Pictures, pages of PDFs. auto: by kitty's protocol or sixels, where there are, else blocks."),
+        Meta(description="Pictures and PDF pages. auto: kitty's protocol or sixels if available, else blocks."),
     ] = "auto"
-    remember: Annotated[
-        bool, Meta(description="Begin with the theme, panes, rows and filters that were there at the end.")
-    ] = True
+    remember: Annotated[bool, Meta(description="Start with the theme, panes, rows and filters of last time.")] = True
     keys: Annotated[
         dict[str, str],
         Meta(description='Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'),
@@ -284,24 +270,22 @@ class OpenSettings(Section, frozen=True):
     ] = ""
     addresses: Annotated[
         list[str],
-        Meta(
-            description='Schemes beside the web\'s that may be opened, as in ["joplin"]: documents of your own readers.'
-        ),
+        Meta(description='Address schemes to open besides the web\'s, as in ["joplin"], for your own readers.'),
     ] = msgspec.field(default_factory=list)
     enter: Annotated[
-        Literal["system", "editor", "pager", "folder"], Meta(description="What opening a result uses by default.")
+        Literal["system", "editor", "pager", "folder"], Meta(description="How results open by default.")
     ] = "system"
 
 
 class ResidentSettings(Section, frozen=True):
-    """The process that answers single commands at once (`foltr-search serve`); without it each works alone."""
+    """The process that answers commands at once (`foltr-search serve`); without it each works alone."""
 
     start: Annotated[
         Literal["when asked", "on demand"],
-        Meta(description="on demand: the first `search` starts one that answers only and leaves when idle."),
+        Meta(description="on demand: the first `search` starts one that only answers, and exits when idle."),
     ] = "when asked"
     idle_minutes: Annotated[
-        float, Meta(gt=0, le=10_080, description="Minutes without a question after which it leaves (serve --idle).")
+        float, Meta(gt=0, le=10_080, description="Minutes without a query before it exits (serve --idle).")
     ] = 10.0
 
 
@@ -310,49 +294,49 @@ class FederationSettings(Section, frozen=True):
 
     sync: Annotated[
         Literal["off", "daily", "hourly"],
-        Meta(description="How often the screen syncs by itself, once you have agreed to it."),
+        Meta(description="How often the screen syncs by itself, once you agreed to it."),
     ] = "off"
     epsilon_budget: Annotated[
-        float, Meta(gt=0, le=1000, description="Nothing is sent that would pass this epsilon within budget_days.")
+        float, Meta(gt=0, le=1000, description="Send nothing that would exceed this epsilon within budget_days.")
     ] = 10.0
     budget_days: Annotated[
-        int, Meta(ge=1, le=36_500, description="Any so many days together spend the budget at most.")
+        int, Meta(ge=1, le=36_500, description="Days in a row that may spend at most the budget.")
     ] = 365
     delta: Annotated[
-        float, Meta(gt=0, le=0.01, description="The delta at which epsilon is told and the budget is counted.")
+        float, Meta(gt=0, le=0.01, description="Delta at which epsilon is stated and the budget is counted.")
     ] = 1e-5
     allow_unprotected: Annotated[
         bool, Meta(description="Also send updates from which the server can read what was opened; for research.")
     ] = False
     timeout_seconds: Annotated[
-        float, Meta(gt=0, le=600, description="How long one request to the server may take.")
+        float, Meta(gt=0, le=600, description="Longest time for one request to the server, in seconds.")
     ] = 20.0
-    retries: Annotated[int, Meta(ge=0, le=10, description="How often a failed request is repeated.")] = 3
+    retries: Annotated[int, Meta(ge=0, le=10, description="Times that a failed request is repeated.")] = 3
     proxy: Annotated[
         str, Meta(description='Empty: none; "environment": as HTTPS_PROXY says; or the address of a proxy.')
     ] = ""
     ca: Annotated[
-        str, Meta(description="A PEM file of the authorities that may vouch for the group's server; empty: the usual.")
+        str, Meta(description="PEM file of the authorities for the group's server; empty: the usual ones.")
     ] = ""
 
 
 class DevicesSettings(Section, frozen=True):
-    """Several devices of one person as one (`foltr-search devices`); docs/devices.md says what travels."""
+    """Several computers as one (`foltr-search devices`); docs/devices.md says what is shared."""
 
     share: Annotated[
         list[str],
-        Meta(description="Settings that travel; what config.toml says on a device holds there, whatever others say."),
+        Meta(description="Settings to share; on each device its own config.toml wins."),
     ] = msgspec.field(
         default_factory=lambda: ["learning.strength", "learning.bound", "search.languages", "search.page_size"]
     )
     ask: Annotated[
         list[str],
-        Meta(description="Other machines of yours to ask, too, by ssh; named as there, `search --on` does so once."),
+        Meta(description="Other machines to search over ssh, by their ssh names; `search --on` does it once."),
     ] = msgspec.field(default_factory=list)
     ask_seconds: Annotated[
-        float, Meta(gt=0, le=60, description="How long a page waits for a machine that does not answer.")
+        float, Meta(gt=0, le=60, description="Seconds to wait for a machine that does not answer.")
     ] = 3.0
-    ssh: Annotated[str, Meta(description='The program, with options of its own, as in "ssh -F ~/.ssh/home".')] = "ssh"
+    ssh: Annotated[str, Meta(description='The ssh program with options, as in "ssh -F ~/.ssh/home".')] = "ssh"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

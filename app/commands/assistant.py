@@ -16,10 +16,10 @@ from app.assistants.configurations import ASSISTANTS, Configuration, Configurati
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
 
 EXAMPLES = """
-foltr-search assistant                                 which there are, and what each may see
+foltr-search assistant                                 list assistants, and what each may see
 foltr-search assistant install claude-code ~/Notes     shows the change first, then asks
-foltr-search assistant install cursor ~/src --learn    what it reads teaches its own order
-foltr-search assistant log cursor                      what it asked and was given
+foltr-search assistant install cursor ~/src --learn    also learn a separate ranking
+foltr-search assistant log cursor                      what it asked and got
 foltr-search assistant remove cursor
 """
 
@@ -38,13 +38,13 @@ _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """Let assistants of yours search folders that you name, see what they asked, and take it back."""
+    """Let AI assistants search folders you name, see what they asked, and revoke it."""
     return 0 if ctx.invoked_subcommand else ctx.invoke(list_)
 
 
 @command.command("list", examples="foltr-search assistant list")
 def list_() -> int:
-    """The assistants that may ask this program, one a line: name, folders, requests, and whether it learns."""
+    """List the assistants that may search: name, folders, requests, and whether each one learns."""
     from console.wording import count
 
     n_listed = 0
@@ -60,19 +60,19 @@ def list_() -> int:
             learns = "learns" if "--learn" in started else "does not learn"
             click.echo(f"{name}\t{count(_n_requests(name), 'request')}\t{learns}\t{' '.join(folders)}")
     if not n_listed:
-        say(f"no assistant may ask; foltr-search assistant install NAME FOLDER... lets one: {', '.join(ASSISTANTS)}")
+        say(f"no assistant has access; foltr-search assistant install NAME FOLDER... adds: {', '.join(ASSISTANTS)}")
     return FOUND if n_listed else NOTHING_FOUND
 
 
 @command.command("install", examples="foltr-search assistant install claude-code ~/Notes ~/Documents/manuals")
 @_name
 @click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, resolve_path=True))
-@click.option("--learn", is_flag=True, help="What it fetches teaches an order of its own, never yours.")
+@click.option("--learn", is_flag=True, help="Learn a separate ranking from what it fetches; yours never changes.")
 @_yes
 def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
     """Let the assistant NAME search and read the indexed documents below FOLDER..., and nothing else.
 
-    Its configuration gets one entry, in place of a former one; the change is shown before it is written.
+    This adds one entry to its configuration, or replaces the old one. You see the change before it is written.
     """
     options = ["--as", name, *(["--learn"] if learn else [])]
     started = [*_own_command(), "mcp", *options, "--", *folders]
@@ -83,18 +83,18 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 @_name
 @_yes
 def remove(name: str, yes: bool) -> int:
-    """Take this program out of the configuration of the assistant NAME. What it asked and taught stays: see `reset`."""
+    """Remove this program from the configuration of the assistant NAME. Its log stays: see `reset`."""
     return _exchange(ASSISTANTS[name], ASSISTANTS[name].without_entry(Path.home()), yes=yes)
 
 
 @command.command("log", examples="foltr-search assistant log cursor --limit 20")
 @_name
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Newest requests.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line (docs/json-output.md).")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show the newest requests.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line (docs/json-output.md).")
 def log(name: str, limit: int, as_json: bool) -> int:
-    """What the assistant NAME asked, and which documents it was given, the newest first.
+    """Show what the assistant NAME asked and which documents it got, newest first.
 
-    Of a document that is not indexed any more nothing but its number is left.
+    Documents that are no longer indexed are only counted.
     """
     from app.assistants.requests import Requests
     from app.commands.command import printed_path
@@ -131,7 +131,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
 @_name
 @_yes
 def reset(name: str, yes: bool) -> int:
-    """Forget what the assistant NAME asked, and what it taught."""
+    """Delete what the assistant NAME asked and taught."""
     from app.commands.model import forget_everything, opened
 
     if not yes:
@@ -139,7 +139,7 @@ def reset(name: str, yes: bool) -> int:
     with opened(to_change=True, assistant=name) as search:
         forget_everything(search)
         search.store.erase("requests")
-    say(f"what {name} asked and taught is forgotten")
+    say(f"deleted what {name} asked and taught")
     return 0
 
 
@@ -154,14 +154,14 @@ def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
     """Show what will change in a configuration, ask, and write it."""
     path, before = configuration.path(Path.home()), configuration.text(Path.home())
     if text == before:
-        say(f"{path} stays as it is")
+        say(f"{path} was not changed")
         return 0
     for line in difflib.unified_diff(before.splitlines(), text.splitlines(), str(path), str(path), lineterm=""):
         click.echo(line, err=True)
     if not yes:
         click.confirm("Write this?", abort=True, err=True)
     configuration.write(Path.home(), text)
-    say(f"{path} is written; it holds when the assistant starts anew")
+    say(f"wrote {path}; restart the assistant to use it")
     return 0
 
 

@@ -19,10 +19,10 @@ foltr-search backup --to /media/disk/foltr.zip     restore brings it back
     "--to", "target", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write."
 )
 def command(target: Path) -> int:
-    """Write one file with what was learned, the folders, settings and saved searches, while anything may run.
+    """Save what was learned, the folders, settings and saved searches in one file, while anything runs.
 
-    Picks are in it, and past queries where they are kept. The index is not: it comes from your files. The file holds
-    the keys of this device, for you alone.
+    It includes picks, and past queries if you keep them, but not the index, which comes from your files. It holds this
+    device's keys: keep it to yourself.
     """
     import time
 

@@ -143,7 +143,7 @@ def error_line(error: Exception) -> str:
 
     message = " ".join(str(error).split())
     if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
-        return f"{message}; `{NAME} index` makes it anew, and what was learned stays"
+        return f"{message}; `{NAME} index` rebuilds it, and what was learned stays"
     if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
         return message
     if isinstance(error, sqlite3.Error):

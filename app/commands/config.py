@@ -10,8 +10,8 @@ from app.commands.command import FAILED, Group, flags, load, say
 from console.command_line import print_settings
 
 EXAMPLES = """
-foltr-search config                       every setting in force, and where it comes from
-foltr-search config show learning         those of one table
+foltr-search config                       every setting, and where its value comes from
+foltr-search config show learning         one table
 foltr-search config edit                  open the file in your editor, then check it
 foltr-search config default > "$(foltr-search config path)"
 FOLTR_LEARNING__STRENGTH=0.5 foltr-search config show learning.strength
@@ -23,15 +23,15 @@ FOLTR_LEARNING__STRENGTH=0.5 foltr-search config show learning.strength
 def command(ctx: click.Context) -> int:
     """Show, check and edit the settings.
 
-    A flag (--set KEY=VALUE) wins over an environment variable (FOLTR_SECTION__KEY), that over config.toml,
-    and that over the default.
+    Precedence: a flag (--set KEY=VALUE), then an environment variable (FOLTR_SECTION__KEY), then config.toml, then the
+    default.
     """
     return 0 if ctx.invoked_subcommand else ctx.invoke(show)
 
 
 @command.command("path", examples="foltr-search config path")
 def path() -> int:
-    """Print where config.toml is, whether or not it exists yet."""
+    """Print the path of config.toml, even if it does not exist yet."""
     from app.settings import Paths
 
     click.echo(Paths.from_environment().config_file)
@@ -41,7 +41,7 @@ def path() -> int:
 @command.command("show", examples="foltr-search config show index")
 @click.argument("prefix", default="")
 def show(prefix: str) -> int:
-    """Print the settings in force with their source; PREFIX narrows to one table or key."""
+    """Print settings and where each value comes from; PREFIX limits it to one table or key."""
     from app.settings import SCHEME, resolve
 
     effective = resolve(load().paths, os.environ, flags=flags(click.get_current_context()))
@@ -66,7 +66,7 @@ def check(ctx: click.Context) -> int:
 
 @command.command("default", examples='foltr-search config default > "$(foltr-search config path)"')
 def default() -> int:
-    """Print the commented default file."""
+    """Print the default file with comments."""
     from app.settings import SCHEME
 
     click.echo(SCHEME.default_file(), nl=False)
@@ -76,7 +76,7 @@ def default() -> int:
 @command.command("edit", examples="foltr-search config edit")
 @click.pass_context
 def edit(ctx: click.Context) -> int:
-    """Open config.toml in your editor, made from the default where there is none, and check it after."""
+    """Open config.toml in your editor (created from the defaults if missing), then check it."""
     from app.opener import plan, run
     from app.settings import SCHEME, Paths, examine
 

@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     from app.devices.own_devices import OwnDevices
 
 EXAMPLES = """
-foltr-search devices new --folder ~/Dropbox/foltr     begins on the first computer, and shows a code
-foltr-search devices join --folder ~/Dropbox/foltr    on each other one, where that folder arrives
-foltr-search devices                                  their names
-foltr-search devices remove old-laptop                it was lost: it reads nothing of what comes
+foltr-search devices new --folder ~/Dropbox/foltr     on the first computer: shows a code
+foltr-search devices join --folder ~/Dropbox/foltr    on each other one, once the folder is there
+foltr-search devices                                  list your computers
+foltr-search devices remove old-laptop                it was lost: it can read nothing new
 """
 FOLDER = click.option(
     "--folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
-    help="A folder that your computers have in common: of a cloud, of Syncthing, on a stick.",
+    help="A folder that all your computers reach: in a cloud, in Syncthing, on a stick.",
 )  # fmt: skip
-NAME = click.option("--name", default=platform.node() or "device", help="How to call this computer.")
+NAME = click.option("--name", default=platform.node() or "device", help="Name for this computer.")
 
 
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """What one of your computers learned the others know: picks, habits, saved searches, settings, what was forgotten.
+    """Share what your computers learn: picks, habits, saved searches, settings, what was forgotten.
 
-    It travels sealed, through a folder that is synchronised anyway; who reads that folder learns sizes and times alone
-    (docs/devices.md). Whoever follows changes (watch, serve, the screen) exchanges every minute.
+    They exchange encrypted files through a folder you sync anyway. Anyone who reads that folder learns only sizes and
+    times (docs/devices.md). `watch`, `serve` and the screen exchange every minute.
     """
     return 0 if ctx.invoked_subcommand else _list()
 
@@ -43,9 +43,9 @@ def command(ctx: click.Context) -> int:
 @FOLDER
 @NAME
 def new(folder: Path | None, name: str) -> int:
-    """Show the code by which one more computer joins; the first time, begin with FOLDER.
+    """Show the code for one more computer to join; the first time, start with FOLDER.
 
-    The code opens all that your computers exchange: show it to nobody.
+    The code opens everything your computers exchange: show it to nobody.
     """
     from app.devices.own_devices import OwnDevices
 
@@ -68,9 +68,9 @@ def new(folder: Path | None, name: str) -> int:
 @FOLDER
 @NAME
 def join(code: str | None, folder: Path | None, name: str) -> int:
-    """Make this computer one of those that showed CODE, and bring along what it has learned.
+    """Join the computers that showed CODE, and bring what this one learned.
 
-    Without CODE it is asked for, so that neither the shell's history nor the list of processes has it.
+    Without CODE you are asked, so that neither the shell's history nor the list of processes shows it.
     """
     if folder is None:
         raise click.UsageError("wanted --folder FOLDER, the one that the first computer was given")
@@ -83,15 +83,15 @@ def join(code: str | None, folder: Path | None, name: str) -> int:
 
 @command.command("list", examples="foltr-search devices list")
 def list_() -> int:
-    """Print the names of your computers."""
+    """List your computers."""
     return _list()
 
 
 @command.command("sync", examples="foltr-search devices sync")
 @click.option("--folder", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="Another one from now on.")  # fmt: skip
+              help="Use this folder from now on.")  # fmt: skip
 def sync(folder: Path | None) -> int:
-    """Exchange now, and say how many records came and went."""
+    """Exchange now, and say how many records were received and sent."""
     devices = _devices()
     say((devices.meet_in(folder) if folder else devices.meet()).words())
     return 0
@@ -100,13 +100,13 @@ def sync(folder: Path | None) -> int:
 @command.command("remove", examples="foltr-search devices remove old-laptop")
 @click.argument("name")
 def remove(name: str) -> int:
-    """Take away the computer NAME: the others get a new key, and it reads nothing that is written from now on.
+    """Remove the computer NAME: the others get a new key, and it can read nothing written from now on.
 
-    What it had read by then it keeps. The code is another one from now on.
+    It keeps what it has read. The code changes.
     """
     devices = _devices()
     devices.remove(name)
-    say(f"{name} is removed; the others take the new key with their next exchange")
+    say(f"removed {name}; the others get the new key at their next exchange")
     if group := devices.group():
         say(f"it has the key by which you are in {group}: `foltr-search leave` ends it, then join by a new invite")
         if not devices.holder():
@@ -116,12 +116,13 @@ def remove(name: str) -> int:
 
 @command.command("pen", examples="foltr-search devices pen desk")
 @click.argument("name", required=False)
-@click.option("--take", is_flag=True, help="Take it for this computer, because the one that has it is lost.")
+@click.option("--take", is_flag=True, help="Take it for this computer, because its holder is lost.")
 def pen(name: str | None, take: bool) -> int:
-    """Print which computer answers the rounds of a group for all of them, or let NAME do it from now on.
+    """Show which computer answers a group for all of them, or hand that to NAME.
 
-    In a group your computers are one member with one privacy budget, so one of them holds the pen, and it alone can
-    hand it over. Whoever takes it sends nothing until all that a lost one may have sent has left the budget's window.
+    In a group your computers are one member with one privacy budget. One holds the pen: it alone answers, and it alone
+    can hand the pen over. After --take nothing is sent until all that a lost one may have sent has left the budget's
+    window.
     """
     devices = _devices()
     if take:
@@ -138,11 +139,11 @@ def pen(name: str | None, take: bool) -> int:
 
 @command.command("leave", examples="foltr-search devices leave")
 def leave() -> int:
-    """Let this computer be alone again: it keeps what it knows, and the others get a new key."""
+    """Make this computer separate again: it keeps what it knows, and the others get a new key."""
     devices = _devices()
     group = devices.group()
     trouble = devices.leave()
-    say("this computer is alone; what it learned stays here")
+    say("this computer is separate again; what it learned stays here")
     if group and not devices.group():
         say(f"your others go on as the member of {group}")
     if trouble:
@@ -185,7 +186,7 @@ def _show(code: str) -> None:
         try:
             import segno
         except ModuleNotFoundError:
-            say("the extra `qr` would show it to a camera, too")
+            say("with the extra `qr` this also shows a QR code")
         else:
             drawn = io.StringIO()
             segno.make_qr(code, error="l", boost_error=False).terminal(drawn, border=2, compact=True)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search doctor
-foltr-search doctor > report.txt       names folders and versions, no document and no query
+foltr-search doctor > report.txt       lists folders and versions, no document or query
 """
 
 _COLOURS = {"ok": "green", "note": "yellow", "broken": "red"}
@@ -22,7 +22,7 @@ _COLOURS = {"ok": "green", "note": "yellow", "broken": "red"}
 @click.command(cls=Command, examples=EXAMPLES)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """Check the installation, the folders and the index; exit code 2 when something is broken."""
+    """Check the installation, the folders and the index; exit code 2 if something is broken."""
     from app.checkup import examine_device
 
     findings: list[Finding] = []

@@ -13,7 +13,7 @@ from console.wording import count, iso_minute, lineage_label, round_label
 EXAMPLES = """
 foltr-search federation                       group, round, privacy spent, adopted ranker
 foltr-search federation status --json | jq .privacy
-foltr-search federation background on         agree to syncing from the screen
+foltr-search federation background on         let the screen sync by itself
 foltr-search federation move LINK             the group's server has another address
 """
 
@@ -21,7 +21,7 @@ foltr-search federation move LINK             the group's server has another add
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """Show how this device stands with its group."""
+    """Show this device's group, round and privacy budget."""
     return 0 if ctx.invoked_subcommand else ctx.invoke(status)
 
 
@@ -30,7 +30,7 @@ def command(ctx: click.Context) -> int:
 def status(as_json: bool) -> int:
     """Show group, round, what was sent, epsilon spent and left, the adopted ranker and the last error.
 
-    The server is not asked. Exit code 1 for a device without a group.
+    Does not contact the server. Exit code 1 if this device has no group.
     """
     import json
     import time
@@ -44,7 +44,7 @@ def status(as_json: bool) -> int:
     if as_json:
         click.echo(json.dumps(found))
     elif found["group"] is None:
-        say("this device belongs to no group; `foltr-search join LINK` joins one")
+        say("this device belongs to no group; join one with `foltr-search join LINK`")
     else:
         for name, value in _rows(found):
             click.echo(f"{name + ':':13}{value}")
@@ -56,22 +56,22 @@ def status(as_json: bool) -> int:
 @command.command("background", examples="foltr-search federation background on")
 @click.argument("wanted", type=click.Choice(["on", "off"]))
 def background(wanted: str) -> int:
-    """Agree (or no longer) to the screen syncing by itself, as often as the setting federation.sync says."""
+    """Allow the screen to sync by itself (or not), as often as federation.sync says."""
     from app.federation import consent, membership
 
     with state_of_member() as (store, settings):
         consent.allow_background(store, membership.member(store), allowed=wanted == "on")
     if wanted == "on" and settings.federation.sync == "off":
-        say("agreed; it begins once federation.sync is set to daily or hourly")
+        say("agreed; it starts once federation.sync is daily or hourly")
     return 0
 
 
 @command.command("move", examples="foltr-search federation move foltr://move/eyJh...")
 @click.argument("link")
 def move(link: str) -> int:
-    """Follow the group's server to the address in LINK, which its operator passed on because the old one is gone.
+    """Follow the group's server to the address in LINK, which you got from its operator.
 
-    Only a link that the group's server signed is followed, and only once it answers there. Receipts follow, too.
+    The link must be signed by the group's server, and the server must answer there. Receipts follow, too.
     """
     from app.devices.own_devices import who_answers
     from app.federation import moving

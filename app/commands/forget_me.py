@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from app.federation.membership import KeptReceipt
 
 EXAMPLES = """
-foltr-search forget-me                        asks first
+foltr-search forget-me                        ask first
 foltr-search forget-me --yes
-foltr-search forget-me                        later: how far it is
+foltr-search forget-me                        later: show progress
 foltr-search forget-me --json | jq .receipts
 """
 
@@ -26,11 +26,11 @@ foltr-search forget-me --json | jq .receipts
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(yes: bool, as_json: bool) -> int:
-    """Have the group forget this device: its rows are erased, its influence is unlearned.
+    """Have the group forget this device: erase its rows and unlearn its influence.
 
-    The server signs a receipt that says what was erased and by which method; it is kept here. Then this device's key
-    and the group's ranker are erased. Without a membership this shows the receipts, asks how far the work is, and looks
-    into the server's journal whether it keeps to them; exit code 2 when it does not.
+    The server signs a receipt of what was erased and how, which is kept here. Then this device's key and the group's
+    ranker are erased. Without a membership, this shows the receipts and progress, and checks them against the server's
+    journal; exit code 2 if it does not keep to them.
     """
     from app.federation import membership
     from app.federation.admission import Admission

@@ -19,9 +19,9 @@ foltr-search config edit                 set history.enabled = true to keep them
 @click.option("--limit", type=click.IntRange(min=1), default=100, metavar="N", help="At most N queries; default 100.")
 @click.pass_context
 def command(ctx: click.Context, limit: int) -> int:
-    """Print past queries, the newest first.
+    """Print past queries, newest first.
 
-    Nothing is kept unless history.enabled is set. Queries stay on this device.
+    Queries are kept only if history.enabled is set, and stay on this device.
     """
     if ctx.invoked_subcommand:
         return 0
@@ -37,18 +37,18 @@ def command(ctx: click.Context, limit: int) -> int:
     for entry in past:
         print_line(f"{iso_minute(entry.time)}\t{printed_path(entry.query)}")
     if not past and not context.settings.history.enabled:
-        say("past queries are not kept; history.enabled = true in config.toml keeps them")
+        say("past queries are not kept; to keep them, set history.enabled = true in config.toml")
     return FOUND if past else NOTHING_FOUND
 
 
 @command.command("clear", examples="foltr-search history clear")
 def clear() -> int:
-    """Forget all past queries."""
+    """Delete all past queries."""
     from app.store import SearchHistory, Store
 
     context = load()
     if context.paths.state.exists():
         with Store(context.paths.state) as store:
             SearchHistory(store, context.settings.history).clear()
-    say("past queries are forgotten")
+    say("deleted all past queries")
     return 0

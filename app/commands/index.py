@@ -15,44 +15,44 @@ if TYPE_CHECKING:
     from app.settings import OcrSettings, SpeechSettings
 
 EXAMPLES = """
-foltr-search index ~/Documents ~/notes     remember these folders, and index everything
-foltr-search index --suggest               what there is here to choose from: folders, mail, notes, browsers, chats
-foltr-search index                         look for what is new, changed, moved or gone
-foltr-search index --retry-failures        read again what could not be read
-foltr-search index --forget ~/Downloads    no longer index a folder
-foltr-search index --source firefox        read bookmarks and visited pages too (docs/privacy.md)
-foltr-search index --ocr --speech          recognise the text of pictures, and what was said in recordings and films
-foltr-search index --rebuild               make the index anew; what was learned stays
-foltr-search index --optimize              merge the index's parts and drop what was deleted
+foltr-search index ~/Documents ~/notes     add these folders, and index everything
+foltr-search index --suggest               list what you could index: folders, mail, notes, browsers, chats
+foltr-search index                         update: new, changed, moved and deleted files
+foltr-search index --retry-failures        read failed files again
+foltr-search index --forget ~/Downloads    remove a folder from the index
+foltr-search index --source firefox        add bookmarks and visited pages (docs/privacy.md)
+foltr-search index --ocr --speech          recognise text in pictures, speech in recordings and films
+foltr-search index --rebuild               build the index again; keeps what was learned
+foltr-search index --optimize              merge the parts of the index, drop deleted words
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(exists=True, file_okay=False))
 @click.option("--source", "sources", multiple=True, metavar="NAME",
-              help="Read data of another program from now on: firefox, chromium, thunderbird, maildir, imessage, "
+              help="Read another program's data from now on: firefox, chromium, thunderbird, maildir, imessage, "
               "whatsapp, telegram, slack, discord.")  # fmt: skip
 @click.option(
     "--suggest", is_flag=True, help="List folders and data of other programs that could be indexed; read nothing."
 )
 @click.option("--forget", multiple=True, metavar="FOLDER", type=click.Path(), shell_complete=remembered_folders,
               help="Stop indexing a remembered folder, or a source.")  # fmt: skip
-@click.option("--rebuild", is_flag=True, help="Delete the index and make it anew.")
+@click.option("--rebuild", is_flag=True, help="Delete the index and build it again.")
 @click.option("--optimize", is_flag=True, help="Merge all parts of the index; takes a while.")
-@click.option("--retry-failures", is_flag=True, help="Read the files again that could not be read.")
-@click.option("--ocr", is_flag=True, help="Then recognise the text of pictures and of PDFs that are pictures; slow.")
-@click.option("--speech", is_flag=True, help="Then recognise what was said in recordings and films; slower.")
-@click.option("--quiet", "-q", is_flag=True, help="Show no progress, only what was done.")
-@setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
+@click.option("--retry-failures", is_flag=True, help="Read again the files that could not be read.")
+@click.option("--ocr", is_flag=True, help="Then recognise text in pictures and scanned PDFs; slow.")
+@click.option("--speech", is_flag=True, help="Then recognise speech in recordings and films; slower.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress, only the result.")
+@setting_option("--workers", key="index.workers", type=int, metavar="N", help="Number of processes that read files.")
 @setting_option("--hidden/--no-hidden", key="index.hidden", help="Index names that begin with a dot.")
 def command(
     folders: tuple[str, ...], sources: tuple[str, ...], suggest: bool, forget: tuple[str, ...], rebuild: bool,
     optimize: bool, retry_failures: bool, ocr: bool, speech: bool, quiet: bool,
 ) -> int:  # fmt: skip
-    """Index every folder chosen so far; FOLDERs given here are added to them.
+    """Index your folders; FOLDER adds one and remembers it.
 
-    What has not changed is not read again. With the extra `meaning`, texts are then read for what they mean, which
-    takes longer; they are found by their words meanwhile. Ctrl-C keeps what is done; the next run goes on from there.
+    Only new and changed files are read. With the extra `meaning`, texts are then read for search by meaning, which
+    takes longer; you can search by words meanwhile. Ctrl-C keeps what is done, and the next run continues.
     """
     from app.commands.command import collect_from_here, load_numpy, stop_on_interrupt
     from app.following.progress_lines import ProgressWriter, summarise
@@ -112,9 +112,9 @@ def _suggest() -> int:
     for one in found:
         print_line("\t".join(filter(None, (printed_path(one.choice), one.counted, one.name))))
     if not found:
-        say("nothing was found in your home folder; name a folder: foltr-search index FOLDER")
+        say("found nothing in your home folder; name a folder: foltr-search index FOLDER")
         return NOTHING_FOUND
-    say("none of it is read before you choose: foltr-search index FOLDER... --source NAME ...")
+    say("nothing is read until you choose: foltr-search index FOLDER... --source NAME ...")
     return 0
 
 

@@ -8,16 +8,16 @@ from app.commands.command import Command, say, state_of_member
 from console.wording import iso_minute
 
 EXAMPLES = """
-foltr-search invite                           prints a link for one person
+foltr-search invite                           print a link for one person
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 def command() -> int:
-    """Print an invite link for one person, for whom this device vouches.
+    """Print an invite link for one person; this device vouches for them.
 
-    The link holds a secret that the server never sees: give it to that person alone. Whoever joins by it is a full
-    member at once, and is counted on to add noise. Exit code 3 when the server cannot be reached.
+    The link holds a secret that the server never sees: give it to that person only. They become a full member at once,
+    and are counted on to add noise. Exit code 3 if the server cannot be reached.
     """
     from app.federation.group_roster import invite
     from app.federation.server import Reach

@@ -10,18 +10,18 @@ from app.commands.command import Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search join foltr://join/eyJh...        shows the terms, then asks
-foltr-search join LINK --yes                  agrees to them unseen
+foltr-search join LINK --yes                  accepts them without showing
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("link")
-@click.option("--yes", is_flag=True, help="Agree to the group's terms without being asked.")
+@click.option("--yes", is_flag=True, help="Accept the group's terms without asking.")
 def command(link: str, yes: bool) -> int:
     """Join the group of an invite LINK.
 
-    Shows what will leave this device and with what protection, and asks. Until you agree the server gets nothing but
-    the invite and a fresh key. Exit code 3 when the server cannot be reached.
+    Shows what will leave this device and how it is protected, and asks. Until you agree the server gets only the invite
+    and a fresh key. Exit code 3 if the server cannot be reached.
     """
     import time
 

@@ -8,16 +8,16 @@ from app.commands.command import Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search leave
-foltr-search leave --local                    when the server is gone for good
+foltr-search leave --local                    if the server is gone for good
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--local", is_flag=True, help="Erase the key here without telling the server.")
 def command(local: bool) -> int:
-    """Leave the group: its ranker and this device's key are erased here.
+    """Leave the group, and erase its ranker and this device's key here.
 
-    What this device has sent stays part of the group's ranker; `forget-me` takes it out. The privacy ledger stays.
+    What this device sent stays in the group's ranker; use `forget-me` to remove it. The privacy ledger stays.
     """
     from app.federation import membership
     from app.federation.admission import Admission

@@ -22,7 +22,7 @@ found, or done
 nothing was found
 .TP
 .B 2
-an error; one line on standard error says what was wanted and what came
+an error; one line on standard error says what was expected and what came
 .TP
 .B 3
 the group's server did not answer; trying again later may help
@@ -32,19 +32,19 @@ interrupted; what was done so far is kept
 .SH ENVIRONMENT
 .TP
 .B FOLTR_CONFIG_DIR, FOLTR_DATA_DIR
-the folders of the settings and of the index and what was learned
+the folders of the settings, and of the index and what was learned
 .TP
 .B FOLTR_SECTION__KEY
 any setting, as in FOLTR_INDEX__WORKERS=2
 .TP
 .B FOLTR_DEBUG
-set to 1, an error shows where it happened
+if 1, errors show where they happened
 .TP
 .B NO_COLOR
 no colours
 .TP
 .B VISUAL, EDITOR, PAGER
-the programs that open a result, where the settings name none
+the programs that open a result, if the settings name none
 .SH FILES
 .TP
 .I ~/.config/foltr-search/config.toml
@@ -53,7 +53,8 @@ the settings; \fBfoltr-search config path\fR prints where it is on this system
 .I ~/.local/share/foltr-search/
 the index, the catalogue and what was learned; only its owner can read it
 .SH PRIVACY
-Nothing leaves the device: no command opens a network connection.
+Nothing leaves the device unless you turn it on: a group (\fBjoin\fR, \fBsync\fR; \fBprivacy\fR lists it),
+\fBdevices\fR, or \fBsearch \-\-on\fR.
 """
 
 

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from app.search.granted import Granted
 
 EXAMPLES = """
-foltr-search mcp ~/Documents/manuals           what an agent's configuration starts
+foltr-search mcp ~/Documents/manuals           the command for an agent's configuration
 foltr-search mcp ~/notes ~/projects/website    two folders, and nothing else
-foltr-search mcp --as cursor --learn ~/notes   what it asks is kept, what it fetches teaches its own order
+foltr-search mcp --as cursor --learn ~/notes   log its requests, and learn a separate ranking
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("folders", nargs=-1, metavar="FOLDER...", type=click.Path())
-@click.option("--as", "name", default="", help="Keep what it asks and is given under this name (`assistant log NAME`).")
-@click.option("--learn", is_flag=True, help="What it fetches teaches an order of its own, under that name.")
+@click.option("--as", "name", default="", help="Log its requests under this name (`assistant log NAME`).")
+@click.option("--learn", is_flag=True, help="Learn a separate ranking from what it fetches.")
 def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
-    """Let an agent search and read the indexed documents below FOLDER..., until its end of the pipe closes.
+    """Let an agent search and read the indexed documents below FOLDER..., until it closes the pipe.
 
-    It speaks the Model Context Protocol with three tools that change nothing: search, fetch and why. Documents
-    elsewhere are not shown and not counted. What the agent passes on is a matter of the agent: name no folder whose
-    texts may not leave this device. Needs the extra `mcp`.
+    Speaks the Model Context Protocol with three tools that change nothing: search, fetch and why. Other documents are
+    neither shown nor counted. The agent decides where texts go next: name no folder whose texts must stay on this
+    device. Needs the extra `mcp`.
     """
     import msgspec
 

@@ -23,9 +23,9 @@ EXAMPLES = """
 foltr-search model                            how much was learned, and which features gained
 foltr-search model export ~/foltr-model.json
 foltr-search model import ~/foltr-model.json
-foltr-search model reset                      back to the ranker as it was shipped
+foltr-search model reset                      back to the shipped ranker
 foltr-search model reset --to yesterday       back to the end of a day of the last month
-foltr-search model forget                     forget every page and pick it learned from, too
+foltr-search model forget                     also delete every page and pick it learned from
 """
 
 SHOWN_FEATURES = 8
@@ -46,14 +46,14 @@ def _day(ctx: click.Context, parameter: click.Parameter, value: str | None) -> d
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """Show, keep and take back what was learned from opened results."""
+    """Show, save and undo what was learned from opened results."""
     return 0 if ctx.invoked_subcommand else ctx.invoke(show)
 
 
 @command.command("show", examples="foltr-search model show --json | jq .n_picks")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def show(as_json: bool) -> int:
-    """Show how much was learned and which features gained."""
+    """Show how much was learned, and which features gained."""
     with opened() as search:
         model, days = search.learner.model, search.learner.days()
         gains, n_remembered = _gains(search.learner), search.picks.count()
@@ -89,7 +89,7 @@ def show(as_json: bool) -> int:
 @command.command("export", examples="foltr-search model export model.json")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(file: Path) -> int:
-    """Write the model to FILE (JSON: weights and names of features, nothing of a document or query)."""
+    """Write the model to FILE (JSON: weights and names of features, no document or query)."""
     with opened() as search:
         search.learner.export(file)
     return 0
@@ -97,9 +97,9 @@ def export(file: Path) -> int:
 
 @command.command("import", examples="foltr-search model import model.json")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--by-name", is_flag=True, help="Of another version: keep the weights of features with the same name.")
+@click.option("--by-name", is_flag=True, help="From another version: keep weights of same-named features.")
 def import_(file: Path, by_name: bool) -> int:
-    """Make the model in FILE the present one; the day's older version can be taken back with reset."""
+    """Use the model in FILE from now on; `reset` brings back the version of an earlier day."""
     with opened(to_change=True) as search:
         search.learner.import_file(file, by_name=by_name)
     return 0
@@ -107,11 +107,11 @@ def import_(file: Path, by_name: bool) -> int:
 
 @command.command("reset", examples="foltr-search model reset --to yesterday")
 @click.option("--to", "day", metavar="DAY", callback=_day, shell_complete=kept_days,
-              help="The end of this day; default: as shipped.")  # fmt: skip
+              help="Go back to the end of this day; default: as shipped.")  # fmt: skip
 def reset(day: date | None) -> int:
     """Go back to the shipped ranker, or to the end of a day of the last month.
 
-    Picks (what was opened for which query) stay; `model forget` clears them.
+    Picks (what you opened for which query) stay; `model forget` deletes them.
     """
     with opened(to_change=True) as search:
         search.learner.reset(day)
@@ -122,12 +122,12 @@ def reset(day: date | None) -> int:
 @command.command("forget", examples="foltr-search model forget --yes")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(yes: bool) -> int:
-    """Forget every result page and pick that was learned from, the statistics and the last page; reset the model."""
+    """Delete every page and pick it learned from, the statistics and the last page; reset the model."""
     if not yes:
         click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
     with opened(to_change=True) as search:
         forget_everything(search)
-    say("everything learned is forgotten")
+    say("deleted everything it learned")
     return 0
 
 

@@ -22,7 +22,7 @@ foltr-search open 1                        the first result of the last search
 foltr-search open 3 --with editor
 foltr-search open 2 --with folder          its folder, in the file manager
 foltr-search open ~/notes/todo.md
-less "$(foltr-search open 1 --print)"      print its path only; that counts as opening it
+less "$(foltr-search open 1 --print)"      only print its path; counts as opening
 """
 
 
@@ -32,14 +32,14 @@ less "$(foltr-search open 1 --print)"      print its path only; that counts as o
     "--with",
     "how",
     type=click.Choice(["system", "editor", "pager", "folder"]),
-    help="What to open it with; default: the setting open.enter.",
+    help="Program to open it with; default: the setting open.enter.",
 )
 @click.option("--print", "print_only", is_flag=True, help="Print the path instead of opening it.")
 def command(target: str, how: Literal["system", "editor", "pager", "folder"] | None, print_only: bool) -> int:
     """Open result N of the last search, or the file PATH, and learn from it.
 
-    A result of the last search counts as a pick at once, and the page as a lesson when something else is searched.
-    Write ./3 for a file that is named like a number.
+    A result counts as a pick at once. The page becomes a lesson when you search for something else. Write ./3 for a
+    file named like a number.
     """
     load_numpy()
     from app.handing_over import Place, Prepared, prepare

@@ -15,13 +15,13 @@ foltr-search --pick report ext:pdf
 
 @click.command("--pick", cls=Command, hidden=True, examples=EXAMPLES)
 @click.argument("query", nargs=-1)
-@click.option("--multi", "-m", is_flag=True, help="Tab marks several; Enter gives them in the order of marking.")
+@click.option("--multi", "-m", is_flag=True, help="Tab marks several; Enter prints them in that order.")
 @click.option("--null", "-0", "null", is_flag=True, help="End each path with a NUL byte instead of a line end.")
 def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     """Choose files on the screen, and print their paths.
 
-    The screen is drawn on the terminal, stdout carries the paths alone. What is chosen counts as opened, for learning.
-    Exit codes: 0 chosen; 1 Enter where nothing was found; 130 left with Esc or Ctrl-C; 2 an error.
+    The screen is drawn on the terminal, so stdout has only the paths. Chosen files count as opened, for learning. Exit
+    codes: 0 chosen; 1 Enter with nothing found; 130 left with Esc or Ctrl-C; 2 an error.
     """
     from app.commands.command import print_line, printed_path
     from app.tui import run

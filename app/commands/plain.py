@@ -21,8 +21,8 @@ foltr-search --plain
 foltr-search --plain tax return 2024
 """
 HELP = (
-    "Words are searched. A number opens that result; n says the next ones, p those before; w and a number says why "
-    "it stands there; t and a number says its text; q leaves. A slash searches what follows it: /n, /2024."
+    "Type words to search, a number to open that result, n for the next ones, p for those before, w and a number to "
+    "hear why it ranks there, t and a number for its text, q to leave. A slash searches what follows: /n, /2024."
 )
 
 
@@ -31,7 +31,7 @@ HELP = (
 def command(query: tuple[str, ...]) -> int:
     """Search in a dialogue of plain lines: nothing is drawn, nothing moves.
 
-    Type words, then the number of a result to open it, n for the next ones, q to leave. What is opened is learned from.
+    Type words to search, the number of a result to open it, n for more, q to leave. It learns from what you open.
     """
     load_numpy()
     from app.search.search import Search
@@ -42,7 +42,7 @@ def command(query: tuple[str, ...]) -> int:
     context = load()
     search = Search(context.settings, context.paths)
     if search.trouble:
-        say(f"{search.trouble}; `foltr-search index` makes it anew")
+        say(f"{search.trouble}; `foltr-search index` rebuilds it")
         search.close()
         return FAILED
     talk = Dialogue(context, search)

@@ -15,9 +15,9 @@ foltr-search privacy --json | jq .sent
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(as_json: bool) -> int:
-    """Tell exactly what leaves this device, and what the privacy ledger says.
+    """Show exactly what leaves this device, and the privacy ledger.
 
-    Without a group nothing leaves it. The list is read off the definitions of the records that are sent.
+    Without a group, nothing leaves it. The list comes from the definitions of the records that are sent.
     """
     import json
     import time

@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from app.paths import Paths
 
 EXAMPLES = """
-foltr-search purge            name everything with its size, ask, delete
-foltr-search purge --yes      without asking
+foltr-search purge            list everything with its size, ask, delete
+foltr-search purge --yes      do not ask
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(yes: bool) -> int:
-    """Delete the index, what was learned, settings and saved searches: everything that this program has made.
+    """Delete everything the program made: index, what was learned, settings and saved searches.
 
-    Your own files are not touched, nor is the program itself (pipx uninstall foltr-search, or as it was installed).
+    This does not touch your own files, nor the program itself (pipx uninstall foltr-search, or as you installed it).
     """
     from itertools import groupby
     from pathlib import Path
@@ -36,7 +36,7 @@ def command(yes: bool) -> int:
     paths = load().paths
     found = belongings(paths, home=Path.home())
     if not found:
-        say("there is nothing of foltr-search here")
+        say("foltr-search has no files here")
         return 0
     for (what, place), own in groupby(found, key=lambda one: (one.what, _shown(one.path, paths))):
         several = list(own)
@@ -45,9 +45,9 @@ def command(yes: bool) -> int:
         print_line(f"{size(n_bytes):>12}  {printed_path(str(place))}  ({what}{number})")
     print_line(f"{size(sum(one.n_bytes for one in found)):>12}  in all")
     for path in strangers(paths):
-        say(f"{printed_path(str(path))} is not of this program and stays")
+        say(f"{printed_path(str(path))} does not belong to this program, so it stays")
     for path in own_units(Path.home()):
-        say(f"{printed_path(str(path))} is not as this program comes with it, so it is yours, and stays")
+        say(f"{printed_path(str(path))} was changed by you, so it stays")
     if _in_a_group(paths):
         say("this device is in a group, and its keys go too: `foltr-search forget-me` first has the group forget it")
     if not yes:

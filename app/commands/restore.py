@@ -9,20 +9,20 @@ import click
 from app.commands.command import Command, say
 
 EXAMPLES = """
-foltr-search restore ~/foltr-2026-11.zip      tells what it is, asks, restores
-foltr-search restore --verify FILE            only reads it through
+foltr-search restore ~/foltr-2026-11.zip      show the contents, ask, restore
+foltr-search restore --verify FILE            only check it
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--verify", "only_verify", is_flag=True, help="Only read the backup through.")
+@click.option("--verify", "only_verify", is_flag=True, help="Only check the backup.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(file: Path, only_verify: bool, yes: bool) -> int:
-    """Put the backup FILE in the place of what was learned, the folders, settings and saved searches that are here.
+    """Replace what was learned, the folders, settings and saved searches with the backup FILE.
 
-    What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index stays as
-    it is; `index` makes one where there is none. Files here that the backup lacks stay.
+    What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index does not
+    change; `index` builds one if it is missing. Files that the backup lacks stay.
     """
     from app.backup import read_backup, replaced, restore
     from app.commands.command import printed_path

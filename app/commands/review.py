@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from app.review.review import Proposal, Review
 
 EXAMPLES = """
-foltr-search review 'contract Miller type:pdf'      every document that may matter, one after another
-foltr-search review --list                          the reviews that were begun
-foltr-search review --resume 2                      go on; so does the same QUERY
-foltr-search review --resume 2 --report found.md    what was asked, searched, read, judged, not readable
-foltr-search review --resume 2 --save miller        what was learned, as the saved search @miller
-foltr-search review --json 'wind turbine' < answers   a line of JSON a document; answers y, n, l, u or q, one a line
+foltr-search review 'contract Miller type:pdf'      start a review
+foltr-search review --list                          list reviews
+foltr-search review --resume 2                      continue; so does the same QUERY
+foltr-search review --resume 2 --report found.md    report: query, searched, read, judged, not readable
+foltr-search review --resume 2 --save miller        save what it learned as the search @miller
+foltr-search review --json 'wind turbine' < answers   for programs: answers y, n, l, u or q, one a line
 """
 KEYS: Mapping[str, Answer] = {"y": "yes", "n": "no", "l": "later"}
 ASKED = "y(es) n(o) l(ater) t(ext) o(pen) u(ndo) q(uit): "
@@ -41,21 +41,21 @@ SNIPPET = 480
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
 )
 @click.argument("query", nargs=-1)
-@click.option("--list", "listed", is_flag=True, help="Print the reviews that were begun, the newest first.")
-@click.option("--resume", "number", type=click.IntRange(min=1), metavar="N", help="Go on with review N.")
+@click.option("--list", "listed", is_flag=True, help="List your reviews, newest first.")
+@click.option("--resume", "number", type=click.IntRange(min=1), metavar="N", help="Continue review N.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write the account: .md, .csv or .json by its ending; asks nothing.")  # fmt: skip
-@click.option("--save", metavar="NAME", help="Save the query with the words learned as @NAME; asks nothing.")
-@click.option("--teach", is_flag=True, help="What matters counts as opened for the query, once; asks nothing.")
-@click.option("--forget", is_flag=True, help="Forget the review and its judgements.")
-@click.option("--plain", is_flag=True, help="A dialogue in lines, also on a terminal.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a document (docs/json-output.md).")
+              help="Write a report (.md, .csv or .json) and exit.")  # fmt: skip
+@click.option("--save", metavar="NAME", help="Save the query and the learned words as @NAME, and exit.")
+@click.option("--teach", is_flag=True, help="Count what matters as opened for the query, once, and exit.")
+@click.option("--forget", is_flag=True, help="Delete the review and its judgements.")
+@click.option("--plain", is_flag=True, help="Use plain lines, even on a terminal.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per document (docs/json-output.md).")
 def command(query: tuple[str, ...], number: int | None, listed: bool, plain: bool, as_json: bool, **deeds: Any) -> int:
-    """Read every document that may matter for QUERY, one after another, and be told how much is found.
+    """Find every document that matters for QUERY, one by one, and estimate how many are left.
 
-    y, n or later puts all the others into a new order at once; each answer is on the disk before the next document.
-    Words only say what comes first: conditions (type: dir: -word) say what the review is about. How much is left is an
-    estimate, never a guarantee. Exit code 0: something is found, 1: nothing yet, 130: interrupted, 2: an error.
+    Answer y, n or l (later). Each answer is saved at once and reorders the rest. Words only decide what comes first;
+    filters (type: dir: -word) decide what the review covers. What is left is an estimate, never a guarantee. Exit code
+    0: something is found, 1: nothing yet, 130: interrupted, 2: an error.
     """
     text = " ".join(query)
     if sum((bool(text.strip()), number is not None, listed)) != 1:

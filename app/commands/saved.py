@@ -18,9 +18,9 @@ foltr-search saved remove tax
 @click.group(cls=Group, examples=EXAMPLES, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """List, keep and forget saved searches: @NAME in a query stands for the text that was saved.
+    """List, add and remove saved searches: @NAME in a query stands for the saved text.
 
-    They are lines of searches.toml beside config.toml, which you may edit. Works on the screen, too.
+    They are lines of searches.toml beside config.toml, which you can edit. They work on the screen, too.
     """
     if ctx.invoked_subcommand:
         return 0
@@ -31,7 +31,7 @@ def command(ctx: click.Context) -> int:
     for name, text in searches.items():
         click.echo(f"@{name}\t{printed_path(text)}")
     if not searches:
-        say("nothing is saved; foltr-search saved add NAME QUERY does it")
+        say("no saved searches; add one with foltr-search saved add NAME QUERY")
     return FOUND if searches else NOTHING_FOUND
 
 
@@ -42,7 +42,7 @@ def command(ctx: click.Context) -> int:
 @click.argument("name")
 @click.argument("query", nargs=-1, required=True)
 def add(name: str, query: tuple[str, ...]) -> int:
-    """Save QUERY as @NAME, in place of what had that name."""
+    """Save QUERY as @NAME, replacing any saved search of that name."""
     from app.search.saved import SavedSearches
 
     saved, bare, text = SavedSearches(load().paths.saved), name.removeprefix("@"), " ".join(query)
@@ -55,7 +55,7 @@ def add(name: str, query: tuple[str, ...]) -> int:
 @command.command("remove", examples="foltr-search saved remove notes")
 @click.argument("name", shell_complete=saved_names)
 def remove(name: str) -> int:
-    """Forget the search that is saved as @NAME."""
+    """Remove the saved search @NAME."""
     from app.search.saved import SavedSearches
 
     SavedSearches(load().paths.saved).remove(name)

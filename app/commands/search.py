@@ -40,8 +40,8 @@ foltr-search search draft --paths0 | xargs -0 ls -l
 foltr-search search todo --format '{rank}\\t{path}\\t{snippet}'
 foltr-search search invoice --order modified -n 3
 foltr-search search TODO --vimgrep          path:line:column:text, for editors
-foltr-search search report --explain        why each result stands where it stands
-foltr-search search --on desk,nas report    my other machines, too, by ssh
+foltr-search search report --explain        why each result ranks where it does
+foltr-search search --on desk,nas report    also other machines, over ssh
 """
 NOTHING_INDEXED = "nothing is indexed yet; `foltr-search index FOLDER` does it"
 
@@ -83,18 +83,18 @@ class SearchCommand(Command):
 @click.option("--format", "template", metavar="TEXT", help=r"One line per result, as in '{rank}\t{path}'.")
 @click.option("--vimgrep", is_flag=True, help="One line per match: path:line:column:text, for editors.")
 @click.option("--order", type=click.Choice(ORDERS), default="learned", help="learned is the default.")
-@click.option("--no-explore", is_flag=True, help="Never let close results change places.")
-@click.option("--as-typed", is_flag=True, help="Never search for a correction of the words in their place.")
-@click.option("--explain", is_flag=True, help="Tell for each result why it stands there.")
+@click.option("--no-explore", is_flag=True, help="Never reorder close results at random.")
+@click.option("--as-typed", is_flag=True, help="Do not correct spelling.")
+@click.option("--explain", is_flag=True, help="Say why each result ranks where it does.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
-@setting_option("--on", key="devices.ask", metavar="NAME,NAME", help="Ask these machines of yours, too, by ssh.")
-@setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may move, 0-2.")
+@setting_option("--on", key="devices.ask", metavar="NAME,NAME", help="Also search these machines of yours over ssh.")
+@setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may go, 0-2.")
 def command(query: tuple[str, ...], **options: Any) -> int:
-    """Print the documents that answer QUERY, the best first.
+    """Print the documents that match QUERY, best first.
 
-    Documents with more of the words come first; "a phrase", AND, OR, NOT or -word, ( ), prefix*, title: path: name:
-    from: dir: ext: type: lang: modified: and size: narrow it down. Options of one letter there are none but -n N:
-    write '... -n' in quotes, or behind --, to leave out the word n. Exit code 0: found, 1: nothing found, 2: an error.
+    Documents with more of the words come first. To narrow: "a phrase", AND, OR, NOT or -word, ( ), prefix*, title:
+    path: name: from: dir: ext: type: lang: modified: and size:. The only one-letter option is -n N; to exclude the word
+    n, write '... -n' in quotes, or after --. Exit code 0: found, 1: nothing found, 2: an error.
     """
     if sum((options["as_json"], options["paths0"], options["vimgrep"], options["template"] is not None)) > 1:
         raise click.UsageError("--json, --paths0, --vimgrep and --format exclude one another")
@@ -106,7 +106,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
         fields_of(options["template"])
     text = " ".join(query)
     if not text.strip():
-        say("nothing to search for: the query is blank; `foltr-search search --help` shows what it may hold")
+        say("the query is empty; see `foltr-search search --help`")
         return FAILED
     return _answer(load(), text, options)
 
@@ -135,7 +135,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
             SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         if search.trouble:
-            say(f"{search.trouble}; `foltr-search index` makes it anew")
+            say(f"{search.trouble}; `foltr-search index` rebuilds it")
             return FAILED
         say_about(page)
         search.keep_places(_print(search, page, hits=hits, options=options))
@@ -247,7 +247,7 @@ def say_about(page: ResultPage) -> None:
     if page.n_documents == 0:
         say(NOTHING_INDEXED)
     elif not page.hits:
-        say("nothing found; `foltr-search why PATH` tells whether a file is indexed")
+        say("nothing found; `foltr-search why PATH` says whether a file is indexed")
     if page.searched:
         say(f"nothing has all the words; showing results for: {page.searched} (--as-typed: {page.request.text})")
     if page.suggestion:

@@ -13,8 +13,8 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, exchan
 
 EXAMPLES = """
 foltr-search serve                     answer and watch, until Ctrl-C
-foltr-search serve --no-watch --idle   answer only, and leave after resident.idle_minutes without a question
-foltr-search serve --stop              end the resident process
+foltr-search serve --no-watch --idle   answer only, exit after resident.idle_minutes without a query
+foltr-search serve --stop              stop it
 """
 
 AGAIN = 75
@@ -24,17 +24,16 @@ FIRST_DESCRIPTOR = 3
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--stop", "end", is_flag=True, help="End the resident process of this data folder.")
-@click.option("--no-watch", is_flag=True, help="Answer only; leave the index to `watch`, `index` and the screen.")
-@click.option("--idle", is_flag=True, help="Leave after resident.idle_minutes without a question.")
-@click.option("--pause-on-battery", is_flag=True, help="Watch nothing while the machine runs on battery.")
+@click.option("--stop", "end", is_flag=True, help="Stop the resident process of this data folder.")
+@click.option("--no-watch", is_flag=True, help="Only answer; do not watch or index.")
+@click.option("--idle", is_flag=True, help="Exit after resident.idle_minutes without a query.")
+@click.option("--pause-on-battery", is_flag=True, help="Do not watch on battery.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet: bool) -> int:
     """Answer commands at once, and keep the index up to date.
 
-    It stays, and answers `search`, `open`, `why`, `status` and completion over a socket of yours alone, which those
-    commands find by themselves. Files are watched and indexed in a process beside it, at the lowest
-    priority, as `watch` does.
+    It runs until you stop it. `search`, `open`, `why` and shell completion find it by themselves, over a socket that
+    only you can use. A second process watches and indexes your files at the lowest priority, as `watch` does.
     """
     from app.resident.local_socket import AVAILABLE
 

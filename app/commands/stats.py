@@ -30,10 +30,10 @@ BARS = " ▁▂▃▄▅▆▇█"
 @click.option("--days", type=click.IntRange(min=1), metavar="N", help="Only the last N days.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(days: int | None, as_json: bool) -> int:
-    """Tell whether learning helps.
+    """Show whether learning helps.
 
-    Each time a result is opened, its rank in the learned order and its rank in plain BM25 are noted, nothing else.
-    Exit code 1 while nothing was opened.
+    For each result you open, only its rank in the learned order and in plain BM25 are recorded. Exit code 1 while you
+    have opened nothing.
     """
     import time
 
@@ -58,7 +58,7 @@ def command(days: int | None, as_json: bool) -> int:
         }
         click.echo(json.dumps(record))
     elif overall is None:
-        say("nothing was opened from a result list yet; `foltr-search open N` and the screen count")
+        say("no result was opened yet, with `foltr-search open N` or on the screen")
     else:
         _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND

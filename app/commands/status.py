@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search status
-foltr-search status --failures             every file that could not be read, and why
-foltr-search status --left-out             what rules keep out: how many files, which rule, what takes them in
+foltr-search status --failures             unreadable files, and why
+foltr-search status --left-out             skipped files: how many, which rule, how to include them
 foltr-search status --json | jq .n_documents
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--failures", is_flag=True, help="List the files that could not be read, with the reason.")
-@click.option("--left-out", "outside", is_flag=True, help="List files and folders that are passed over, with numbers.")
+@click.option("--failures", is_flag=True, help="List files that could not be read, and why.")
+@click.option("--left-out", "outside", is_flag=True, help="List skipped files and folders, with counts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
 def command(failures: bool, outside: bool, as_json: bool) -> int:
-    """Show what the index holds."""
+    """Show what is in the index."""
     load_numpy()
     from app.resident.asking import standing
     from app.resident.on_behalf import search_for_command
@@ -95,7 +95,7 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths, n_listed: in
         "deleted": _unwiped(status),
         "last update": when,
         "writer": status.writer or "none",
-        "resident": resident or "none (`foltr-search serve` starts the process that answers at once)",
+        "resident": resident or "none (start it with `foltr-search serve`)",
     }
     for name, value in rows.items():
         print_line(f"{name + ':':14}" + value.replace("\n", "\n" + " " * 14))
@@ -132,8 +132,8 @@ def _print_left_out(passed_over: list[LeftOut]) -> None:
 def _unwiped(status: IndexStatus) -> str:
     """What was deleted and is still on the disk."""
     if not status.n_unwiped:
-        return "nothing of it is left on the disk"
-    return f"{count(status.n_unwiped, 'text')} still on the disk (`index --optimize` wipes them at once)"
+        return "nothing left on disk"
+    return f"{count(status.n_unwiped, 'text')} still on disk (`index --optimize` erases them now)"
 
 
 def _recognised(what: str, option: str, n_read: int, n_waiting: int, n_without: int, n_failed: int) -> str:

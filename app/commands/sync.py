@@ -8,21 +8,21 @@ from app.commands.command import FAILED, Command, load, say, state_of_member
 
 EXAMPLES = """
 foltr-search sync
-foltr-search sync --now                       answers now, with what was opened so far
-foltr-search sync --yes                       agrees to changed terms, and to who has joined
+foltr-search sync --now                       answer now, with what you opened so far
+foltr-search sync --yes                       accept changed terms and new members
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--yes", is_flag=True, help="Agree to changed terms and members without being asked.")
-@click.option("--now", is_flag=True, help="Answer the round at once, not in the later part of its time.")
+@click.option("--yes", is_flag=True, help="Accept changed terms and members without asking.")
+@click.option("--now", is_flag=True, help="Answer now, not in the later part of the round.")
 def command(yes: bool, now: bool) -> int:
-    """Answer the group's round when its time has come, and fetch its newest ranker.
+    """Answer the group's round when it is time, and fetch its newest ranker.
 
-    A device answers at a moment of its own in the later half of a round, so that what is opened until then counts. The
-    update is learned from result pages that came since the last one, is noised, and is written into the privacy
-    ledger before it leaves. The ranker is adopted where your own pages show that it serves you no worse. Exit code 2
-    when the privacy budget forbids sending, 3 when the server cannot be reached.
+    A device answers at its own moment in the later half of a round, so what you open until then counts. It learns the
+    update from result pages since the last one, adds noise, and writes the cost into the privacy ledger before sending.
+    It adopts the ranker only if your own pages show that it serves you no worse. Exit code 2 if the privacy budget
+    forbids sending, 3 if the server cannot be reached.
     """
     from functools import partial
 

@@ -7,24 +7,24 @@ import click
 from app.commands.command import NOTHING_FOUND, Command, say, state_of_member
 
 EXAMPLES = """
-foltr-search vouch                            who waits, with fingerprints to compare
-foltr-search vouch 3fa9c1                     asks, then vouches
-foltr-search vouch 3fa9c1 --gone              takes a member off who lost the device
-foltr-search vouch 77b0e2 --was 3fa9c1        who lost it has joined again: one person, one year's budget
+foltr-search vouch                            list who waits, with fingerprints to compare
+foltr-search vouch 3fa9c1                     ask, then vouch
+foltr-search vouch 3fa9c1 --gone              remove a member who lost the device
+foltr-search vouch 77b0e2 --was 3fa9c1        they joined again: one person, one year's budget
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("member", default="")
-@click.option("--gone", is_flag=True, help="Sign that the member is no longer there, instead.")
-@click.option("--was", default="", metavar="FORMER", help="Sign that the same person was FORMER, who is gone.")
+@click.option("--gone", is_flag=True, help="Sign that the member is gone instead.")
+@click.option("--was", default="", metavar="FORMER", help="Sign that this person was FORMER, who is gone.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def command(member: str, gone: bool, was: str, yes: bool) -> int:
-    """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody has invited; without one, list who waits.
+    """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody invited; without one, list who waits.
 
-    Compare the fingerprint with what that person's `foltr-search federation` shows, over another way than the server:
-    whoever is vouched for takes part in sealed rounds, and may be asked to add them up. --was is for somebody whom you
-    brought in again after the device was lost, and before the new one answers: what the lost one sent stays spent.
+    Compare the fingerprint with what that person's `foltr-search federation` shows, but not over the server. Members
+    you vouch for take part in sealed rounds, and may be asked to add them up. Use --was for a person whom you invited
+    again after they lost their device, before the new one answers: what the lost one sent stays spent.
     """
     from app.federation import group_roster
     from app.federation.server import Reach
@@ -38,7 +38,7 @@ def command(member: str, gone: bool, was: str, yes: bool) -> int:
             for one in found:
                 click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
             if not found:
-                say("nobody waits for being vouched for")
+                say("nobody is waiting for a voucher")
             return 0 if found else NOTHING_FOUND
         about = group_roster.find(store, reach, member)
         if not yes:

@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 EXAMPLES = """
 foltr-search watch
-foltr-search watch --pause-on-battery      as the systemd user unit does (docs/configuration.md)
+foltr-search watch --pause-on-battery      as a systemd unit would (docs/configuration.md)
 foltr-search watch --events | jq .phase
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--events", is_flag=True, help="Print each progress report as a line of JSON on stdout.")
-@click.option("--pause-on-battery", is_flag=True, help="Wait while the machine runs on battery.")
-@click.option("--retry-failures", is_flag=True, help="First read the files again that could not be read.")
+@click.option("--events", is_flag=True, help="Print progress as lines of JSON on stdout.")
+@click.option("--pause-on-battery", is_flag=True, help="Pause on battery.")
+@click.option("--retry-failures", is_flag=True, help="First read again the files that could not be read.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-@setting_option("--workers", key="index.workers", type=int, metavar="N", help="Processes that read files.")
+@setting_option("--workers", key="index.workers", type=int, metavar="N", help="Number of processes that read files.")
 def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: bool) -> int:
-    """Keep the index up to date with every indexed folder, at the lowest priority, until Ctrl-C.
+    """Keep the index of all your folders up to date, at the lowest priority, until Ctrl-C.
 
-    Where the system cannot report changes, the folders are scanned every index.scan_minutes.
+    If the system cannot report changes, folders are scanned every index.scan_minutes.
     """
     from app.commands.command import stop_on_interrupt
     from app.following.background import stop_with_parent

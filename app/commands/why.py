@@ -16,9 +16,9 @@ foltr-search why ~/notes && echo 'it can be found'
 @click.command(cls=Command, examples=EXAMPLES)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
 def command(paths: tuple[str, ...]) -> int:
-    """Tell whether PATH can be found by a search, or what keeps it out.
+    """Say whether PATH is indexed, or what keeps it out.
 
-    Exit code 0 when every PATH is indexed, 1 when one is not.
+    Exit code 0 if every PATH is indexed, 1 if one is not.
     """
     from app.commands.command import print_line, printed_path
     from app.following.indexing import why

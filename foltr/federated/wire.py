@@ -73,7 +73,7 @@ class Invite(Record, frozen=True):
 
 
 class Enrolment(Record, frozen=True):
-    """A device asks to become a member, with the key of its invite."""
+    """A device asks to join, with the key of its invite."""
 
     group_id: str
     """the group's random name, from the invite"""
@@ -82,7 +82,7 @@ class Enrolment(Record, frozen=True):
     box_key: bytes
     """X25519 public key [32], made likewise; shares of others' updates are sealed to it while it is in the committee"""
     invite_key: bytes
-    """Ed25519 public key [32] that the invite's secret gives"""
+    """Ed25519 public key [32] derived from the invite's secret"""
     proof: bytes
     """signature [64] by the invite's key over the group and the device's two keys: who enrols holds the invite"""
     own_proof: bytes
@@ -195,7 +195,7 @@ class ModelRecord(Record, frozen=True):
 
 
 class Update(Record, frozen=True):
-    """What a device reports in one round; travels sealed to the round's key."""
+    """A device's update in one round; sent encrypted to the round's key."""
 
     group_id: str
     """the group's random name, so that no other group's server can use it"""
@@ -214,7 +214,7 @@ class Update(Record, frozen=True):
 
 
 class Sealed(Record, frozen=True):
-    """An Update in an anonymous box that only the round's key opens."""
+    """An Update, encrypted so that only the round's key opens it."""
 
     round: Number
     """whose key opens the box"""
@@ -274,7 +274,7 @@ class RosterPage(Record, frozen=True):
 
 
 class RosterReturn(Record, frozen=True):
-    """A device hands entries back that a restored server does not know; its own may be among them."""
+    """A device returns roster entries that a restored server lacks, possibly its own."""
 
     group_id: str
     """the group's random name"""
@@ -287,7 +287,7 @@ class RosterReturn(Record, frozen=True):
 
 
 class RankerReturn(Record, frozen=True):
-    """A device hands back the newest ranker that it knows, which a restored server may have lost."""
+    """A device returns the newest ranker it knows, which a restored server may have lost."""
 
     group_id: str
     """the group's random name"""
@@ -296,14 +296,14 @@ class RankerReturn(Record, frozen=True):
 
 
 class InviteOffer(Record, frozen=True):
-    """A member invites someone: the public half of the invite, so that the server takes whoever holds its secret."""
+    """A member invites someone: the public half of the invite, so the server accepts the holder of its secret."""
 
     group_id: str
     """the group's random name"""
     invite_key: bytes
     """Ed25519 public key [32] of the new invite"""
     signature: bytes
-    """[64] by the member's device key over group and invite's key: it vouches for whoever redeems it"""
+    """[64] by the member's device key over group and invite's key: it vouches for the person who uses it"""
 
 
 class Invited(Record, frozen=True):
@@ -314,22 +314,22 @@ class Invited(Record, frozen=True):
 
 
 class Vouching(Record, frozen=True):
-    """A member vouches for another whom no member invited, or takes one off the roster who is no longer there."""
+    """A member vouches for another that nobody invited, or removes one from the roster that is gone."""
 
     group_id: str
     """the group's random name"""
     about: Number
-    """number of the roster's entry by which that member joined"""
+    """roster entry with which that member joined"""
     leaves: bool
-    """whether the member is taken off, rather than vouched for"""
+    """whether the member is removed rather than vouched for"""
     signature: bytes
     """[64] by the sender's device key"""
     heir: Number = -1
-    """number of the entry by which the same person joined again, -1 for nobody"""
+    """roster entry with which the same person joined again, -1 for nobody"""
 
 
 class NoiseCommitment(SumRecord, frozen=True):
-    """A device fixes the secret bits of its noise for a round, before it hears the coins that are added to them."""
+    """A device fixes its secret noise bits for a round, before it learns the coins added to them."""
 
     group_id: str
     """the group's random name"""
@@ -352,7 +352,7 @@ class Coins(SumRecord, frozen=True):
 
 
 class SharedUpdate(SumRecord, frozen=True):
-    """What a device reports in one round of a sealed group: its update in shares, which nobody can add up alone."""
+    """A device's update in one round of a sealed group, in shares that nobody can add up alone."""
 
     group_id: str
     """the group's random name"""
@@ -365,14 +365,14 @@ class SharedUpdate(SumRecord, frozen=True):
     model_hash: str
     """of the model it began from"""
     roster_head: str
-    """hash of the roster by which the device knows the members"""
+    """hash of the roster that the device knows"""
     committee: str
     """hash of the committee's keys, as the device drew it"""
     commitments: bytes
     """points [threshold, 32]: to the update and to the random polynomials; they hide both, and every share is checked
     by them"""
     opening: bytes
-    """[96] point from which the boxes' keys come, with a proof that the sender made it"""
+    """[96] point that gives the boxes' keys, with a proof that the sender made it"""
     boxes: bytes
     """one box for each member of the committee, in its order: the value of a random polynomial for each number of the
     update and one to check them by, 32 bytes each; alone they tell nothing"""
@@ -410,7 +410,7 @@ class ListedBox(SumRecord, frozen=True):
 
 
 class Complaint(SumRecord, frozen=True):
-    """A member of the committee shows what is in its box of one message, which is not what the sender committed to."""
+    """A committee member shows that its box of one message differs from what the sender committed to."""
 
     group_id: str
     """the group's random name"""
@@ -425,7 +425,7 @@ class Complaint(SumRecord, frozen=True):
     message: str
     """hash of the message"""
     shown: bytes
-    """[96] the key of this one box, with a proof that it is: anybody can open it, and no other"""
+    """[96] the key of this one box, with a proof: anybody can open this box, and no other"""
     signature: bytes
     """[64] by the device's key over all of this"""
 
@@ -450,7 +450,7 @@ class SumTask(SumRecord, frozen=True):
 
 
 class CommitteeAnswer(SumRecord, frozen=True):
-    """A member of the committee has added up its shares of everyone's update."""
+    """A committee member has added up its shares of everyone's updates."""
 
     group_id: str
     """the group's random name"""
@@ -480,7 +480,7 @@ class Accepted(Record, frozen=True):
 
 
 class Farewell(Record, frozen=True):
-    """A member leaves. With `forget`, what it sent is erased and its influence unlearned."""
+    """A member leaves. With `forget`, what it sent is erased, and its influence unlearned."""
 
     group_id: str
     """the group's random name"""

@@ -40,7 +40,7 @@ from indexer.query.values import NEEDED, NotUnderstoodError, extension, meaning
 from indexer.text.spelling import nearest
 
 MAX_DEPTH = 20
-"""Deeper brackets are passed over, so that whatever walks the tree may recurse."""
+"""Deeper brackets are ignored, so that whatever walks the tree may recurse."""
 
 TEXT_NAMES = {
     "title": "title", "name": "name", "filename": "name", "file": "name", "path": "path",
@@ -187,13 +187,13 @@ def _balanced(found: list[Token], problems: list[Problem], *, as_you_type: bool)
             if open_at:
                 open_at.pop()
             else:
-                problems.append(Problem(token.start, 1, "nothing is open that this bracket could close"))
+                problems.append(Problem(token.start, 1, "this bracket closes nothing"))
         else:
             keep = True
         if keep:
             kept.append(token)
     if too_deep is not None:
-        problems.append(Problem(too_deep.start, 1, f"brackets deeper than {MAX_DEPTH} are passed over"))
+        problems.append(Problem(too_deep.start, 1, f"brackets deeper than {MAX_DEPTH} are ignored"))
     if open_at and not as_you_type:
         problems.append(Problem(open_at[-1].start, 1, "this bracket is not closed"))
     return kept
@@ -229,7 +229,7 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
     parser = _Parser(read, found, problems, moment, as_you_type)
     root = parser.sequence(None)
     if root is None and found and not problems and not as_you_type:
-        problems.append(Problem(0, len(text), "there is no word here to search for"))
+        problems.append(Problem(0, len(text), "there is no word to search for"))
     shown = tuple(sorted(problems, key=lambda problem: problem.position)[:MAX_PROBLEMS])
     return Query(text, root, shown, not parser.explicit_and and _is_plain(root), _operators(found, problems))
 
@@ -380,7 +380,7 @@ class _Parser:
 
     def _near(self, quoted: Token, distance: Token, tied: str | None) -> Node | None:
         """The words of `"a b"~5`: all of them, as anywhere; those that stand together count more anyway."""
-        said = "no distance can be asked for; all the words are, and the nearer the better"
+        said = "distances are not supported; documents with the words close together rank higher"
         self._note(distance, f"{distance.text}: {said}")
         words = [
             Word(match[0], tied, position=quoted.inner + match.start(), length=len(match[0]))
@@ -400,11 +400,11 @@ class _Parser:
             return None
         if "*" in text:
             at = token.inner + text.index("*")
-            self.problems.append(Problem(at, 1, "a * stands for the rest of a word, at its end only"))
+            self.problems.append(Problem(at, 1, "a * works only at the end of a word"))
         if is_bare:
             self._misspelt_field(token)
             if _TAG.fullmatch(token.text) and not self._is_being_typed(token):
-                self._note(token, f"{token.text} is searched for as a word; tag:{token.text[1:]} asks for the tag")
+                self._note(token, f"{token.text} is searched for as a word; tag:{token.text[1:]} finds the tag")
         self.n_terms += 1
         starred = text != token.text
         self.n_beginnings += starred
@@ -424,7 +424,7 @@ class _Parser:
             return
         close = nearest(name, [known for known in TEXT_NAMES | FILTER_NAMES if len(known) > 3])
         if close is not None and abs(len(close) - len(name)) <= 2 and name != close + "s":
-            message = f"no field {match[1]}:, did you mean {close}:? It is searched for as a word"
+            message = f"no field {match[1]}:, did you mean {close}:? Searched for as a word"
             self.problems.append(Problem(token.start, len(match[1]) + 1, message))
 
     def _filter(self, token: Token, name: str) -> Node | None:
@@ -463,7 +463,7 @@ def _joined(kind: type[And] | type[Or], nodes: Sequence[Node]) -> Node | None:
 
 _DISTANCE = re.compile(r"~[0-9]{1,4}")
 _RULES: tuple[tuple[str, str], ...] = (
-    (r"is:(?:sent|trash|spam|inbox|archived|muted|snoozed)", "folders of mail are folders: write dir:Sent"),
+    (r"is:(?:sent|trash|spam|inbox|archived|muted|snoozed)", "mail folders are folders: write dir:Sent"),
     (r"flag:\w+", "write is:flagged, is:unread or is:answered"),
     (r"has:(?:images?|pdf|document|drive|userlabels|nouserlabels|youtube)",
      "write has:attachment, attachment:WORD, or ext:pdf for the attached documents themselves"),
@@ -472,15 +472,15 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"(?:intitle|allintitle):\S+", "write title:WORD"),
     (r"(?:inurl|allinurl|site):\S+", "write path:WORD or dir:FOLDER"),
     (r"(?:mime|mimetype):\S+", "write type:mail or ext:pdf"),
-    (r"sort:\S+", "the order is chosen beside the query, with --order or a key"),
-    (r"re(?:gexp?)?:\S+", "there are no patterns; write words, or the beginning of one with a star"),
+    (r"sort:\S+", "choose the order with --order or a key"),
+    (r"re(?:gexp?)?:\S+", "patterns are not supported; write words, or the start of one with a star"),
     (r"/(?=\S*(?:\.[*+]|\\[dwsb]|\[|\||/\^|\$/))\S+/[gimsx]*",
-     "there are no patterns; write words, or the beginning of one with a star"),
-    (r"~[^\W\d_]{2,}", "near spellings are not asked for: where a word is found nowhere, its correction is"),
-    (r"[^\W\d_A-Z]{3,}~[0-2]?", "near spellings are not asked for: where a word is found nowhere, its correction is"),
-    (r"[^\W\d_]+\?[^\W\d_]+", "a ? stands for no letter; write the beginning of the word and a star"),
+     "patterns are not supported; write words, or the start of one with a star"),
+    (r"~[^\W\d_]{2,}", "fuzzy search is not supported; a word found nowhere is corrected if possible"),
+    (r"[^\W\d_A-Z]{3,}~[0-2]?", "fuzzy search is not supported; a word found nowhere is corrected if possible"),
+    (r"[^\W\d_]+\?[^\W\d_]+", "? is not a wildcard; write the start of the word and a star"),
     (r"NEAR(?:/[0-9]{1,4})?|ADJ[0-9]{0,3}|[wWnN]/[0-9]{1,3}",
-     "no distance can be asked for; all the words are, and the nearer the better"),
+     "distances are not supported; documents with the words close together rank higher"),
 )  # fmt: skip
 _COMPILED = tuple((re.compile(pattern), hint) for pattern, hint in _RULES)
 

@@ -143,7 +143,7 @@ def test_a_catalogue_of_another_version_says_what_to_do(device: Device) -> None:
     done = device.run("why", str(device.notes))
     assert done.returncode == 2
     assert "the catalogue has version 99" in done.stderr
-    assert "`foltr-search index` makes it anew" in done.stderr
+    assert "`foltr-search index` rebuilds it" in done.stderr
     assert len(done.stderr.splitlines()) == 1
     device.index()
     assert device.run("search", "heron").returncode == 0

@@ -159,7 +159,7 @@ def test_a_purge_leaves_what_others_put_into_its_folders(device: Device) -> None
     done = device.run("purge", "--yes")
     assert done.returncode == 0, done.stderr
     assert {path: seen(path) for path in others} == before
-    assert all(f"{path} is not of this program and stays" in done.stderr for path in others)
+    assert all(f"{path} does not belong to this program, so it stays" in done.stderr for path in others)
     left = {path for path in device.data_dir.rglob("*") if path.is_file()}
     assert left == set(others)
     assert os.path.isdir(device.notes)

@@ -176,7 +176,7 @@ def test_older_versions_of_a_changed_file_are_counted_until_they_go(device: Devi
     run(device, "index")
     assert {b"numbat", b"echidna"} <= left(device)
     assert json.loads(run(device, "status", "--json").stdout)["n_unwiped"] == 1
-    assert "1 text still on the disk" in run(device, "status").stdout
+    assert "1 text still on disk" in run(device, "status").stdout
     run(device, "index", "--optimize")
     assert {b"numbat", b"echidna"}.isdisjoint(left(device))
     assert json.loads(run(device, "status", "--json").stdout)["n_unwiped"] == 0

@@ -95,6 +95,8 @@ def test_the_page_names_what_a_month_leaves_and_nothing_else(tmp_path: Path, sea
     run("backup", "--to", str(tmp_path / "kept.zip"))
     run("restore", str(tmp_path / "kept.zip"), "--yes")
     look()
+    shown = re.findall(r"in one data folder\s+\(`foltr-search (\w+)`\s+shows it\)", PAGE.read_text(encoding="utf-8"))
+    assert str(device.data_dir) in run(*shown)
     for command in (("status",), ("stats",), ("doctor",), ("privacy",), ("history",)):
         device.run(*command, env=chosen)
     look()

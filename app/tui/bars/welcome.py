@@ -79,5 +79,5 @@ class Welcome(Static):
         """The index cannot be used."""
         text = Text("The index cannot be searched\n", style="bold")
         text.append(f"\n{error}\n\n")
-        text.append("`foltr-search index --rebuild` makes it anew; your files are never touched.\n", style="dim")
+        text.append("`foltr-search index --rebuild` rebuilds it; your files are never touched.\n", style="dim")
         self.update(text)

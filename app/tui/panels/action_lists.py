@@ -18,18 +18,18 @@ from app.tui.key_by_key import Panel
 from app.tui.keys import ACTIONS, BY_ID, Action, after_leader, keys_of, letter_of
 
 QUERIES = (
-    ("wind turbine", "both words; some when few documents hold both"),
+    ("wind turbine", "both words; fewer if few documents have both"),
     ('"wind turbine"', "this phrase"),
     ("wind OR solar", "either; also AND, NOT, ( )"),
     ("-nuclear", "without this word"),
-    ("turb*", "any word that begins so"),
-    ("=running", "this very form, not run or runs"),
+    ("turb*", "words that begin like this"),
+    ("=running", "exactly this form, not run or runs"),
     ("title: name: path: from:", "only there: title:lease"),
     ("type:pdf ext:md lang:de", "kind of document, name ending, language"),
     ("dir:projects", "in this folder or below"),
     ("modified:last-week", "also today, 2024, >2024-01, 2024-01..2024-03"),
     ("size:>1mb", "also <10kb"),
-    ("artist: camera: tag: taken:", "what describes it: taken:2026-05"),
+    ("artist: camera: tag: taken:", "properties: taken:2026-05"),
 )
 LEARNING = (
     "Text decides first. What you open moves up a little for this and similar questions, and for documents like it; "
@@ -62,7 +62,7 @@ class HelpScreen(Panel[None]):
             yield Static(Text(self._about + "\n"))
             yield Static(Text("Keys", style="bold"))
             yield Static(_in_columns(self._keys, 17, ("bold", "")))
-            yield Static(Text("\nWhat can be asked", style="bold"))
+            yield Static(Text("\nQuery language", style="bold"))
             yield Static(_in_columns(QUERIES, 26, ("", "dim")))
             yield Static(Text("\nHow the order learns", style="bold"))
             yield Static(Text(LEARNING))

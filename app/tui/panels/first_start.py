@@ -30,7 +30,7 @@ PATH_WIDTH = 52
 class FolderList(OptionList):
     """Space or Enter ticks a folder, or takes the tick away."""
 
-    HELP = "The folders to index. Space chooses, a all of them, Tab goes on to the box for another folder."
+    HELP = "The folders to index. Space selects one, a selects all, Tab moves on to the box for another folder."
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Choose"), Binding("a", "all", "All")]
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -95,9 +95,9 @@ class FirstStart(Panel[tuple[str, ...]]):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="first-panel"):
-            yield Static("Which folders shall be searchable?", id="first-title")
+            yield Static("Which folders do you want to search?", id="first-title")
             yield Static(
-                "Their text is read once, then followed. All of it stays on this device, where only you can read it.",
+                "They are read once, then kept up to date. All of it stays on this device, where only you can read it.",
                 id="first-about",
             )
             yield Static("", id="first-meaning", markup=False)
@@ -115,7 +115,7 @@ class FirstStart(Panel[tuple[str, ...]]):
         from console.extras import how_to_add
         from indexer.meaning.encoder import why_none
 
-        advice = "To find texts that say it in other words, and the words in pictures, too (350 MB):"
+        advice = "To search by meaning and for text in pictures, too (330 MB):"
         advice = f"{advice} {how_to_add('desktop')}" if why_none("") else ""
         self.post_message(FoldersSuggested(tuple(self._suggest()), advice))
 
@@ -127,7 +127,7 @@ class FirstStart(Panel[tuple[str, ...]]):
             self.query_one("#first-meaning", Static).update(message.advice)
             self.query_one("#first-meaning").display = True
         self._note(
-            "Space chooses, a all of them, Tab goes on, Ctrl+S starts." if message.folders else "Name a folder below."
+            "Space selects, a selects all, Tab moves on, Ctrl+S starts." if message.folders else "Name a folder below."
         )
         if self._folders.option_count:
             self._folders.focus()
@@ -159,7 +159,7 @@ class FirstStart(Panel[tuple[str, ...]]):
         if error:
             self._note(error)
         elif not self._folders.chosen:
-            self._note("No folder is chosen yet.")
+            self._note("Choose a folder first.")
         else:
             self.dismiss(self._folders.chosen)
 

@@ -65,7 +65,7 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
     assert done(laptop, "devices", "pen") == done(desk, "devices", "pen") == "desk\n"
     assert "another of your computers answers" in laptop.run("devices", "pen", "desk").stderr
     done(laptop, "devices", "pen", "--take")
-    assert "desk is removed" in done(laptop, "devices", "remove", "desk")
+    assert "removed desk" in done(laptop, "devices", "remove", "desk")
     assert done(laptop, "devices", "new").splitlines()[0] != code
     done(laptop, "devices", "leave")
     assert "this device is alone" in laptop.run("devices").stderr

@@ -36,7 +36,7 @@ def test_a_damaged_index_is_rebuilt_and_searching_it_says_so(device: Device) -> 
         toc.write_bytes(b"damaged")
     searched = device.run("search", "heron")
     assert searched.returncode == 2
-    assert "`foltr-search index` makes it anew" in searched.stderr
+    assert "`foltr-search index` rebuilds it" in searched.stderr
     assert len(searched.stderr.splitlines()) == 1
     rebuilt = device.run("index")
     assert rebuilt.returncode == 0, rebuilt.stderr

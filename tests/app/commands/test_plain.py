@@ -70,7 +70,7 @@ def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None
     lines = say(indexed, "heron", "t 1", "w 1", "/2024", "?", "q")
     assert any("heron" in line for line in lines)
     assert any("return 2024" in line for line in lines)
-    assert lines[-1].startswith("Words are searched.")
+    assert lines[-1].startswith("Type words to search")
 
 
 def test_what_was_said_has_its_moment(device: Device) -> None:

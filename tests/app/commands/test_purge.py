@@ -28,7 +28,7 @@ def test_it_asks_and_deletes(device: Device) -> None:
     done = purge(device, "y\n")
     assert done.returncode == 0, done.stderr
     assert not device.data_dir.exists()
-    assert "there is nothing of foltr-search here" in device.run("purge").stderr
+    assert "foltr-search has no files here" in device.run("purge").stderr
     device.index()
     assert device.run("search", "heron").returncode == 0
     assert device.run("purge", "--yes").returncode == 0

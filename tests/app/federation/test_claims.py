@@ -205,7 +205,7 @@ def test_the_table_of_the_documentation_is_computed() -> None:
     for n, who in ((5, "five"), (30, "thirty")):
         held = quorums(n)
         epsilon = at_most(protection.opened(held.n_honest).epsilon(DELTA, "zero-out", n_rounds=4))
-        assert f"of {who} members {held.n_readers}, who see epsilon {epsilon} of a year" in said
+        assert f"of {who} members {held.n_readers} (epsilon {epsilon} a year)" in said
 
 
 @pytest.mark.parametrize("company", [Company(2, 0, 1), Company(5, 0, 4), Company(30, 0, 29), Company(99, 0, 50)])

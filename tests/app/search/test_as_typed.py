@@ -90,7 +90,7 @@ def test_operators_are_not_said_where_enough_is_found(search: Search) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("re:x corona", "re:x: there are no patterns"), ("#corona", "tag:corona asks for the tag")]
+    ("text", "said"), [("re:x corona", "re:x: patterns are not supported"), ("#corona", "tag:corona finds the tag")]
 )
 def test_signs_of_other_programs_are_named(search: Search, text: str, said: str) -> None:
     """In one line."""

@@ -140,7 +140,7 @@ def test_positions_are_those_of_the_text() -> None:
     [
         ('a "b c', And((A, Phrase("b c"))), 2, 1, "quote is not closed"),
         ("a (b", And((A, B)), 2, 1, "bracket is not closed"),
-        ("a) b", And((A, B)), 1, 1, "nothing is open"),
+        ("a) b", And((A, B)), 1, 1, "this bracket closes nothing"),
         ("a OR", A, 2, 2, "OR stands between"),
         ("AND a", A, 0, 3, "AND stands between"),
         ("a OR OR b", Or((A, B)), 2, 2, "OR stands between"),
@@ -156,8 +156,8 @@ def test_positions_are_those_of_the_text() -> None:
         ("a type:zzz", A, 7, 3, "there are text, markdown"),
         ("titel:a", Word("titel:a"), 0, 6, "did you mean title:?"),
         ("form:a", Word("form:a"), 0, 5, "did you mean from:?"),
-        ("a*b", Word("a*b"), 1, 1, "at its end only"),
-        ("&", None, 0, 1, "no word here"),
+        ("a*b", Word("a*b"), 1, 1, "only at the end of a word"),
+        ("&", None, 0, 1, "no word to search for"),
     ],
 )
 def test_malformed(text: str, tree: object, position: int, length: int, words: str) -> None:

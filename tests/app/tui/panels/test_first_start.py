@@ -70,7 +70,7 @@ async def test_nothing_is_indexed_without_a_choice(stage: Stages, conftest_types
     async with one.app.run_test(size=(100, 30)) as pilot:
         await one.until(pilot, lambda: "Name a folder" in one.text)
         await pilot.press("ctrl+s")
-        assert "No folder is chosen yet" in one.text
+        assert "Choose a folder first" in one.text
         await pilot.press("escape")
         await one.until(pilot, lambda: not isinstance(one.app.screen, FirstStart))
         assert one.indexing.started == []

@@ -88,7 +88,7 @@ async def test_the_first_start_fits_a_small_window(stage: Stages, conftest_types
     one = stage(indexing=conftest_types.FakeIndexing(indexed=False, folders=folders))
     async with one.app.run_test(size=(80, 24)) as pilot:
         await one.until(pilot, lambda: "[x]" in one.text)
-        for wanted in ("Which folders", "a all of them", "Another folder", "Start indexing", "Not now"):
+        for wanted in ("Which folders", "a selects all", "Another folder", "Start indexing", "Not now"):
             assert wanted in one.text, one.text
 
 

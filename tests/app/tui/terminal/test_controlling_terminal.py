@@ -48,7 +48,7 @@ def test_it_ends_with_the_shell_that_it_was_started_from(tmp_path: Path) -> None
     terminal = Terminal(command, pass_fds=[program_holds], HOME=str(tmp_path / "home"), **environment)
     os.close(program_holds)
     try:
-        terminal.read_until(b"Which folders shall be searchable?")
+        terminal.read_until(b"Which folders do you want to search?")
         os.close(terminal.slave)
         os.close(terminal.master)
         assert select.select([lives], [], [], 180)[0], "the program goes on without its terminal"
@@ -69,7 +69,7 @@ def test_a_file_is_not_watched(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "shown"), [([], b"Which folders shall be searchable?"), (["--pick"], b"earch your files")]
+    ("command", "shown"), [([], b"Which folders do you want to search?"), (["--pick"], b"earch your files")]
 )
 def test_the_screen_and_the_picker_end(tmp_path: Path, command: list[str], shown: bytes) -> None:
     """It has no controlling terminal, as below a program that ignores SIGHUP: no signal comes, and it ends."""

@@ -109,7 +109,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 def started(environment: dict[str, str]) -> Iterator[Terminal]:
     """The program on a fresh device."""
     terminal = Terminal([sys.executable, "-m", "app.cli"], **environment)
-    terminal.read_until(b"Which folders shall be searchable?")
+    terminal.read_until(b"Which folders do you want to search?")
     yield terminal
     terminal.process.kill()
 

@@ -36,6 +36,7 @@ from indexer.retrieval.alike import (
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.feature_values import held_as_written
+from indexer.retrieval.features import NAMES
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
 from indexer.text.analysis import fold
@@ -103,6 +104,8 @@ def end_of_day(now: float) -> float:
     return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
 
 
+CALLED_SHARE, CALLED_ROUNDING = 0.4, 1e-9
+"""`name_share` of k words that stand in a name of 4 k words: 2 k / (k + 4 k)"""
 WRITTEN_STEP = 0.01
 """points between the last document that holds a word as written and the first that does not"""
 
@@ -173,7 +176,7 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
     But for what a person has `chosen_before` [n_docs] for this very query: that stands by its own points.
     """
     lifted = scores.copy()
-    for level in np.unique(levels[levels > 0]).tolist():
+    for level in sorted(set(levels[levels > 0].tolist())):  # np.unique loads masked arrays, a tenth of a command
         own, below = levels == level, (levels < level) & ~chosen_before
         if below.any():
             lifted[own] += max(float(lifted[below].max() - lifted[own].min()) + WRITTEN_STEP, 0.0)
@@ -181,19 +184,32 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
     return points
 
 
-def called_first(levels: Ints, scores: FloatVector, *, fixed: Mask, are_texts: Mask) -> FloatVector:
-    """Points [n_docs] that put texts that are called by all that was typed, in their names, their titles or the names
-    of their folders, above what lacks a part of it; `levels` [n_docs, n_concepts] as `alike.evidence` gives them.
+def are_called(table: CandidateTable) -> Mask:
+    """[n_docs] whether the file name holds all that was typed, and at most three words of its own for each of these."""
+    coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
+    called: Mask = (coverage > 1 - CALLED_ROUNDING) & (share > CALLED_SHARE - CALLED_ROUNDING)
+    return called
 
-    But for what is `fixed` [n_docs]: a person has chosen it for this very query before.
+
+def called_first(
+    levels: Ints, scores: FloatVector, *, called: Mask, fixed: Mask, are_texts: Mask
+) -> FloatVector:  # fmt: skip
+    """Points [n_docs] that put texts above others by what they are called; `levels` as `evidence` gives them.
+
+    Texts with all that was typed in their names, titles or folders stand above what lacks a part of it. Texts that are
+    `called` so [n_docs], by file names that say little else, stand above all that has a part of it in its text alone.
+    What is `fixed` [n_docs] does not count: a person has chosen it for this very query before.
     """
-    points = np.zeros(scores.size)
-    lacking = (levels == ABSENT).any(axis=1) & ~fixed
-    if lacking.any():
-        top = scores[lacking].max()
-        low = np.flatnonzero(are_texts & (levels == OUTSIDE).all(axis=1) & (scores < top + WRITTEN_STEP))
-        low = low[np.argsort(scores[low], kind="stable")]
-        points[low] = top + WRITTEN_STEP * np.arange(1, low.size + 1) / max(low.size, 1) - scores[low]
+    outside = (levels == OUTSIDE).all(axis=1)
+    lifted = scores.copy()
+    for high, low in ((outside, (levels == ABSENT).any(axis=1)), (called, ~outside)):
+        low = low & ~fixed
+        if low.any():
+            top = lifted[low].max()
+            rising = np.flatnonzero(are_texts & high & (lifted < top + WRITTEN_STEP))
+            rising = rising[np.argsort(lifted[rising], kind="stable")]
+            lifted[rising] = top + WRITTEN_STEP * np.arange(1, rising.size + 1) / max(rising.size, 1)
+    points: FloatVector = lifted - scores
     return points
 
 
@@ -240,12 +256,23 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
-def own_first(shown: Mapping[int, list[int]], asides: Sequence[Aside]) -> dict[int, list[int]]:
-    """The same rows, of copies on several machines that of this one in front."""
+def nearest_first(
+    shown: Mapping[int, list[int]], table: CandidateTable, contents: Sequence[int]
+) -> dict[int, list[int]]:  # fmt: skip
+    """The same rows, each with the nearest of its copies in front: on this machine, and a file of its own.
+
+    A copy in an archive or a mailbox is in front only where there is no other, or the query names it alone.
+    """
 
     def fronted(i: int, others: list[int]) -> tuple[int, list[int]]:
-        every = sorted((i, *others), key=lambda j: bool(asides[j].machine))
-        return (every[0], every[1:]) if asides[i].machine else (i, others)
+        if not table.asides[i].machine and not table.rows[i].part:
+            return i, others
+
+        def distance(j: int) -> tuple[bool, bool, int, bool]:
+            return bool(table.asides[j].machine), contents[j] != contents[i], -table.named[j], bool(table.rows[j].part)
+
+        first, *rest = sorted((i, *others), key=distance)
+        return first, rest
 
     return dict(fronted(i, others) for i, others in shown.items())
 

@@ -35,6 +35,7 @@ from app.search.meaning import Meaning, languages_of, nearest_documents, passage
 from app.search.page import (
     Found,
     Ranked,
+    are_called,
     beside_texts,
     bm25_ranks,
     called_first,
@@ -47,7 +48,7 @@ from app.search.page import (
     make_hit,
     make_hits,
     named_first,
-    own_first,
+    nearest_first,
     query_terms,
     remarks,
     sort_rows,
@@ -359,7 +360,9 @@ class Search:
         written = written_first(table.as_typed, learner.text(table.features, beyond))
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
         are_texts = np.array([row.n_words > 0 for row in table.rows], dtype=bool)
-        extra["called"] = called_first(table.levels, scores, fixed=table.chosen_before, are_texts=are_texts)
+        extra["called"] = called_first(
+            table.levels, scores, called=are_called(table), fixed=table.chosen_before, are_texts=are_texts
+        )
         scores += extra["called"]
         extra["named"] = named_first(table.named, scores, table.chosen_before)
         fixed[[i for i, aside in enumerate(table.asides) if aside.passage]] = True  # they hold none of the words
@@ -390,7 +393,7 @@ class Search:
         keys = [row.doc_id for row in ranked.table.rows]
         k = self._settings.search.page_size
         order = self.learner.order(ranked.table.features, keys, k=k, explore=request.explore, scores=ranked.scores)
-        shown = own_first(without_copies(ranked.rows_shared, order.tolist()), ranked.table.asides)
+        shown = nearest_first(without_copies(ranked.rows_shared, order.tolist()), ranked.table, ranked.contents)
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
             return shown, ()

@@ -152,7 +152,7 @@ B = {"title": 0.5, "body": 0.8, "name": 0.4, "path": 0.2, "author": 0.3, "recipi
 NEAR = 0.75
 """a document with this share of the best score is about as good"""
 MAX_TITLES = 20
-"""candidates that are added because their title holds the query as a phrase"""
+"""candidates that are added because their title holds the query as a phrase, and because their file name holds it"""
 COVERAGE_POWER = 1.0
 """a score is multiplied by (share of the words that occur) to this power divided by the number of words
 
@@ -256,6 +256,7 @@ def find(
     if not by_date:
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
+        docs = _with_names(documents, found, docs, scores, admitted)
         docs = docs if near is None else _added(docs, near, scores)
         surest = np.array(sorted(named, key=lambda number: -named[number])[:limit], dtype=np.int64)
         docs = _added(docs, surest, scores) if named else docs
@@ -391,6 +392,19 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     others[titled] = True
     shortness = -snapshot.documents["n_title"].astype(np.float64)
     return _added(docs, best(shortness, others, MAX_TITLES, snapshot.documents), scores)
+
+
+def _with_names(documents: Columns, found: Occurrences, docs: Ints, scores: Floats, admitted: Mask) -> Ints:
+    """Also the shortest of the file names that hold all concepts, wherever BM25F puts them."""
+    if not all("name" in fields for fields in found):
+        return docs
+    named = admitted.copy()
+    for fields in found:
+        holds = np.zeros(named.size, dtype=bool)
+        holds[fields["name"][0]] = True
+        named &= holds
+    named[docs] = False
+    return _added(docs, best(-documents["n_name"].astype(np.float64), named, MAX_TITLES, documents), scores)
 
 
 def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | None:

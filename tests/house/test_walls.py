@@ -40,8 +40,8 @@ HEAVY = ("numpy", "textual", "rich", "whoosh", "watchfiles", "pypdfium2", "openp
 
 
 def loaded_after(code: str, *, exit_code: int = 0) -> set[str]:
-    """The top-level modules that a fresh interpreter has loaded after running `code`."""
-    report = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}), file=sys.stderr)"
+    """The modules that a fresh interpreter has loaded after running `code`."""
+    report = "import sys; print(*sorted(sys.modules), file=sys.stderr)"
     done = subprocess.run(
         [sys.executable, "-c", f"{code}\n{report}"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -89,7 +89,7 @@ def test_what_every_answer_loads_is_next_to_nothing(tmp_path: Path) -> None:
         f"import os; os.environ['FOLTR_DATA_DIR'] = {str(tmp_path)!r}\n"
         "import app.__main__; from app.resident.asking import answered; assert answered(['search', 'heron']) is None"
     )
-    assert after - before <= {"app", "_socket", "__future__"}
+    assert {name.partition(".")[0] for name in after - before} <= {"app", "_socket", "__future__"}
 
 
 def test_commands_without_the_screen_never_load_textual(tmp_path: Path) -> None:
@@ -134,6 +134,7 @@ def test_a_search_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
             "platformdirs",
             "requests",
             "nacl",
+            "numpy.ma",
             "socket",
             "ssl",
             "statistics",

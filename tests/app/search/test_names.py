@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,3 +80,40 @@ def test_facets_and_previews_know_files_without_text(home: Search) -> None:
     preview = home.preview(page, page.hits[0])
     assert (preview.text, preview.spans) == ("", ())
     assert home.snippet(page, page.hits[0]).text == ""
+
+
+SPEAKING = {
+    f"diary/day {i}.md": f"# Day {i}\n\n" + f"the heron came, a heron left on day {i}. " * 9 for i in range(130)
+}
+CALLED = "travel/Heron Jordan 2025.txt"
+LONG = "travel/what we saw by the river and a heron too.txt"
+
+
+@pytest.fixture
+def diary(tmp_path: Path) -> Iterator[Search]:
+    """130 days that speak of herons, and two files that do so in their names alone, one of these a long one."""
+    with searching(tmp_path, {**SPEAKING, CALLED: "a plan of the journey", LONG: "clouds, mostly"}) as search:
+        yield search
+
+
+def test_a_file_that_is_called_so_stands_before_what_only_speaks_of_it(diary: Search) -> None:
+    """Though a hundred others are better by their words; not one of whose name the word is one of ten."""
+    found = diary.search(SearchRequest(text="heron"))
+    assert Path(found.hits[0].path).name == "Heron Jordan 2025.txt"
+    assert Path(LONG).name not in {Path(hit.path).name for hit in found.hits[:10]}
+    assert found.reasons is not None
+    assert found.reasons.words(0, "text") == "called by all your words"
+
+
+def test_of_copies_the_one_outside_of_an_archive_has_the_row(tmp_path: Path) -> None:
+    """Wherever the archive's member stands by its path; alone, or named alone, the member has it."""
+    text = "the plan of the journey to the heron " * 5
+    with zipfile.ZipFile(tmp_path / "heron.zip", "w") as archive:
+        archive.writestr("heron/plan.md", text)
+        archive.writestr("heron/other.md", "a heron alone " * 9)
+    files = {"work/plan.md": text, "heron.zip": (tmp_path / "heron.zip").read_bytes()}
+    with searching(tmp_path / "home", files) as search:
+        rows = {Path(hit.path).name + hit.part for hit in search.search(SearchRequest(text="heron plan")).hits}
+        assert rows == {"plan.md", "heron.zipheron/other.md", "heron.zip"}
+        named = search.search(SearchRequest(text="heron.zip/heron/plan.md")).hits[0]
+        assert named.part == "heron/plan.md"

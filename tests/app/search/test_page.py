@@ -56,11 +56,24 @@ def test_texts_called_by_all_words_stand_above_what_lacks_one() -> None:
     0 and 1 rise just above 2 in their order and 3 stays; where 2 was chosen before, only above 4.
     """
     levels = np.array([[2, 2], [2, 2], [2, 0], [1, 2], [0, 1], [2, 2]])
-    scores, texts = np.array([1.0, 2.0, 5.0, 3.0, 1.5, 0.5]), np.array([True] * 5 + [False])
-    points = called_first(levels, scores, fixed=np.zeros(6, dtype=bool), are_texts=texts)
+    scores, texts, nobody = np.array([1.0, 2.0, 5.0, 3.0, 1.5, 0.5]), np.array([True] * 5 + [False]), np.zeros(6, bool)
+    points = called_first(levels, scores, called=nobody, fixed=nobody, are_texts=texts)
     assert (scores + points).tolist() == pytest.approx([5.005, 5.01, 5.0, 3.0, 1.5, 0.5])
-    points = called_first(levels, scores, fixed=np.arange(6) == 2, are_texts=texts)
+    points = called_first(levels, scores, called=nobody, fixed=np.arange(6) == 2, are_texts=texts)
     assert (scores + points).tolist() == pytest.approx([1.51, 2.0, 5.0, 3.0, 1.5, 0.5])
+
+
+def test_texts_called_so_by_their_file_names_stand_above_what_only_speaks_of_it() -> None:
+    """0 and 4, a picture, are called so; 1 has the word in its title and stays, 2 and 3 have it in their texts.
+
+    0 rises just above 2; where 2 was chosen before, above 3.
+    """
+    levels, scores = np.array([[2], [2], [1], [1], [2]]), np.array([1.0, 2.0, 5.0, 3.0, 0.5])
+    called, texts, nobody = np.array([True, False, False, False, True]), np.arange(5) < 4, np.zeros(5, dtype=bool)
+    points = called_first(levels, scores, called=called, fixed=nobody, are_texts=texts)
+    assert (scores + points).tolist() == pytest.approx([5.01, 2.0, 5.0, 3.0, 0.5])
+    points = called_first(levels, scores, called=called, fixed=np.arange(5) == 2, are_texts=texts)
+    assert (scores + points).tolist() == pytest.approx([3.01, 2.0, 5.0, 3.0, 0.5])
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8), st.randoms())

@@ -32,7 +32,7 @@ BEGIN, END = "<!-- made of rows -->", "<!-- end of what is made of rows -->"
 MOST_LINES = 24
 """of a table of results that stands beside no paper"""
 WHOLE_RUN = ("offline_ndcg", "cumulative_ndcg", "worst_ndcg")
-"""what a defence is judged by: those who search live through every round, and the last ranker tells of none of them"""
+"""metrics that judge a defence: users live through every round, and the last ranker shows none of them"""
 
 
 def page(text: str) -> str:
@@ -46,7 +46,7 @@ def _made(by_hand: str) -> Iterator[str]:
     """The lines between the marks."""
     studies = [(study, path) for path in shipped_files() for study in [read_shipped(path)[0]]]
     current = {study.preset for study, _ in studies if study.numbers == NUMBERS}
-    yield f"Presets whose rows come with the program: {len(current)}. Of earlier builds is what is said of these:"
+    yield f"Presets whose rows come with the program: {len(current)}. Results on this page from earlier builds:"
     yield ""
     yield from _wrapped(name for name in _named(by_hand) if name not in current)
     for study, path in studies:

@@ -48,11 +48,11 @@ class ServerProgram(CommandsByName):
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="FOLTR_SERVER_FOLDER",
-    help="Where settings, keys and SQLite are; default: the user's data folder.",
+    help="The folder of settings, keys and SQLite; default: the user's data folder.",
 )
 @click.pass_context
 def program(ctx: click.Context, folder: Path | None) -> None:
-    """Serve one group: its devices send noised ranker updates, and get a better common ranker back.
+    """Serve one group: its devices send noised ranker updates and get a better shared ranker back.
 
     \b
     foltr-server serve                 start (the first time: make a group, print an invite)

@@ -48,7 +48,7 @@ KEYS = {
 
 EXAMPLES = """
 foltr-search --simulate mq2008                       FPDGD, three kinds of users, all folds
-foltr-search --simulate mslr                         without any data at hand: on made-up data in its place
+foltr-search --simulate mslr                         without the data: runs on made-up data in its place
 foltr-search --simulate --list                       data sets, methods and presets
 foltr-search --simulate mq2008 --method fpdgd,foltr-es --seeds 5 --jobs 4
 foltr-search --simulate mslr --privacy gaussian:clip=1,noise_multiplier=2
@@ -76,42 +76,42 @@ class _Study(CommandWithExamples):
 @click.command(cls=_Study, examples=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("dataset", required=False)
 @click.option(
-    "--data", "folder", metavar="DIR", help="The folder of data sets; else FOLTR_DATASETS, else simulation.toml."
+    "--data", "folder", metavar="DIR", help="The folder of data sets; default: FOLTR_DATASETS, then simulation.toml."
 )
-@click.option("--preset", metavar="PAPER/TABLE", help=f"A preset, or the path of one; default {DEFAULT_PRESET}.")
+@click.option("--preset", metavar="PAPER/TABLE", help=f"A preset by name or path; default: {DEFAULT_PRESET}.")
 @click.option("--method", metavar="NAME,...", help="Methods, as --list shows them.")
-@click.option("--ranker", metavar="linear|neural", help="What is learned.")
+@click.option("--ranker", metavar="linear|neural", help="The kind of ranker to learn.")
 @click.option("--hidden", metavar="N", help="Hidden units of the neural ranker.")
 @click.option("--clicks", metavar="MODEL,...", help="perfect, navigational, informational, poison, pbm, fedips.")
-@click.option("--clients", metavar="N", help="How many take part.")
-@click.option("--local", metavar="N", help="Interactions of each client in a round.")
-@click.option("--rounds", metavar="N", help="How many rounds.")
+@click.option("--clients", metavar="N", help="Number of clients.")
+@click.option("--local", metavar="N", help="Interactions per client and round.")
+@click.option("--rounds", metavar="N", help="Number of rounds.")
 @click.option("--learning-rate", metavar="RATE", help="The method's learning rate.")
-@click.option("--aggregation", metavar="RULE,...|RULE:KEY=VALUE,...", help="The server's rule.")
-@click.option("--privacy", metavar="MECHANISM:KEY=VALUE,...", multiple=True, help="What protects the messages.")
+@click.option("--aggregation", metavar="RULE,...|RULE:KEY=VALUE,...", help="The server's aggregation rule.")
+@click.option("--privacy", metavar="MECHANISM:KEY=VALUE,...", multiple=True, help="The privacy mechanism.")
 @click.option("--set", "assignments", metavar="KEY=VALUE", multiple=True, help="Any other key of a preset.")
-@click.option("--folds", metavar="1,2|1-5|all", help="Which folds of the data set.")
-@click.option("--seeds", metavar="N|1,7", help="How many repetitions, counted from 1; or which.")
-@click.option("--evaluate-every", metavar="ROUNDS", help="Rounds between two rows of results; 0 makes twenty rows.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells at a time; default: one for each core.")
+@click.option("--folds", metavar="1,2|1-5|all", help="Folds of the data set.")
+@click.option("--seeds", metavar="N|1,7", help="Number of seeds (3 means 1, 2 and 3), or a list of them.")
+@click.option("--evaluate-every", metavar="ROUNDS", help="Rounds between two rows of results; 0 gives twenty rows.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Cells to run at a time; default: one per core.")
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", help="Where cells run.")
 @click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Where results go; default: a new folder here."
+    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the results; default: a new one here."
 )
-@click.option("--resume", is_flag=True, help="Go on in --out: cells that are finished there are not run again.")
-@click.option("--pictures", metavar="METRIC,...|all", help="Which metrics are drawn; default: those of the paper.")
-@click.option("--verify", metavar="DIR|reproduction", help="Run finished cells again and say whether rows are equal.")
+@click.option("--resume", is_flag=True, help="Continue the run in --out; finished cells are not run again.")
+@click.option("--pictures", metavar="METRIC,...|all", help="Metrics to draw; default: those of the paper.")
+@click.option("--verify", metavar="DIR|reproduction", help="Run finished cells again and compare their rows.")
 @click.option("--sample", type=click.IntRange(1), metavar="N", help="How many cells --verify draws; default: all.")
 @click.option(
-    "--with", "with_", multiple=True, metavar="FILE", help="A file or package that brings methods, attacks, ..."
+    "--with", "with_", multiple=True, metavar="FILE", help="Add methods, attacks and more from a file or package."
 )
-@click.option("--submit", metavar="FILE", help="Run what FILE brings through all trials; its row of the leaderboard.")
-@click.option("--list", "listing", is_flag=True, help="Show data sets, methods and presets.")
+@click.option("--submit", metavar="FILE", help="Run FILE through all trials of the leaderboard; print its row.")
+@click.option("--list", "listing", is_flag=True, help="List data sets, methods, rules, attacks and presets.")
 def command(dataset: str | None, listing: bool, **options: Any) -> int:
-    """Run federated online learning to rank over DATASET, a name that --list shows or a folder, with simulated users.
+    """Simulate federated online learning to rank on DATASET: a name from --list, or a folder in LETOR's format.
 
-    Options use the words of presets and override them; a comma list tries each value, in every combination with the
-    others. Without options a quick study runs: FPDGD, three kinds of users, all folds.
+    Options override the preset's keys. A comma list tries each value, in every combination with the others. Without
+    options a quick study runs: FPDGD, three kinds of users, all folds.
     """
     with heard_interrupts():
         return _carried_out(dataset, listing, options)

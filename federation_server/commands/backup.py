@@ -15,7 +15,7 @@ from federation_server.commands.installation import now, open_here
 def command(path: Path) -> None:
     """Write one file with the group, members, rounds and models, and read it through again.
 
-    Members' updates are left out. The key file is not in it: keep a copy of keys.json apart from the backups.
+    The backup holds neither members' updates nor keys.json: keep a copy of keys.json apart from the backups.
     """
     backup.write(open_here().engine, path, now=now())
     report = backup.verify(path)

@@ -14,7 +14,7 @@ from federation_server.settings import SCHEME, resolve, text_if_any
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
-    """Show and check the settings: an environment variable wins over server.toml, that over the default."""
+    """Show and check the settings: the environment wins over server.toml, server.toml over the defaults."""
     return 0 if ctx.invoked_subcommand else _show("")
 
 

@@ -21,10 +21,10 @@ from federation_server.rounds.history import requests
 @click.option(
     "--method",
     type=click.Choice(["reaggregate", "noise", "rollback", "federaser"]),
-    help="How, instead of the setting forgetting.method; see docs/server.md, Forget-me.",
+    help="The method, instead of the setting forgetting.method; see docs/server.md, Forget-me.",
 )
 def command(device: str | None, yes: bool, method: str | None) -> int:
-    """List forget-me requests; with DEVICE (a unique beginning of a pseudonym) forget it, as if it had asked itself."""
+    """List forget-me requests; with DEVICE (the beginning of a pseudonym) forget it, as if the device had asked."""
     installation = open_here()
     if device is None:
         with reading(installation.engine) as connection:

@@ -17,9 +17,9 @@ from foltr.errors import FoltrError
 
 @click.command()
 def command() -> int:
-    """Ask the running server of this folder whether it is ready; exit code 1 when it is not.
+    """Ask this folder's running server whether it is ready; exit code 1 if it is not.
 
-    It is asked on this machine, encrypted as the settings say, and must show the certificate of the folder.
+    The request stays on this machine and uses the settings' encryption; the server must show the folder's certificate.
     """
     file = folder() / SETTINGS_FILE
     try:

@@ -18,22 +18,20 @@ MODES = {
 
 
 @click.command()
-@click.option("--group", default="my group", show_default=True, help="The group's name, for people.")
-@click.option(
-    "--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Begin with this start model."
-)
+@click.option("--group", default="my group", show_default=True, help="The group's name.")
+@click.option("--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Start from this model.")
 @click.option(
     "--mode",
     type=click.Choice(["sealed", "open", "grouped"]),
-    help="sealed: the server learns the sum of five or more members' updates alone. open: it opens each update, and "
-    "each device adds all the noise; rules on single updates need it. grouped: sealed, with several sums, from fifty "
+    help="sealed: the server learns only the sum of five or more members' updates. open: it reads each update, and "
+    "each device adds all the noise; robust rules need this. grouped: sealed, with several sums, from fifty "
     "members.",
 )
 def command(group: str, model: Path | None, mode: Literal["sealed", "open", "grouped"] | None) -> None:
-    """Write commented settings and keys, make the tables and the first model.
+    """Make a group: commented settings, keys, tables and the first model.
 
-    To choose method, privacy or PostgreSQL, write a server.toml with just those keys into the folder before: settings
-    that are already there are taken as they are.
+    To choose method, privacy or PostgreSQL, first write a server.toml with just those keys into the folder; settings
+    that are already there are kept.
     """
     begun = setup.read_start(model) if model else setup.shipped_start()
     made = setup.make(folder(), name=group, start=begun, now=now(), mode=mode)

@@ -15,12 +15,12 @@ from foltr.errors import FoltrError
 
 
 @click.group(invoke_without_command=True)
-@click.option("--note", default="", help="For whom; kept with the invite, for your own list.")
+@click.option("--note", default="", help="Who it is for; `invite list` shows it.")
 @click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
 @click.option("--qr", is_flag=True, help="Draw the link as a QR code as well, on stderr.")
 @click.pass_context
 def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
-    """Print a link that makes one device a member, once, within --hours."""
+    """Print a link that makes one device a member; it works once, within --hours."""
     if ctx.invoked_subcommand:
         return
     installation = open_here()
@@ -35,7 +35,7 @@ def command(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
 
 @command.command("list")
 def list_invites() -> int:
-    """Invites, newest first: whether and when they were used, and their notes; their secrets are not kept."""
+    """List invites, newest first: whether and when each was used, and its note. Their secrets are not kept."""
     with reading(open_here().engine) as connection:
         found = all_invites(connection)
     moment = now()
@@ -54,9 +54,9 @@ def list_invites() -> int:
 @click.argument("prefix")
 @click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
 def again(prefix: str, hours: float) -> None:
-    """Print a new link with the note of the unused invite whose listed id begins with PREFIX; the old one is revoked.
+    """Replace the unused invite whose listed id begins with PREFIX: revoke it, and print a new link with its note.
 
-    The old link itself cannot be printed again: its secret was not kept.
+    The old link cannot be printed again, because its secret was not kept.
     """
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -72,7 +72,7 @@ def again(prefix: str, hours: float) -> None:
 @command.command()
 @click.argument("prefix")
 def revoke(prefix: str) -> int:
-    """Make the unused invites whose listed id begins with PREFIX worthless."""
+    """Revoke the unused invites whose listed id begins with PREFIX."""
     with writing(open_here().engine) as connection:
         count = revoke_invite(connection, prefix, now=now())
     click.echo(f"{count} revoked")

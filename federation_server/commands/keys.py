@@ -18,7 +18,7 @@ from foltr.federated.envelope import fingerprint
 @click.group(invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
-    """Show the fingerprint of the server's identity, which devices pin."""
+    """Show the fingerprint of the server's identity key, which devices pin."""
     if ctx.invoked_subcommand:
         return
     installation = open_here()
@@ -28,14 +28,14 @@ def command(ctx: click.Context) -> None:
 
 @command.command()
 def rotate() -> None:
-    """Encrypt stored updates with a new key from now on; restart the server afterwards."""
+    """Encrypt stored updates with a new key from now on; then restart the server."""
     rotate_column_key(open_here())
     click.echo("a new column key is in use after the next start; older rows stay readable")
 
 
 @command.command()
 def renew() -> None:
-    """Make a new self-signed certificate of the same key; restart the server afterwards, and nobody notices."""
+    """Make a new self-signed certificate with the same key; then restart the server. Members notice nothing."""
     installation = open_here()
     if installation.settings.tls.mode != "self-signed":
         raise TlsError(
@@ -48,7 +48,7 @@ def renew() -> None:
 
 @command.command()
 def dashboard() -> None:
-    """Make a new token for the dashboard and print it once; only its hash is kept."""
+    """Make a new dashboard token and print it once; only its hash is kept."""
     installation, token = open_here(), secrets.token_urlsafe(24)
     with writing(installation.engine) as connection:
         group.set_fact(connection, "dashboard token", hash_of(token))

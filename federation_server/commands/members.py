@@ -18,7 +18,7 @@ from federation_server.group.enrolment import all_members, end_membership
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> int:
-    """List the members: pseudonyms, since when, and in which rounds (LINEAGE.ROUND) updates first and last counted."""
+    """List the members: pseudonym, since when, and the first and last round (LINEAGE.ROUND) that counted an update."""
     if ctx.invoked_subcommand:
         return 0
     with reading(open_here().engine) as connection:
@@ -41,7 +41,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
 @command.command()
 @click.argument("device")
 def revoke(device: str) -> int:
-    """End the membership of DEVICE (a unique beginning of its pseudonym will do); what it sent stays."""
+    """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
@@ -54,9 +54,9 @@ def revoke(device: str) -> int:
 @click.argument("device")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(device: str, yes: bool) -> int:
-    """Remove DEVICE whose folder is lost, as when its person has joined again: its rows go, the ranker stays.
+    """Remove DEVICE, whose state is lost because its owner joined again: erase its rows, keep the ranker.
 
-    What it taught is not unlearned (`foltr-server forget DEVICE` does that), and no restore brings it back.
+    The ranker does not unlearn it (`foltr-server forget DEVICE` does that). No restore brings it back.
     """
     installation = open_here()
     with reading(installation.engine) as connection:

@@ -32,7 +32,7 @@ def command(ctx: click.Context, last: int) -> int:
 @command.command()
 @click.argument("version")
 def rollback(version: str) -> int:
-    """Begin a new lineage from the model VERSION (LINEAGE.ROUND); devices follow at their next sync."""
+    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync."""
     lineage, number = round_name(version)
     installation = open_here()
     with writing(installation.engine) as connection:

@@ -15,13 +15,13 @@ from foltr.federated.links import move_link
 
 
 @click.command()
-@click.option("--to", "address", required=True, help="Where devices find the server, such as https://host:8421.")
+@click.option("--to", "address", required=True, help="The new address, such as https://host:8421.")
 def command(address: str) -> None:
-    """Sign the new address; members who sync before the old one is gone follow by themselves.
+    """Move the server to a new address; members who sync while the old one still answers follow automatically.
 
-    First write into server.toml what is to hold there (server.port, server.public, tls.mode); then run this while the
-    old server still answers, leave it up for as long as your members need to sync once, and start it anew. The link
-    that is printed is for those who come too late: `foltr-search federation move LINK`.
+    First write the new values into server.toml (server.port, server.public, tls.mode). Then run this while the old
+    server still answers, leave it up until your members have synced once, and restart it. Members who come too late
+    use the link that this prints: `foltr-search federation move LINK`.
     """
     _check(address)
     installation = open_here()

@@ -14,9 +14,9 @@ LONGEST = 80
 @click.command()
 @click.argument("name")
 def command(name: str) -> None:
-    """Call the group NAME from now on; devices take the name over at their next sync.
+    """Rename the group; devices show the new NAME from their next sync on.
 
-    It is for people alone: what devices know the group by stays as it is.
+    Only the name that people see changes; devices know the group by its id.
     """
     if not name.strip() or len(name) > LONGEST or not name.isprintable():
         raise click.BadParameter(f"wanted 1 to {LONGEST} printable characters, got {name!r}")

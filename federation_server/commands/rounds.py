@@ -25,7 +25,7 @@ from federation_server.sealed.inbox import awaited_now
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
 def command(ctx: click.Context, last: int, as_json: bool) -> int:
-    """List rounds: how many updates, which rule joined them, how far the ranker moved, and the guard's sentence."""
+    """List rounds: number of updates, aggregation rule, how far the ranker moved, and the guard's verdict."""
     if ctx.invoked_subcommand:
         return 0
     installation = open_here()
@@ -48,9 +48,9 @@ def command(ctx: click.Context, last: int, as_json: bool) -> int:
 @click.argument("version", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(version: str | None, as_json: bool) -> int:
-    """Show all that is known of the round VERSION (LINEAGE.ROUND), by default of the newest.
+    """Show everything known about the round VERSION (LINEAGE.ROUND), by default the newest.
 
-    Numbers of the round as a whole: nobody's update, and no name of a member.
+    It shows numbers of the round as a whole, no member's update and no member's name.
     """
     installation = open_here()
     with reading(installation.engine) as connection:
@@ -79,9 +79,9 @@ EVERY = 1_000_000
 
 @command.command()
 def close() -> int:
-    """Close the open round now, with the updates that are there, if they are as many as the terms' floor.
+    """Close the open round now, if it has at least as many updates as the terms' floor.
 
-    A running server goes on with the next round by itself. Exit code 1, and what is missing, when it cannot close yet.
+    A running server goes on with the next round. If the round cannot close yet, say what is missing; exit code 1.
     """
     installation = open_here()
     policy = policy_of(installation.settings)

@@ -24,7 +24,7 @@ INVITE_SECONDS = 3600
 @click.command()
 @click.option("--group", default="my group", show_default=True, help="Name of the group made on the first start.")
 def command(group: str) -> None:
-    """Answer until Ctrl-C or SIGTERM. The first time, make a group and print an invite that works once for an hour."""
+    """Serve the group until Ctrl-C or SIGTERM. The first time, make a group and print an invite for one hour."""
     file = folder() / SETTINGS_FILE
     serve.check_exposure(resolve(file, text_if_any(file), os.environ).settings)  # before a group is made
     if is_made():

@@ -97,7 +97,7 @@ def test_every_setting_and_variable_it_names_exists() -> None:
 
 def test_every_refusal_and_metric_it_names_exists() -> None:
     """Codes are those of the program, metrics are served under these names."""
-    table = section("Watching it").partition("| refusal")[2]
+    table = section("Monitoring").partition("| refusal")[2]
     codes = {code for row in table.splitlines()[2:] for code in quoted(row.partition("|")[2].partition("|")[0])}
     assert len(codes) > 10
     assert codes <= set(REASONS)

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (185, 29_959),
+    "app": (185, 29_968),
     "console": (8, 1_057),
-    "indexer": (102, 20_283),
+    "indexer": (102, 20_297),
     "simulation": (95, 15_480),
     "federation_server": (62, 7_775),
     "foltr": (55, 8_060),

@@ -30,7 +30,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from federation_server.database import note_erasure
 from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
-from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
@@ -140,7 +140,7 @@ def _forget(
 def _write_request(connection: Connection, request: str, method: str, erased: Mapping[str, int], *, now: int) -> None:
     """The request's row, and its entry in the journal."""
     entry = JournalEntry(kind="receipt", time=now, request=request_hash(request), method=method)
-    position, _ = journal_book.append(connection, entry)
+    position, _ = group.write_in_journal(connection, entry)
     connection.execute(delete(forgettings).where(forgettings.c.request == request))
     connection.execute(
         insert(forgettings).values(
@@ -266,7 +266,7 @@ def receipt(connection: Connection, request: str) -> Receipt | None:
         progress=progress,
         time=row.done or row.asked,
         position=row.position,
-        chain=journal_book.hash_at(connection, row.position),
+        chain=group.journal_hash(connection, row.position),
     )
 
 

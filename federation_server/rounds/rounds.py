@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.settings import ServerSettings
 from federation_server.tables import answers, lists, members, named, noises, rounds, shares, updates
 from federation_server.vault import Vault
@@ -281,7 +281,7 @@ class Closed:
 
 def note_participation(connection: Connection, devices: tuple[str, ...], here: Round, *, now: int) -> None:
     """Remember in which rounds each member's influence is, for forgetting it; the journal tells the members."""
-    journal_book.note_list(connection, here.lineage, here.number, devices, now=now)
+    group.note_participants(connection, here.lineage, here.number, devices, now=now)
     taking_part = members.c.device.in_(devices)
     first = update(members).where(taking_part, members.c.first_round.is_(None))
     connection.execute(first.values(first_lineage=here.lineage, first_round=here.number))

@@ -21,7 +21,7 @@ from federation_server import database
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
-from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.group.authentication import (
     Credentials,
     active_member,
@@ -390,7 +390,7 @@ class Service:
         with reading(self.engine) as connection:
             if not tombstones.is_request(connection, name):
                 raise Refused("not-found", "no such receipt")
-            page = journal_book.page(connection, group.terms(connection).group_id, after=int(after))
+            page = group.journal_page(connection, group.terms(connection).group_id, after=int(after))
         return self._document("journal", page)
 
     def moved(self) -> wire.Signed:

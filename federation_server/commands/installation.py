@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from console.wording import iso_minute, lineage_labelled
 from federation_server.database import reading, writing
 from federation_server.group import group
-from federation_server.group.enrolment import all_members, ghosts
+from federation_server.group.admission import all_members, ghosts
 from federation_server.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
 from federation_server.setup import make_certificate

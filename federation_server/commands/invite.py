@@ -10,7 +10,7 @@ from console.extras import how_to_add
 from federation_server import setup
 from federation_server.commands.installation import now, open_here, warn_of_address, when
 from federation_server.database import reading, writing
-from federation_server.group.enrolment import all_invites, revoke_invite
+from federation_server.group.admission import all_invites, revoke_invite
 from foltr.errors import FoltrError
 
 

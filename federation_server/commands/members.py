@@ -11,7 +11,7 @@ from federation_server import database
 from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
-from federation_server.group.enrolment import all_members, end_membership
+from federation_server.group.admission import all_members, end_membership
 
 
 @click.group(invoke_without_command=True)

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader
 from sqlalchemy import Connection
 
 from console.wording import iso_minute, round_label
-from federation_server.group import enrolment, group
+from federation_server.group import admission, group
 from federation_server.rounds import history
 from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_models, latest_rounds, requests
@@ -141,7 +141,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         mode=agreed.mode,
         mode_text=MODES[agreed.mode],
         needs=history.members_in_words(connection, agreed),
-        members=enrolment.count_active(connection, now=now),
+        members=admission.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
         guard=(closed[-1]["guard"] or ERASED) if closed else "no round is closed yet",

@@ -21,8 +21,8 @@ from federation_server import database
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
-from federation_server.group import enrolment, group, roster_book
-from federation_server.group.authentication import (
+from federation_server.group import admission, group, roster_book
+from federation_server.group.admission import (
     Credentials,
     active_member,
     check_signature,
@@ -190,7 +190,7 @@ class Service:
         with writing(self.engine) as connection:
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("bad-invite", "it is of another group")
-            member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
+            member = admission.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
             spend_nonce(connection, request.credentials)
             enrolled = wire.Enrolled(
                 group=group.fact(connection, "group") or "",
@@ -222,7 +222,7 @@ class Service:
         return msgspec.structs.replace(
             announced,
             group=group.fact(connection, "group") or "",
-            answered=enrolment.answered(connection, device),
+            answered=admission.answered(connection, device),
             carried=group.carried_by(connection, announced.lineage),
             moved=group.move_of(connection),
             sums=wire.SUMS_VERSION,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from federation_server.database import writing
-from federation_server.group import enrolment, group
+from federation_server.group import admission, group
 from federation_server.serve import open_installation
 from foltr.federated.envelope import Identity, pseudonym
 from tests.federation_server.client import run
@@ -19,9 +19,9 @@ KEY = IDENTITY.public
 
 def joined(folder: Path) -> str:
     with writing(open_installation(folder / "server.toml").engine) as connection:
-        token = enrolment.invite(connection, note="", seconds=60, now=1)
+        token = admission.invite(connection, note="", seconds=60, now=1)
         asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
-        return enrolment.redeem(connection, asked, lifetime=None, now=1).device
+        return admission.redeem(connection, asked, lifetime=None, now=1).device
 
 
 def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,10 +31,9 @@ from federation_server.group.admission import (
 )
 from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
-from federation_server.rounds.intake import Expectations, Offer
+from federation_server.rounds.intake import Expectations, Offer, Writer
 from federation_server.rounds.rounds import Closed, Policy, Round, rest_until
 from federation_server.running import vouching
-from federation_server.running.writer import Writer
 from federation_server.sealed import inbox, summing
 from federation_server.sealed.inbox import SealedRounds
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings

@@ -16,11 +16,11 @@ from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from federation_server import backup, setup
 from federation_server.commands.doctor import checks
-from federation_server.dashboard.view import page
 from federation_server.database import reading
 from federation_server.group import admission, group, roster_book
 from federation_server.rounds import rounds as the_rounds
 from federation_server.rounds.history import epsilon, spent_in_period
+from federation_server.running.dashboard import page
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.links import from_link

@@ -15,7 +15,7 @@ from app.federation import group_ranker, group_roster, ledger, membership, movin
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from federation_server import backup, setup
-from federation_server.commands.doctor import checks
+from federation_server.commands.checkup import checks
 from federation_server.database import reading
 from federation_server.group import admission, group, roster_book
 from federation_server.rounds import rounds as the_rounds

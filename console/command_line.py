@@ -46,7 +46,7 @@ class CommandWithExamples(click.Command):
 
 
 class CommandsByName(click.Group):
-    """A program whose commands are modules, each with its `command`; imported only when it is asked for."""
+    """A program whose commands are modules; imported only when one is asked for."""
 
     modules: Mapping[str, str] = {}
 
@@ -56,8 +56,14 @@ class CommandsByName(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.modules:
             return None
-        command: click.Command = importlib.import_module(self.modules[cmd_name]).command
-        return command
+        return import_command(self.modules[cmd_name])
+
+
+def import_command(place: str) -> click.Command:
+    """The command at `MODULE:NAME`, or a module's only one, its `command`."""
+    module, _, name = place.partition(":")
+    command: click.Command = vars(importlib.import_module(module))[name or "command"]
+    return command
 
 
 def run(

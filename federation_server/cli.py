@@ -1,4 +1,4 @@
-"""The command line `foltr-server`: each file in federation_server/commands is one command.
+"""The command line `foltr-server`: `COMMANDS` are in federation_server/commands.
 
 Exit codes: 0 done, 1 nothing found, 2 an error (one line on stderr; FOLTR_DEBUG=1 shows the traceback), 130
 interrupted. stdout carries results only.
@@ -18,13 +18,24 @@ from console.extras import how_to_add
 NAME = "foltr-server"
 
 COMMANDS: Mapping[str, str] = {
-    name: f"federation_server.commands.{name}"
-    for name in (
-        "init", "serve", "rename", "invite", "members", "move", "rounds", "model", "forget", "backup", "restore",
-        "keys", "config", "health", "doctor", "man",
-    )
-}  # fmt: skip
-"""Each command's module, whose `command` it is; imported only when it is asked for."""
+    "init": "federation_server.commands.group:init",
+    "serve": "federation_server.commands.group:serve",
+    "rename": "federation_server.commands.group:rename",
+    "invite": "federation_server.commands.members:invite",
+    "members": "federation_server.commands.members:members",
+    "move": "federation_server.commands.group:move",
+    "rounds": "federation_server.commands.rounds:rounds",
+    "model": "federation_server.commands.rounds:model",
+    "forget": "federation_server.commands.members:forget",
+    "backup": "federation_server.commands.backup:backup",
+    "restore": "federation_server.commands.backup:restore",
+    "keys": "federation_server.commands.keys",
+    "config": "federation_server.commands.config",
+    "health": "federation_server.commands.checkup:health",
+    "doctor": "federation_server.commands.checkup:doctor",
+    "man": "federation_server.commands.man",
+}
+"""Each command's module, whose `command` it is, or `MODULE:NAME`; imported only when it is asked for."""
 
 
 class ServerProgram(CommandsByName):

@@ -13,13 +13,13 @@ from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
 
-from federation_server.dashboard.routes import Dashboard
 from federation_server.database import connect, is_sqlite, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
+from federation_server.running.dashboard import Dashboard
 from federation_server.running.limits import Crowd, PatientProtocol, listen
 from federation_server.running.monitoring import Counters, begin_logging
 from federation_server.running.service import Service

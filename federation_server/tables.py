@@ -232,4 +232,4 @@ journal = Table(
     Column("body", LargeBinary, nullable=False),
     Column("hash", String(64), nullable=False),
 )
-"""lineages, the participants of rounds (as hashes) and receipts in one chain; see `journal_book`"""
+"""lineages, the participants of rounds (as hashes) and receipts in one chain; see federation_server.group.group"""

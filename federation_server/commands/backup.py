@@ -1,4 +1,4 @@
-"""`foltr-server backup`: a copy of everything that is worth keeping, while the server runs."""
+"""`foltr-server backup` and `restore`: a copy of everything that is worth keeping, and a server made of one."""
 
 from __future__ import annotations
 
@@ -6,17 +6,33 @@ from pathlib import Path
 
 import click
 
-from federation_server import backup
-from federation_server.commands.installation import now, open_here
+from federation_server import backup as backups
+from federation_server.commands.installation import now, open_here, when
 
 
 @click.command()
 @click.option("--to", "path", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write.")
-def command(path: Path) -> None:
+def backup(path: Path) -> None:
     """Write one file with the group, members, rounds and models, and read it through again.
 
     The backup holds neither members' updates nor keys.json: keep a copy of keys.json apart from the backups.
     """
-    backup.write(open_here().engine, path, now=now())
-    report = backup.verify(path)
-    click.echo(f"{path}: " + ", ".join(f"{count} {table}" for table, count in report.counts.items() if count))
+    backups.write(open_here().engine, path, now=now())
+    click.echo(f"{path}: {_rows(backups.verify(path))}")
+
+
+@click.command()
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--verify", "only_verify", is_flag=True, help="Only check the backup.")
+def restore(path: Path, only_verify: bool) -> None:
+    """Restore PATH into the empty database that server.toml names; this needs the keys.json of that backup's group.
+
+    A new lineage begins, above all earlier ones; devices follow at their next sync. Members forgotten since the backup
+    are forgotten again. A backup of SQLite can be restored into PostgreSQL and the other way round.
+    """
+    report = backups.verify(path) if only_verify else backups.restore(open_here(), path, now=now())
+    click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {_rows(report)}")
+
+
+def _rows(report: backups.BackupContents) -> str:
+    return ", ".join(f"{count} {table}" for table, count in report.counts.items() if count)

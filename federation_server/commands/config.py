@@ -7,8 +7,8 @@ import os
 import click
 
 from console.command_line import FAILED, print_settings
-from federation_server.commands.installation import SETTINGS_FILE, folder
-from federation_server.settings import SCHEME, resolve, text_if_any
+from federation_server.commands.installation import SETTINGS_FILE, folder, settings_in_force
+from federation_server.settings import SCHEME, text_if_any
 
 
 @click.group(invoke_without_command=True)
@@ -50,5 +50,4 @@ def default() -> int:
 
 
 def _show(prefix: str) -> int:
-    file = folder() / SETTINGS_FILE
-    return print_settings(SCHEME, resolve(file, text_if_any(file), os.environ), prefix)
+    return print_settings(SCHEME, settings_in_force(), prefix)

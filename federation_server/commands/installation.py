@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,12 +10,13 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
+from console.scheme import Effective
 from console.wording import iso_minute, lineage_labelled
 from federation_server.database import reading, writing
 from federation_server.group import group
-from federation_server.group.enrolment import all_members, ghosts
+from federation_server.group.admission import all_members, ghosts
 from federation_server.serve import LOOPBACK, Installation, open_installation
-from federation_server.settings import ServerSettingsError, read
+from federation_server.settings import ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate
 
 SETTINGS_FILE = "server.toml"
@@ -24,6 +26,12 @@ def folder() -> Path:
     """The folder that the command line, the environment or the platform names."""
     chosen: Path = click.get_current_context().obj
     return chosen
+
+
+def settings_in_force() -> Effective[ServerSettings]:
+    """Of the folder's settings file, or the defaults where there is none yet."""
+    file = folder() / SETTINGS_FILE
+    return resolve(file, text_if_any(file), os.environ)
 
 
 def is_made() -> bool:

@@ -1,23 +1,115 @@
-"""`foltr-server members`: pseudonyms, and ending their membership."""
+"""`foltr-server invite`, `members` and `forget`: links for new members, pseudonyms, and ways to end a membership."""
 
 from __future__ import annotations
 
+import io
 import json
+from dataclasses import replace
 
 import click
+import msgspec
 
+from console.extras import how_to_add
 from console.wording import round_label
-from federation_server import database
-from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, when
+from federation_server import database, setup
+from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, warn_of_address, when
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
-from federation_server.group.enrolment import all_members, end_membership
+from federation_server.group import group
+from federation_server.group.admission import all_invites, all_members, end_membership, revoke_invite
+from federation_server.rounds.history import requests
+from foltr.errors import FoltrError
+
+
+@click.group(invoke_without_command=True)
+@click.option("--note", default="", help="Who it is for; `invite list` shows it.")
+@click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
+@click.option("--qr", is_flag=True, help="Draw the link as a QR code as well, on stderr.")
+@click.pass_context
+def invite(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
+    """Print a link that makes one device a member; it works once, within --hours."""
+    if ctx.invoked_subcommand:
+        return
+    installation = open_here()
+    if qr:
+        qr_code("")  # an invite that cannot be shown is not made
+    link = setup.invitation(installation, note=note, seconds=round(hours * 3600), now=now())
+    click.echo(link)
+    if qr:
+        click.echo(qr_code(link), err=True, color=True)
+    warn_of_address(installation)
+
+
+@invite.command("list")
+def list_invites() -> int:
+    """List invites, newest first: whether and when each was used, and its note. Their secrets are not kept."""
+    with reading(open_here().engine) as connection:
+        found = all_invites(connection)
+    moment = now()
+    for invite in found:
+        if invite.used:
+            state = f"used {when(invite.used)}"
+        elif invite.revoked:
+            state = f"revoked {when(invite.revoked)}"
+        else:
+            state = f"{'open until' if invite.expires > moment else 'expired'} {when(invite.expires)}"
+        click.echo(f"{invite.key_hash[:12]}  {state:27}  {invite.note}")
+    return 0 if found else 1
+
+
+@invite.command()
+@click.argument("prefix")
+@click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
+def again(prefix: str, hours: float) -> None:
+    """Replace the unused invite whose listed id begins with PREFIX: revoke it, and print a new link with its note.
+
+    The old link cannot be printed again, because its secret was not kept.
+    """
+    installation = open_here()
+    with reading(installation.engine) as connection:
+        found = [one for one in all_invites(connection) if one.key_hash.startswith(prefix) and not one.used]
+    if len(found) != 1:
+        raise click.ClickException(f"{prefix} is the beginning of {len(found)} unused invites, wanted one")
+    with writing(installation.engine) as connection:
+        revoke_invite(connection, found[0].key_hash, now=now())
+    click.echo(setup.invitation(installation, note=found[0].note, seconds=round(hours * 3600), now=now()))
+    warn_of_address(installation)
+
+
+@invite.command("revoke")
+@click.argument("prefix")
+def revoke_invites(prefix: str) -> int:
+    """Revoke the unused invites whose listed id begins with PREFIX."""
+    with writing(open_here().engine) as connection:
+        count = revoke_invite(connection, prefix, now=now())
+    click.echo(f"{count} revoked")
+    return 0 if count else 1
+
+
+BORDER = 2
+"""light modules around it: half of what the standard asks for, so that a link fits 80 columns; cameras read it"""
+WHITE_ON_BLACK, RESET = "\x1b[97;40m", "\x1b[0m"
+
+
+class MissingExtraError(FoltrError):
+    """The package that draws codes is not installed."""
+
+
+def qr_code(text: str) -> str:
+    """Lines of half blocks, two rows of modules in each, white on black whatever the terminal's own colours are."""
+    try:
+        import segno
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(f"segno is missing; install it with: {how_to_add('qr')}") from error
+    drawn = io.StringIO()
+    segno.make_qr(text, error="l", boost_error=False).terminal(drawn, border=BORDER, compact=True)
+    return "\n".join(f"{WHITE_ON_BLACK}{line}{RESET}" for line in drawn.getvalue().splitlines())
 
 
 @click.group(invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
-def command(ctx: click.Context, as_json: bool) -> int:
+def members(ctx: click.Context, as_json: bool) -> int:
     """List the members: pseudonym, since when, and the first and last round (LINEAGE.ROUND) that counted an update."""
     if ctx.invoked_subcommand:
         return 0
@@ -38,9 +130,9 @@ def command(ctx: click.Context, as_json: bool) -> int:
     return 0 if found else 1
 
 
-@command.command()
+@members.command("revoke")
 @click.argument("device")
-def revoke(device: str) -> int:
+def revoke_member(device: str) -> int:
     """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
@@ -50,7 +142,7 @@ def revoke(device: str) -> int:
     return 0
 
 
-@command.command()
+@members.command()
 @click.argument("device")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def remove(device: str, yes: bool) -> int:
@@ -68,4 +160,42 @@ def remove(device: str, yes: bool) -> int:
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
     click.echo(f"{member}: removed, {receipt.erased}; the ranker was not changed")
+    return 0
+
+
+@click.command()
+@click.argument("device", required=False)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option(
+    "--method",
+    type=click.Choice(["reaggregate", "noise", "rollback", "federaser"]),
+    help="The method, instead of the setting forgetting.method; see docs/server.md, Forget-me.",
+)
+def forget(device: str | None, yes: bool, method: str | None) -> int:
+    """List forget-me requests; with DEVICE (the beginning of a pseudonym) forget it, as if the device had asked."""
+    installation = open_here()
+    if device is None:
+        with reading(installation.engine) as connection:
+            found = requests(connection)
+        for row in found:
+            click.echo(
+                f"{row['request'][:12]}  {when(row['asked'])}  {row['method']:12} {row['state']}  {row['erased']}"
+            )
+        return 0 if found else 1
+    with reading(installation.engine) as connection:
+        member, mode = the_member(connection, device), group.terms(connection).mode
+    if mode != "open" and method in ("reaggregate", "federaser"):
+        raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
+    if not yes:
+        click.confirm(f"erase member {member} and its influence?", abort=True)
+    forgetter = installation.forgetter
+    if method:
+        forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
+    with writing(installation.engine) as connection:
+        receipt = forgetting.forget(connection, forgetter, member, now=now())
+        tell_of_ghosts(connection, now=now())
+    database.scrub(installation.engine)
+    click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
+    if method and receipt.method not in (method, "none"):
+        click.echo(f"(what is stored does not suffice for {method}, so that {receipt.method} was done)", err=True)
     return 0

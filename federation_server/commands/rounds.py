@@ -1,4 +1,4 @@
-"""`foltr-server rounds`: what happened, newest first; one round in full; closing the open one."""
+"""`foltr-server rounds` and `model`: what happened, newest first, the rankers it led to, and going back to one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
-from console.wording import round_label
+from console.wording import lineage_label, round_label
 from federation_server.commands.installation import now, open_here, round_name, when
-from federation_server.database import reading
+from federation_server.database import reading, writing
+from federation_server.forgetting.forgetting import roll_back
 from federation_server.group import group
 from federation_server.rounds import history
 from federation_server.rounds.awaited import phase, why_it_rests
-from federation_server.rounds.history import ERASED, latest_rounds
+from federation_server.rounds.history import ERASED, latest_models, latest_rounds
 from federation_server.rounds.rounds import chance, policy_of
 from federation_server.running.service import Service
 from federation_server.sealed.inbox import awaited_now
@@ -24,7 +25,7 @@ from federation_server.sealed.inbox import awaited_now
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
-def command(ctx: click.Context, last: int, as_json: bool) -> int:
+def rounds(ctx: click.Context, last: int, as_json: bool) -> int:
     """List rounds: number of updates, aggregation rule, how far the ranker moved, and the guard's verdict."""
     if ctx.invoked_subcommand:
         return 0
@@ -44,7 +45,7 @@ def command(ctx: click.Context, last: int, as_json: bool) -> int:
     return 0 if found else 1
 
 
-@command.command()
+@rounds.command()
 @click.argument("version", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def show(version: str | None, as_json: bool) -> int:
@@ -77,7 +78,7 @@ EVERY = 1_000_000
 """more rounds than any group has"""
 
 
-@command.command()
+@rounds.command()
 def close() -> int:
     """Close the open round now, if it has at least as many updates as the terms' floor.
 
@@ -161,3 +162,32 @@ def _noise(told: dict[str, Any]) -> str:
         f"{told['noise']:.2f} times as long as the longest signal, {told['noise_so_far']:.2f} times over the lineage "
         "up to this round"
     )
+
+
+@click.group(invoke_without_command=True)
+@click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many models.")
+@click.pass_context
+def model(ctx: click.Context, last: int) -> int:
+    """List published rankers, newest first: LINEAGE.ROUND, length, distance from the lineage's first."""
+    if ctx.invoked_subcommand:
+        return 0
+    with reading(open_here().engine) as connection:
+        found = latest_models(connection, last)
+    for model in found:
+        name = round_label(model.lineage, model.round)
+        click.echo(
+            f"{name:10} {when(model.created)}  norm {model.norm:.4f}  drift {model.drift:.4f}  {model.hash[:16]}"
+        )
+    return 0 if found else 1
+
+
+@model.command()
+@click.argument("version")
+def rollback(version: str) -> int:
+    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync."""
+    lineage, number = round_name(version)
+    installation = open_here()
+    with writing(installation.engine) as connection:
+        begun = roll_back(connection, installation.vault, policy_of(installation.settings), lineage, number, now=now())
+    click.echo(f"lineage {lineage_label(begun)} begins from {version}")
+    return 0

@@ -30,7 +30,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from federation_server.database import note_erasure
 from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
-from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group import admission, group, roster_book
 from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
@@ -62,7 +62,7 @@ class Forgetter:
 
 def leave(connection: Connection, device: str, *, now: int) -> Receipt:
     """End the membership; what the member sent stays."""
-    enrolment.end_membership(connection, device, now=now)
+    admission.end_membership(connection, device, now=now)
     return Receipt(
         group_id=group.terms(connection).group_id, request="", state="done", erased={}, method="none",
         approximate=False, progress="the membership ended; nothing was erased", time=now,
@@ -88,7 +88,7 @@ def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> i
     By the method of then; where what is stored does not suffice any more, by going back, for the receipt said that the
     influence is gone.
     """
-    found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
+    found = {hash_of_member(member.device): member.device for member in admission.all_members(connection)}
     owed = tombstones.missing(connection, forgetter.file.read())
     for stone in owed:
         device = found.get(stone.member, "")
@@ -117,7 +117,7 @@ def _forget(
     touched = readding.last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = readding.influence_of(connection, first) if first else {}
-    erased = enrolment.erase(connection, device)
+    erased = admission.erase(connection, device)
     note_erasure(connection)
     if here is not None and not rounds.recount(connection, here):
         roster_book.follow(connection)
@@ -140,7 +140,7 @@ def _forget(
 def _write_request(connection: Connection, request: str, method: str, erased: Mapping[str, int], *, now: int) -> None:
     """The request's row, and its entry in the journal."""
     entry = JournalEntry(kind="receipt", time=now, request=request_hash(request), method=method)
-    position, _ = journal_book.append(connection, entry)
+    position, _ = group.write_in_journal(connection, entry)
     connection.execute(delete(forgettings).where(forgettings.c.request == request))
     connection.execute(
         insert(forgettings).values(
@@ -266,7 +266,7 @@ def receipt(connection: Connection, request: str) -> Receipt | None:
         progress=progress,
         time=row.done or row.asked,
         position=row.position,
-        chain=journal_book.hash_at(connection, row.position),
+        chain=group.journal_hash(connection, row.position),
     )
 
 

@@ -18,8 +18,8 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from federation_server.group import group, journal_book
-from federation_server.group.enrolment import member
+from federation_server.group import group
+from federation_server.group.admission import member
 from federation_server.rounds import rounds
 from federation_server.rounds.intake import Received, agreement, read_received
 from federation_server.rounds.rounds import Policy, Round
@@ -154,7 +154,7 @@ def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
         noise = noise_after(method.joining.noise, model.noise, weighed)
         model = replace(method.whole(model, joined.model), noise=noise)
         group.publish(connection, agreed, begun, model, now=now)
-        journal_book.note_list(connection, begun, joined.model.round, one.found.devices, now=now)
+        group.note_participants(connection, begun, joined.model.round, one.found.devices, now=now)
     return begun
 
 

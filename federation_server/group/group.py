@@ -1,8 +1,14 @@
-"""What a group is: its identity, the terms that every member computes by, its published rankers, its address."""
+"""What a group is: its identity, the terms that every member computes by, its rankers and their journal, its address.
+
+The journal is one chain of hashes of what happened to the rankers (foltr.federated.journal). An entry is written in the
+transaction of what it tells, under the group's lock, and never changed. A backup holds the journal; after a restore it
+goes on from where the backup was made, with an entry that says so.
+"""
 
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +16,12 @@ import msgspec
 import numpy as np
 from sqlalchemy import Connection, func, insert, select, update
 
-from federation_server.group import journal_book
-from federation_server.tables import facts, lineages, models
+from federation_server.tables import facts, journal, lineages, models
 from foltr.errors import FoltrError
 from foltr.federated import wire
 from foltr.federated.envelope import Identity, sign_document
 from foltr.federated.fpdgd import FPDGD
+from foltr.federated.journal import BEGINNING, next_hash, participants
 from foltr.federated.method import Model
 from foltr.federated.registry import make_method
 from foltr.privacy.mechanisms import Gaussian
@@ -110,7 +116,7 @@ def begin_lineage(
     highest = int(connection.execute(select(func.coalesce(func.max(lineages.c.lineage), 0))).scalar_one())
     lineage, above = max(highest + 1, least), parent or (None, None)
     began = wire.JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)
-    journal_book.append(connection, began)
+    write_in_journal(connection, began)
     connection.execute(
         insert(lineages).values(
             lineage=lineage, began=now, reason=reason, parent_lineage=above[0], parent_round=above[1]
@@ -222,3 +228,47 @@ def move_of(connection: Connection) -> wire.Signed | None:
     """The newest record of a move, None for a server that never moved."""
     stored = fact(connection, MOVED)
     return wire.decode(stored.encode(), wire.Signed) if stored else None
+
+
+LARGEST_JOURNAL_PAGE = 200_000
+"""bytes of entries in one answer, unless a single one is longer"""
+
+
+def write_in_journal(connection: Connection, entry: wire.JournalEntry) -> tuple[int, str]:
+    """Write one entry; its position, counted from 1, and the hash of the journal up to it."""
+    size, head = _journal_end(connection)
+    body = wire.encode(entry)
+    position, after = size + 1, next_hash(head, body)
+    connection.execute(insert(journal).values(position=position, body=body, hash=after))
+    return position, after
+
+
+def note_participants(connection: Connection, lineage: int, round: int, devices: Iterable[str], *, now: int) -> None:
+    """Write down whose updates a round was joined from."""
+    named = participants(devices, lineage, round)
+    entry = wire.JournalEntry(kind="list", time=now, lineage=lineage, round=round, participants=named)
+    write_in_journal(connection, entry)
+
+
+def _journal_end(connection: Connection) -> tuple[int, str]:
+    """How many entries there are, and the hash of all of them."""
+    row = connection.execute(select(journal).order_by(journal.c.position.desc()).limit(1)).first()
+    return (row.position, row.hash) if row is not None else (0, BEGINNING)
+
+
+def journal_hash(connection: Connection, position: int) -> str:
+    """The hash of the journal up to an entry, "" where there is none."""
+    query = select(journal.c.hash).where(journal.c.position == position)
+    return connection.execute(query).scalar_one_or_none() or ""
+
+
+def journal_page(connection: Connection, group_id: str, *, after: int) -> wire.JournalPage:
+    """The entries that follow a position, as many as one answer holds; the others are asked for with a later one."""
+    size, head = _journal_end(connection)
+    total = func.sum(func.length(journal.c.body)).over(order_by=journal.c.position)
+    counted = select(journal.c.position, journal.c.body, total.label("bytes")).where(journal.c.position > after)
+    rows = counted.subquery()
+    fits = (rows.c.bytes <= LARGEST_JOURNAL_PAGE) | (rows.c.position == after + 1)
+    found = connection.execute(select(rows.c.body).where(fits).order_by(rows.c.position))
+    bodies = tuple(bytes(row.body) for row in found)
+    return wire.JournalPage(group_id=group_id, after=after, size=size, head=head, entries=bodies)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from federation_server.group import enrolment, group, journal_book, roster_book
+from federation_server.group import admission, group, roster_book
 from federation_server.settings import ServerSettings
 from federation_server.tables import answers, lists, members, named, noises, rounds, shares, updates
 from federation_server.vault import Vault
@@ -121,7 +121,7 @@ def to_close(connection: Connection, vault: Vault, schedule: Schedule, *, now: i
 
 def least_to_close(connection: Connection, schedule: Schedule, *, now: int) -> int:
     """A round with fewer updates is not complete: cheap to know, where `awaited` looks at each member."""
-    return schedule.quorum or max(enrolment.count_active(connection, now=now), 1)
+    return schedule.quorum or max(admission.count_active(connection, now=now), 1)
 
 
 def announcement(open_round: Round, agreed: Terms, *, wanted: int, now: int) -> Announcement:
@@ -281,7 +281,7 @@ class Closed:
 
 def note_participation(connection: Connection, devices: tuple[str, ...], here: Round, *, now: int) -> None:
     """Remember in which rounds each member's influence is, for forgetting it; the journal tells the members."""
-    journal_book.note_list(connection, here.lineage, here.number, devices, now=now)
+    group.note_participants(connection, here.lineage, here.number, devices, now=now)
     taking_part = members.c.device.in_(devices)
     first = update(members).where(taking_part, members.c.first_round.is_(None))
     connection.execute(first.values(first_lineage=here.lineage, first_round=here.number))

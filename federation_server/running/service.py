@@ -21,8 +21,8 @@ from federation_server import database
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
-from federation_server.group import enrolment, group, journal_book, roster_book
-from federation_server.group.authentication import (
+from federation_server.group import admission, group, roster_book
+from federation_server.group.admission import (
     Credentials,
     active_member,
     check_signature,
@@ -31,10 +31,9 @@ from federation_server.group.authentication import (
 )
 from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
-from federation_server.rounds.intake import Expectations, Offer
+from federation_server.rounds.intake import Expectations, Offer, Writer
 from federation_server.rounds.rounds import Closed, Policy, Round, rest_until
 from federation_server.running import vouching
-from federation_server.running.writer import Writer
 from federation_server.sealed import inbox, summing
 from federation_server.sealed.inbox import SealedRounds
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
@@ -190,7 +189,7 @@ class Service:
         with writing(self.engine) as connection:
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("bad-invite", "it is of another group")
-            member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
+            member = admission.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
             spend_nonce(connection, request.credentials)
             enrolled = wire.Enrolled(
                 group=group.fact(connection, "group") or "",
@@ -222,7 +221,7 @@ class Service:
         return msgspec.structs.replace(
             announced,
             group=group.fact(connection, "group") or "",
-            answered=enrolment.answered(connection, device),
+            answered=admission.answered(connection, device),
             carried=group.carried_by(connection, announced.lineage),
             moved=group.move_of(connection),
             sums=wire.SUMS_VERSION,
@@ -390,7 +389,7 @@ class Service:
         with reading(self.engine) as connection:
             if not tombstones.is_request(connection, name):
                 raise Refused("not-found", "no such receipt")
-            page = journal_book.page(connection, group.terms(connection).group_id, after=int(after))
+            page = group.journal_page(connection, group.terms(connection).group_id, after=int(after))
         return self._document("journal", page)
 
     def moved(self) -> wire.Signed:

@@ -1,14 +1,18 @@
-"""The addresses of the server: HTTP in, a call of federation_server.running.service, JSON out."""
+"""The addresses of the server and their description: HTTP in, a call of federation_server.running.service, JSON out."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import itertools
+import json
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import cache
+from typing import Any
 
+import msgspec
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -19,14 +23,13 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from federation_server.database import error_text, has_room, is_current, is_full
-from federation_server.group.authentication import credentials
+from federation_server.group.admission import credentials
 from federation_server.refusals import Refused
-from federation_server.running import openapi
 from federation_server.running.limits import Buckets, address_group, client_address
 from federation_server.running.monitoring import Counters
 from federation_server.running.service import Request, Service
 from foltr.errors import FoltrError
-from foltr.federated.wire import Record, Refusal, encode
+from foltr.federated import wire
 
 log = logging.getLogger("foltr-server")
 Answer = Callable[[HttpRequest], Awaitable[Response]]
@@ -98,7 +101,7 @@ class Server:
         return PlainTextResponse(f"{wrong or 'ready'}\n", 503 if wrong else 200)
 
     async def openapi(self, _: HttpRequest) -> Response:
-        return Response(openapi.description(), media_type=JSON)
+        return Response(openapi_description(), media_type=JSON)
 
     async def enrol(self, http: HttpRequest) -> Response:
         self.joins.spend(self.address(http))
@@ -158,7 +161,7 @@ class Server:
     def _refusal(self, refused: Refused) -> Response:
         self.counters.refused.labels(refused.reason).inc()
         headers = {"Retry-After": str(refused.wait)} if refused.status in (429, 503) else {}
-        body = encode(Refusal(reason=refused.reason, message=str(refused)))
+        body = wire.encode(wire.Refusal(reason=refused.reason, message=str(refused)))
         return Response(body, refused.status, headers, JSON)
 
     async def _no_address(self, _: HttpRequest, error: Exception) -> Response:
@@ -168,7 +171,7 @@ class Server:
         answer.headers.update((error.headers if isinstance(error, HTTPException) else None) or {})
         return answer
 
-    def _by(self, method: Callable[[Request], Record], *, largest: int = 0) -> Answer:
+    def _by(self, method: Callable[[Request], wire.Record], *, largest: int = 0) -> Answer:
         """What answers signed requests by a method of the service."""
 
         async def answer(http: HttpRequest) -> Response:
@@ -233,11 +236,96 @@ def _too_large(largest: int) -> Refused:
     return Refused("too-large", f"{largest} bytes at most")
 
 
-def _json(record: Record) -> Response:
-    return Response(encode(record), media_type=JSON)
+def _json(record: wire.Record) -> Response:
+    return Response(wire.encode(record), media_type=JSON)
 
 
 def _path(http: HttpRequest) -> str:
     """As it was sent and signed: neither decoded, nor put together with the Host header."""
     path, query = http.scope["raw_path"].decode("latin-1"), http.scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else str(path)
+
+
+SIGNATURE_HEADERS = {
+    "Foltr-Device": "the device's pseudonym",
+    "Foltr-Time": "seconds since 1970",
+    "Foltr-Nonce": "16 to 64 letters and digits, never used before",
+    "Foltr-Signature": "base64 of the Ed25519 signature over method, path, body hash, time and nonce",
+}
+
+ADDRESSES: tuple[tuple[str, str, str, type[wire.Record] | None, type[wire.Record], bool], ...] = (
+    ("/v1/members", "post", "Become a member with an invite", wire.Enrolment, wire.Signed, True),
+    ("/v1/round", "get", "The present round", None, wire.Signed, True),
+    ("/v1/models/{hash}", "get", "A published common ranker; `newest` for the newest", None, wire.Signed, True),
+    ("/v1/models", "post", "Hand back a ranker that a restored server lacks", wire.RankerReturn, wire.Signed, True),
+    ("/v1/updates", "post", "Send the round's update", wire.Sealed, wire.Accepted, True),
+    ("/v1/roster", "get", "The members' chain, from entry `after` on", None, wire.Signed, True),
+    ("/v1/roster", "post", "Hand back entries that a restored server lacks", wire.RosterReturn, wire.Signed, True),
+    ("/v1/invites", "post", "A member invites", wire.InviteOffer, wire.Invited, True),
+    ("/v1/vouchers", "post", "A member vouches for another, or takes one off", wire.Vouching, wire.Signed, True),
+    (
+        "/v1/noise",
+        "post",
+        "Fix the bits of the round's noise, and hear its coins",
+        wire.NoiseCommitment,
+        wire.Coins,
+        True,
+    ),
+    ("/v1/shares", "post", "Send the sealed round's update", wire.SharedUpdate, wire.Accepted, True),
+    ("/v1/list", "get", "What a member of the committee adds up", None, wire.SumTask, True),
+    ("/v1/answers", "post", "Send what was added up", wire.CommitteeAnswer, wire.Accepted, True),
+    (
+        "/v1/complaints",
+        "post",
+        "Show that a listed message does not hold together",
+        wire.Complaint,
+        wire.Accepted,
+        True,
+    ),
+    ("/v1/farewell", "post", "Leave, or leave and be forgotten", wire.Farewell, wire.Signed, True),
+    ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, wire.Signed, False),
+    ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, wire.Signed, False),
+    ("/v1/moved", "get", "Where the server is to be found from now on", None, wire.Signed, False),
+)
+
+
+@cache
+def openapi_description() -> bytes:
+    """The OpenAPI description of the addresses, made from the wire records: its JSON."""
+    bodies: set[type[wire.Record]] = {wire.Refusal}
+    for _, _, _, body, answer, _ in ADDRESSES:
+        bodies |= {answer} if body is None else {body, answer}
+    records = sorted(bodies, key=lambda record: record.__name__)
+    _, components = msgspec.json.schema_components(records, ref_template="#/components/schemas/{name}")
+    paths: dict[str, dict[str, Any]] = {}
+    for path, verb, summary, body, answer, signed in ADDRESSES:
+        paths.setdefault(path, {})[verb] = _operation(path, summary, body, answer, signed)
+    info = {"title": "foltr-server", "version": "1", "description": "One common ranker, and nobody's clicks."}
+    document = {"openapi": "3.1.0", "info": info, "paths": paths, "components": {"schemas": components}}
+    return json.dumps(document).encode()
+
+
+def _operation(
+    path: str, summary: str, body: type[wire.Record] | None, answer: type[wire.Record], signed: bool
+) -> dict[str, Any]:
+    parameters = [
+        {"name": name, "in": "header", "required": True, "description": text, "schema": {"type": "string"}}
+        for name, text in (SIGNATURE_HEADERS.items() if signed else ())
+    ]
+    if "{" in path:
+        name = path[path.index("{") + 1 : path.index("}")]
+        parameters.append({"name": name, "in": "path", "required": True, "schema": {"type": "string"}})
+    operation: dict[str, Any] = {
+        "summary": summary,
+        "parameters": parameters,
+        "responses": {"200": _described("done", answer), "default": _described("refused", wire.Refusal)},
+    }
+    if body is not None:
+        operation["requestBody"] = {"required": True} | _described("", body)
+        operation["requestBody"].pop("description")
+    return operation
+
+
+def _described(text: str, record: type[wire.Record]) -> dict[str, Any]:
+    reference = {"$ref": f"#/components/schemas/{record.__name__}"}
+    return {"description": text, "content": {"application/json": {"schema": reference}}}

@@ -58,7 +58,7 @@ def tell(line: str) -> None:
 
 
 def main() -> None:
-    for name in sorted(set(COMMANDS.values())):
+    for name in sorted({place.partition(":")[0] for place in COMMANDS.values()}):
         import_module(name)
     import_module("app.search.search")
     import_module("app.following.indexing")

@@ -12,7 +12,7 @@ from sqlalchemy import delete, select, update
 from app.federation.admission import JournalFinding
 from federation_server import backup, setup
 from federation_server.database import writing
-from federation_server.group import journal_book
+from federation_server.group import group
 from federation_server.serve import Installation
 from federation_server.tables import journal as table
 from foltr.federated.journal import BEGINNING, next_hash
@@ -124,7 +124,7 @@ def test_a_later_list_with_the_leaver_is_caught(made: Installation, people: list
 
     (kept,) = membership.all_receipts(people[0].store)
     with writing(made.engine) as connection:
-        journal_book.note_list(connection, 2, 9, [kept.device], now=1)
+        group.note_participants(connection, 2, 9, [kept.device], now=1)
     found = finding(made, people[0])
     assert found.holds is False
     assert "lists this device in round 9 of lineage 2" in found.sentence
@@ -133,7 +133,7 @@ def test_a_later_list_with_the_leaver_is_caught(made: Installation, people: list
 def test_a_ranker_from_the_leavers_round_is_caught(made: Installation, people: list[Person]) -> None:
     """A lineage that goes back to the round in which the leaver took part."""
     with writing(made.engine) as connection:
-        journal_book.append(
+        group.write_in_journal(
             connection, JournalEntry(kind="lineage", time=1, lineage=77, parent=(1, 1), reason="rollback")
         )
     found = finding(made, people[0])

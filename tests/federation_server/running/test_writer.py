@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from federation_server.group.authentication import Credentials
+from federation_server.group.admission import Credentials
 from federation_server.refusals import Refused
-from federation_server.rounds.intake import Offer
-from federation_server.running.writer import LARGEST_BATCH, Writer
+from federation_server.rounds.intake import LARGEST_BATCH, Offer, Writer
 from foltr.federated.wire import Accepted
 from tests.waiting import until
 

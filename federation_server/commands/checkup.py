@@ -1,8 +1,10 @@
-"""`foltr-server doctor`: is everything as it should be?"""
+"""`foltr-server doctor` and `health`: is everything as it should be, and does the server answer?"""
 
 from __future__ import annotations
 
+import http.client
 import shutil
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,25 +14,29 @@ import click
 from sqlalchemy import Connection, text
 
 from console.wording import round_label
-from federation_server.commands.installation import folder, now, open_here
+from federation_server.commands.installation import folder, now, open_here, settings_in_force
 from federation_server.database import is_current, is_sqlite, reading
-from federation_server.group import enrolment, group, roster_book
+from federation_server.group import admission, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_rounds, members_in_words
 from federation_server.sealed.inbox import awaited_now
-from federation_server.serve import LOOPBACK, Installation
+from federation_server.serve import LOOPBACK, Installation, reached_at
 from federation_server.settings import ServerSettings
 from federation_server.setup import shipped_start, terms_of
 from federation_server.tls import TlsError, key_fingerprint
+from foltr.errors import FoltrError
 from foltr.federated.sealed.committee import least_members
 from foltr.federated.wire import Terms
 
 LEAST_FREE = 500_000_000
+"""bytes"""
+PATIENCE = 4.0
+"""seconds that the server has to say that it is ready"""
 
 
 @click.command()
-def command() -> int:
+def doctor() -> int:
     """Check settings, keys, database, rounds and disk; exit code 1 when something is wrong."""
     good = True
     for check in checks(open_here(), folder(), now=now()):
@@ -76,7 +82,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
         waits, members = awaited_now(connection, schedule, now=now), _members(connection, agreed, now=now)
-        gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
+        gone = admission.ghosts(connection, now=now) if agreed.mode != "open" else ()
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield members
@@ -99,7 +105,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
 
 def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
     """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
-    active = enrolment.count_active(connection, now=now)
+    active = admission.count_active(connection, now=now)
     if agreed.mode == "open":
         return Check("members", active >= agreed.floor, f"{active} active; {members_in_words(connection, agreed)}")
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
@@ -143,3 +149,66 @@ def _certificate(installation: Installation) -> Check:
         return Check("certificate", True, key_fingerprint(installation.certificate))
     except TlsError as error:
         return Check("certificate", False, str(error))
+
+
+@click.command()
+def health() -> int:
+    """Ask this folder's running server whether it is ready; exit code 1 if it is not.
+
+    The request stays on this machine and uses the settings' encryption; the server must show the folder's certificate.
+    """
+    try:
+        where = ready_at(settings_in_force().settings, folder())
+    except UnhealthyError as error:
+        click.echo(error, err=True)
+        return 1
+    click.echo(f"ready: {where}")
+    return 0
+
+
+class UnhealthyError(FoltrError):
+    """The server is not ready; the message says what was asked and what came."""
+
+
+def ready_at(settings: ServerSettings, folder: Path) -> str:
+    """The address that is ready; UnhealthyError otherwise."""
+    host, port = reached_at(settings.server.address), settings.server.port
+    scheme = "http" if settings.tls.mode == "off" else "https"
+    where = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/readyz"
+    connection = _connection(settings, host, port)
+    try:
+        connection.connect()
+        shown = _shown(connection)
+        if shown is not None and shown != _kept_certificate(folder / settings.tls.certificate):
+            raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
+        connection.request("GET", "/readyz")
+        answer = connection.getresponse()
+        if answer.status != 200:
+            raise UnhealthyError(f"{where} answered {answer.status}: {answer.read(200).decode('latin-1').strip()}")
+    except (OSError, http.client.HTTPException) as error:
+        raise UnhealthyError(f"{where} does not answer: {error}") from error
+    finally:
+        connection.close()
+    return where
+
+
+def _shown(connection: http.client.HTTPConnection) -> bytes | None:
+    """The certificate in DER, None where nothing is encrypted."""
+    if not isinstance(connection, http.client.HTTPSConnection):
+        return None
+    return connection.sock.getpeercert(binary_form=True) or b""
+
+
+def _kept_certificate(file: Path) -> bytes:
+    try:
+        return ssl.PEM_cert_to_DER_cert(file.read_text())
+    except ValueError as error:
+        raise UnhealthyError(f"{file} holds no certificate: {error}") from error
+
+
+def _connection(settings: ServerSettings, host: str, port: int) -> http.client.HTTPConnection:
+    if settings.tls.mode == "off":
+        return http.client.HTTPConnection(host, port, timeout=PATIENCE)
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is compared with the file instead
+    return http.client.HTTPSConnection(host, port, timeout=PATIENCE, context=context)

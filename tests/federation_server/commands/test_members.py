@@ -1,18 +1,25 @@
-"""`foltr-server invite`: the link, and what it says of the address."""
+"""`foltr-server invite`, `members` and `forget`: links, pseudonyms, and ways to end a membership."""
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from federation_server import setup
+from federation_server.cli import main
 from federation_server.commands.installation import note_address
+from federation_server.commands.members import BORDER, RESET, WHITE_ON_BLACK, qr_code
+from federation_server.database import writing
+from federation_server.group import admission, group
 from federation_server.serve import open_installation
 from federation_server.tls import key_fingerprint
-from foltr.federated.links import from_link
+from foltr.federated.envelope import Identity, pseudonym
+from foltr.federated.links import PREFIX, from_link
 from tests.federation_server.client import Client, make_server, reason, run, running
+from tests.federation_server.groups import enrolling
 
 
 def test_encryption_can_be_turned_on_later(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -94,3 +101,75 @@ def test_an_invite_that_was_lost_is_made_anew(tmp_path: Path, capsys: pytest.Cap
         used = first if "used" in first else second
         assert run(made.folder, "invite", "again", used.split()[0]) == 2
         assert "beginning of 0 unused invites" in capsys.readouterr().err
+
+
+HALVES = {"█": (0, 0), "▀": (0, 1), "▄": (1, 0), " ": (1, 1)}
+"""upper and lower module of each character: 1 is dark, and what is drawn is light"""
+
+
+def modules(drawn: str) -> list[list[int]]:
+    """The matrix that the characters show, without its border."""
+    rows: list[list[int]] = []
+    for line in drawn.splitlines():
+        assert line.startswith(WHITE_ON_BLACK)
+        assert line.endswith(RESET)
+        pairs = [HALVES[sign] for sign in line.removeprefix(WHITE_ON_BLACK).removesuffix(RESET)]
+        rows += [[upper for upper, _ in pairs], [lower for _, lower in pairs]]
+    side = len(rows[0])
+    assert all(not any(row[:BORDER] + row[-BORDER:]) for row in rows[:side])
+    return [row[BORDER:-BORDER] for row in rows[BORDER : side - BORDER]]
+
+
+def test_the_code_holds_the_link_and_fits_a_terminal() -> None:
+    """Module for module what the library encodes, with finders at three corners, within 80 columns."""
+    import segno
+
+    link = PREFIX + "aZ9_" * 110
+    found = modules(qr_code(link))
+    assert found == [list(row) for row in segno.make_qr(link, error="l", boost_error=False).matrix]
+    finder = [1, 1, 1, 1, 1, 1, 1]
+    assert found[0][:7] == found[0][-7:] == found[-1][:7] == finder
+    assert len(found) + 2 * BORDER <= 80
+
+
+def test_the_link_stays_alone_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`invite --qr` draws beside the link, on stderr, the code of that very link."""
+    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
+    capsys.readouterr()
+    assert main(["--folder", str(tmp_path / "server"), "invite", "--qr"]) == 0
+    said = capsys.readouterr()
+    (link,) = said.out.splitlines()
+    assert qr_code(link) in said.err
+
+
+def test_without_its_package_nothing_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says how to install it, and no invite is left that nobody was shown."""
+    assert main(["--folder", str(tmp_path / "server"), "init"]) == 0
+    monkeypatch.setitem(sys.modules, "segno", None)
+    assert main(["--folder", str(tmp_path / "server"), "invite", "--qr"]) == 2
+    assert "[qr]" in capsys.readouterr().err
+    assert main(["--folder", str(tmp_path / "server"), "invite", "list"]) == 1
+
+
+IDENTITY = Identity(b"1" * 32)
+KEY = IDENTITY.public
+
+
+def joined(folder: Path) -> str:
+    with writing(open_installation(folder / "server.toml").engine) as connection:
+        token = admission.invite(connection, note="", seconds=60, now=1)
+        asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
+        return admission.redeem(connection, asked, lifetime=None, now=1).device
+
+
+def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A unique beginning will do; an unknown one is an error, and leaves no request behind."""
+    device = joined(folder)
+    assert run(folder, "forget", "nobody", "--yes") == 2
+    assert "beginning of 0 pseudonyms" in capsys.readouterr().err
+    assert run(folder, "forget") == 1
+    assert run(folder, "forget", device[:6], "--yes") == 0
+    assert run(folder, "members") == 1
+    assert device == pseudonym(KEY)

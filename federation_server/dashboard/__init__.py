@@ -1,1 +1,0 @@
-"""A small page for the administrator: rounds, participation, the ranker's drift, the guard, privacy, requests."""

@@ -1,0 +1,235 @@
+"""Invites that work once, members that are pseudonyms, and signed requests, each of which counts once."""
+
+from __future__ import annotations
+
+import base64
+from concurrent.futures import ThreadPoolExecutor
+
+import msgspec
+import pytest
+from sqlalchemy import Engine, select
+
+from federation_server.database import reading, writing
+from federation_server.group import admission
+from federation_server.group.admission import CLOCK_SECONDS, Credentials
+from federation_server.refusals import Refused
+from federation_server.tables import invites
+from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
+from tests.federation_server.groups import enrolling
+
+NOW = 1_000_000
+ADA, OTHER = Identity(b"1" * 32), Identity(b"2" * 32)
+KEY = ADA.public
+
+
+def make_invite(engine: Engine, seconds: int = 3600) -> str:
+    with writing(engine) as connection:
+        return admission.invite(connection, note="for Ada", seconds=seconds, now=NOW)
+
+
+def redeem(engine: Engine, token: str, who: Identity, now: int = NOW) -> admission.Member:
+    with writing(engine) as connection:
+        return admission.redeem(connection, enrolling(token, who), lifetime=None, now=now)
+
+
+def test_an_invite_works_once(engine: Engine) -> None:
+    """A second device with the same token is refused, and so is an unknown token."""
+    token = make_invite(engine)
+    assert redeem(engine, token, ADA).device == pseudonym(KEY)
+    for wrong in (token, "unknown", ""):
+        with pytest.raises(Refused) as refused:
+            redeem(engine, wrong, OTHER)
+        assert refused.value.reason == "bad-invite"
+
+
+def test_a_lost_answer_may_be_asked_for_again(engine: Engine) -> None:
+    """The same device redeeming again is the member it already is."""
+    token = make_invite(engine)
+    assert redeem(engine, token, ADA) == redeem(engine, token, ADA, NOW + 10)
+
+
+def test_an_invite_ends(engine: Engine) -> None:
+    """It is worthless from its last second on, and after it was revoked."""
+    token = make_invite(engine, seconds=60)
+    with pytest.raises(Refused):
+        redeem(engine, token, ADA, NOW + 60)
+    second = make_invite(engine)
+    with writing(engine) as connection:
+        assert admission.revoke_invite(connection, "", now=NOW) == 2
+        assert admission.revoke_invite(connection, "%", now=NOW) == 0
+    with pytest.raises(Refused):
+        redeem(engine, second, ADA)
+
+
+def test_tokens_are_not_kept(engine: Engine) -> None:
+    """The table holds a hash from which nobody can redeem."""
+    token = make_invite(engine)
+    with reading(engine) as connection:
+        rows = [str(tuple(row)) for row in connection.execute(select(invites))]
+    assert len(rows) == 1
+    assert token not in rows[0]
+
+
+def test_an_invite_is_worth_nothing_without_its_secret(engine: Engine) -> None:
+    """Who knows the public half alone, or brings a key that it does not hold, does not get in."""
+    asked = enrolling(make_invite(engine), ADA)
+    other = enrolling("unknown", OTHER)
+    for bad in (
+        msgspec.structs.replace(other, invite_key=asked.invite_key),
+        msgspec.structs.replace(asked, device_key=OTHER.public),
+        msgspec.structs.replace(asked, box_key=other.box_key),
+        msgspec.structs.replace(asked, device_key=b"short"),
+    ):
+        with writing(engine) as connection, pytest.raises(Refused) as refused:
+            admission.redeem(connection, bad, lifetime=None, now=NOW)
+        assert refused.value.reason == "bad-invite"
+
+
+def test_two_devices_racing_for_one_invite(engine: Engine) -> None:
+    """Exactly one of eight devices that redeem the same token at once becomes a member."""
+    token = make_invite(engine)
+
+    def attempt(number: int) -> bool:
+        try:
+            redeem(engine, token, Identity(bytes([number]) * 32))
+        except Refused:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(attempt, range(8))) == 1
+    with reading(engine) as connection:
+        assert len(admission.all_members(connection)) == 1
+
+
+def test_an_ended_membership_stays_ended(engine: Engine) -> None:
+    """A revoked device cannot come back with another invite, and does not count as active."""
+    redeem(engine, make_invite(engine), ADA)
+    with writing(engine) as connection:
+        assert admission.end_membership(connection, pseudonym(KEY), now=NOW)
+        assert not admission.end_membership(connection, pseudonym(KEY), now=NOW)
+        assert admission.count_active(connection, now=NOW) == 0
+    with pytest.raises(Refused):
+        redeem(engine, make_invite(engine), ADA)
+
+
+def test_erasing_leaves_no_row(engine: Engine) -> None:
+    """After erase the member is unknown."""
+    redeem(engine, make_invite(engine), ADA)
+    with writing(engine) as connection:
+        assert admission.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
+        assert admission.member(connection, pseudonym(KEY)) is None
+
+
+def test_who_was_invited_is_erased_with_the_member(engine: Engine) -> None:
+    """The used invite, whose note may be a name, goes with the member that it let in; others stay."""
+    first, second = make_invite(engine), make_invite(engine)
+    redeem(engine, first, ADA)
+    redeem(engine, second, OTHER, NOW + 1)
+    with writing(engine) as connection:
+        assert admission.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
+        assert [state.used for state in admission.all_invites(connection)] == [NOW + 1]
+
+
+NONCE = "0123456789abcdef0123456789abcdef"
+
+
+DEVICE = pseudonym(ADA.public)
+
+
+def headers(
+    *, device: str = DEVICE, time: str = str(NOW), nonce: str = NONCE, signature: str = "AAAA"
+) -> dict[str, str]:
+    return {"foltr-device": device, "foltr-time": time, "foltr-nonce": nonce, "foltr-signature": signature}
+
+
+def signed(body: bytes = b"body", time: int = NOW) -> Credentials:
+    text = request_text("POST", "/v1/updates", body, time=time, nonce=NONCE)
+    return Credentials("d", time, NONCE, ADA.sign(REQUEST, text))
+
+
+def check(found: Credentials, *, method: str = "POST", path: str = "/v1/updates", body: bytes = b"body") -> None:
+    admission.check_signature(found, ADA.public, method=method, path=path, body=body, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        headers(time="soon"),
+        headers(time=str(1 << 60)),
+        headers(nonce="short"),
+        headers(nonce="x" * 65),
+        headers(nonce="0123456789abcdef/../"),
+        headers(nonce="ä" * 32),
+        headers(signature="not base64!"),
+        headers(device="d"),
+        headers(device="0" * 60_000),
+        headers(device=DEVICE.upper()),
+        {key: value for key, value in headers().items() if key != "foltr-nonce"},
+        {},
+    ],
+)
+def test_headers_of_an_odd_form_are_unsigned(odd: dict[str, str]) -> None:
+    """A missing or malformed header is refused before anything is looked up."""
+    with pytest.raises(Refused) as refused:
+        admission.credentials(odd)
+    assert refused.value.reason == "unsigned"
+
+
+def test_headers_are_read() -> None:
+    """What the device wrote arrives."""
+    sent = headers(signature=base64.b64encode(b"s" * 64).decode())
+    assert admission.credentials(sent) == Credentials(DEVICE, NOW, NONCE, b"s" * 64)
+
+
+def test_a_signature_covers_the_whole_request() -> None:
+    """The signed request passes; another method, path or body does not."""
+    check(signed())
+    for changed in ({"method": "PUT"}, {"path": "/v1/updates?x=1"}, {"body": b"other"}):
+        with pytest.raises(Refused) as refused:
+            check(signed(), **changed)  # type: ignore[arg-type]
+        assert refused.value.reason == "bad-signature"
+
+
+def test_the_clock_window_has_two_edges() -> None:
+    """A request exactly at the window's edge passes, one second beyond is refused, on both sides."""
+    for edge in (-CLOCK_SECONDS, CLOCK_SECONDS):
+        check(signed(time=NOW + edge))
+        with pytest.raises(Refused) as refused:
+            check(signed(time=NOW + edge + (1 if edge > 0 else -1)))
+        assert refused.value.reason == "clock"
+
+
+def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:
+    """The second use is a replay, another device may use the same one, and the transaction goes on after a refusal."""
+    with writing(engine) as connection:
+        admission.spend_nonce(connection, signed())
+        with pytest.raises(Refused) as refused:
+            admission.spend_nonce(connection, signed())
+        admission.spend_nonce(connection, Credentials("other", NOW, NONCE, b""))
+    assert refused.value.reason == "replayed"
+
+
+def test_nonces_outlive_the_window(engine: Engine) -> None:
+    """A nonce is forgotten only when its request would be refused by the clock."""
+    with writing(engine) as connection:
+        admission.spend_nonce(connection, signed())
+        assert admission.forget_old_nonces(connection, now=NOW + CLOCK_SECONDS + 1) == 0
+        assert admission.forget_old_nonces(connection, now=NOW + 2 * CLOCK_SECONDS + 1) == 1
+
+
+def test_only_members_in_good_standing_pass(engine: Engine) -> None:
+    """Unknown, ended and expired members have each their reason."""
+    with writing(engine) as connection:
+        with pytest.raises(Refused) as refused:
+            admission.active_member(connection, "nobody", now=NOW)
+        assert refused.value.reason == "unknown-device"
+        token = admission.invite(connection, note="", seconds=60, now=NOW)
+        member = admission.redeem(connection, enrolling(token, ADA), lifetime=100, now=NOW)
+        assert admission.active_member(connection, member.device, now=NOW + 99) == member
+        with pytest.raises(Refused) as refused:
+            admission.active_member(connection, member.device, now=NOW + 100)
+        assert refused.value.reason == "revoked"
+        admission.end_membership(connection, member.device, now=NOW)
+        with pytest.raises(Refused):
+            admission.active_member(connection, member.device, now=NOW)

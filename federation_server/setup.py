@@ -16,7 +16,7 @@ from console.durable import replace_durably
 from federation_server import tls
 from federation_server.database import writing
 from federation_server.group import group
-from federation_server.group.admission import invite
+from federation_server.group.enrolment import invite
 from federation_server.serve import Installation, open_installation, reached_at
 from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
 from federation_server.vault import Vault

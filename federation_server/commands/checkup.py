@@ -16,7 +16,7 @@ from sqlalchemy import Connection, text
 from console.wording import round_label
 from federation_server.commands.installation import folder, now, open_here, settings_in_force
 from federation_server.database import is_current, is_sqlite, reading
-from federation_server.group import admission, group, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_rounds, members_in_words
@@ -82,7 +82,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
         waits, members = awaited_now(connection, schedule, now=now), _members(connection, agreed, now=now)
-        gone = admission.ghosts(connection, now=now) if agreed.mode != "open" else ()
+        gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield members
@@ -105,7 +105,7 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
 
 def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
     """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
-    active = admission.count_active(connection, now=now)
+    active = enrolment.count_active(connection, now=now)
     if agreed.mode == "open":
         return Check("members", active >= agreed.floor, f"{active} active; {members_in_words(connection, agreed)}")
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)

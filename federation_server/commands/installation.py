@@ -14,7 +14,7 @@ from console.scheme import Effective
 from console.wording import iso_minute, lineage_labelled
 from federation_server.database import reading, writing
 from federation_server.group import group
-from federation_server.group.admission import all_members, ghosts
+from federation_server.group.enrolment import all_members, ghosts
 from federation_server.serve import LOOPBACK, Installation, open_installation
 from federation_server.settings import ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate

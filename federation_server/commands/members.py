@@ -16,7 +16,7 @@ from federation_server.commands.installation import now, open_here, tell_of_ghos
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
 from federation_server.group import group
-from federation_server.group.admission import all_invites, all_members, end_membership, revoke_invite
+from federation_server.group.enrolment import all_invites, all_members, end_membership, revoke_invite
 from federation_server.rounds.history import requests
 from foltr.errors import FoltrError
 

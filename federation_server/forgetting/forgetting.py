@@ -30,7 +30,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from federation_server.database import note_erasure
 from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
-from federation_server.group import admission, group, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
@@ -62,7 +62,7 @@ class Forgetter:
 
 def leave(connection: Connection, device: str, *, now: int) -> Receipt:
     """End the membership; what the member sent stays."""
-    admission.end_membership(connection, device, now=now)
+    enrolment.end_membership(connection, device, now=now)
     return Receipt(
         group_id=group.terms(connection).group_id, request="", state="done", erased={}, method="none",
         approximate=False, progress="the membership ended; nothing was erased", time=now,
@@ -88,7 +88,7 @@ def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> i
     By the method of then; where what is stored does not suffice any more, by going back, for the receipt said that the
     influence is gone.
     """
-    found = {hash_of_member(member.device): member.device for member in admission.all_members(connection)}
+    found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
     owed = tombstones.missing(connection, forgetter.file.read())
     for stone in owed:
         device = found.get(stone.member, "")
@@ -117,7 +117,7 @@ def _forget(
     touched = readding.last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = readding.influence_of(connection, first) if first else {}
-    erased = admission.erase(connection, device)
+    erased = enrolment.erase(connection, device)
     note_erasure(connection)
     if here is not None and not rounds.recount(connection, here):
         roster_book.follow(connection)

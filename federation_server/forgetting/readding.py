@@ -19,7 +19,7 @@ import numpy as np
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server.group import group
-from federation_server.group.admission import member
+from federation_server.group.enrolment import member
 from federation_server.rounds import rounds
 from federation_server.rounds.intake import Received, agreement, read_received
 from federation_server.rounds.rounds import Policy, Round

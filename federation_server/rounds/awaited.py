@@ -12,8 +12,8 @@ from typing import Literal
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
 from console.wording import count, iso_minute
-from federation_server.group import admission
-from federation_server.group.admission import is_active
+from federation_server.group import enrolment
+from federation_server.group.enrolment import is_active
 from federation_server.rounds.rounds import Round, Schedule, of_round, rest_until
 from federation_server.tables import members, shares, updates
 from federation_server.tables import rounds as rounds_table
@@ -77,7 +77,7 @@ class Awaited:
 
 def awaited(connection: Connection, here: Round, schedule: Schedule, *, floor: int, now: int) -> Awaited:
     """What the open round `here` waits for."""
-    n_active = admission.count_active(connection, now=now)
+    n_active = enrolment.count_active(connection, now=now)
     silent = [~_answered(table, here) for table in (updates, shares)]  # a round has the ones or the others
     query = select(func.count()).select_from(members).where(is_active(now), *silent)
     return Awaited(

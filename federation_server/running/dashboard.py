@@ -26,7 +26,7 @@ from starlette.routing import Route
 
 from console.wording import iso_minute, round_label
 from federation_server.database import reading
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
 from federation_server.rounds import history
 from federation_server.rounds.awaited import phase, why_it_rests
@@ -250,7 +250,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         mode=agreed.mode,
         mode_text=MODES[agreed.mode],
         needs=history.members_in_words(connection, agreed),
-        members=admission.count_active(connection, now=now),
+        members=enrolment.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
         guard=(closed[-1]["guard"] or ERASED) if closed else "no round is closed yet",

@@ -21,8 +21,8 @@ from federation_server import database
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
-from federation_server.group import admission, group, roster_book
-from federation_server.group.admission import (
+from federation_server.group import enrolment, group, roster_book
+from federation_server.group.enrolment import (
     Credentials,
     active_member,
     check_signature,
@@ -189,7 +189,7 @@ class Service:
         with writing(self.engine) as connection:
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("bad-invite", "it is of another group")
-            member = admission.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
+            member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
             spend_nonce(connection, request.credentials)
             enrolled = wire.Enrolled(
                 group=group.fact(connection, "group") or "",
@@ -221,7 +221,7 @@ class Service:
         return msgspec.structs.replace(
             announced,
             group=group.fact(connection, "group") or "",
-            answered=admission.answered(connection, device),
+            answered=enrolment.answered(connection, device),
             carried=group.carried_by(connection, announced.lineage),
             moved=group.move_of(connection),
             sums=wire.SUMS_VERSION,

@@ -14,8 +14,8 @@ from federation_server.database import note_erasure
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import KEEPS_RANKER, Forgetter
 from federation_server.forgetting.tombstones import Restored, hash_of_member
-from federation_server.group import admission, group, roster_book
-from federation_server.group.admission import active_member
+from federation_server.group import enrolment, group, roster_book
+from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.tables import lineages, members
@@ -48,16 +48,16 @@ def take_back(
         raise Refused("wrong-group")
     group.lock(connection)
     before, after = roster_book.take_back(connection, seen, asked.entries)
-    if after.of_device(device) is None and admission.member(connection, device) is None:
+    if after.of_device(device) is None and enrolment.member(connection, device) is None:
         raise Refused("unknown-device")
     forgotten = {stone.member for stone in tombstones.in_database(connection)}
     fresh = [entry for entry in asked.entries if before.number <= entry.number < after.number]
     joined = {e.body.device_key: e.body.invite_key for e in fresh if e.kind == "join" and e.body is not None}
     present = {one.device_key for one in after.members.values() if hash_of_member(one.device) not in forgotten}
-    admission.readmit(connection, {key: joined[key] for key in joined.keys() & present}, now=now)
+    enrolment.readmit(connection, {key: joined[key] for key in joined.keys() & present}, now=now)
     for one in before.members.values():
         if one.number not in after.members:
-            admission.end_membership(connection, one.device, now=now)
+            enrolment.end_membership(connection, one.device, now=now)
     return roster_book.page(connection, after=min((seen.number, *(entry.number for entry in asked.entries[:1]))))
 
 
@@ -145,7 +145,7 @@ def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now:
         verify(member.device_key, INVITE, invite_text(group_id, asked.invite_key), asked.signature)
     except SignatureError as error:
         raise Refused("bad-vouching", str(error)) from error
-    return admission.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * DAY, now=now)
+    return enrolment.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * DAY, now=now)
 
 
 def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int) -> wire.RosterPage:
@@ -155,7 +155,7 @@ def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int
         raise Refused("wrong-group")
     group.lock(connection)
     if same := roster_book.vouch(connection, device, asked):
-        admission.inherit(connection, *same, now=now)
+        enrolment.inherit(connection, *same, now=now)
     if asked.leaves and roster_book.erase_bodies(connection):
         note_erasure(connection)
     return roster_book.page(connection, after=asked.about)

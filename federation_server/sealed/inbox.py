@@ -16,8 +16,8 @@ from typing import Literal
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from console.wording import count
-from federation_server.group import admission, group, roster_book
-from federation_server.group.admission import active_member
+from federation_server.group import enrolment, group, roster_book
+from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import Awaited, awaited
@@ -215,7 +215,7 @@ def keep_shared(
         row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": now}
         connection.execute(insert(shares).values(message_hash=message, message=vault.encrypt(encode(sent)), **row))
         connection.execute(update(rounds_table).where(of_round(rounds_table, round_)).values(n_updates=received))
-        admission.count_answers(connection, [sent.device])
+        enrolment.count_answers(connection, [sent.device])
     return Accepted(round=round_.number, received=received)
 
 
@@ -460,6 +460,6 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms,
         listed, answered = count(here.n_updates, "update"), f"{n_answers(connection, here)} of {len(cohort.committee)}"
         needed = f"at least {cohort.threshold} are needed"
         return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
-    could = admission.active_devices(connection, now=now) & cohort.by_device.keys()
+    could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
     silent = could - message_hashes(connection, here).keys()
     return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

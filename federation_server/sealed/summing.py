@@ -21,7 +21,7 @@ import numpy as np
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server.database import note_erasure
-from federation_server.group import admission, group, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Closed, Policy, Round, Schedule, note_participation, of_round
 from federation_server.sealed import inbox
@@ -142,7 +142,7 @@ def _collected(
 
 def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozenset[str]:
     """Members of the cohort whose messages would be taken."""
-    return admission.active_devices(connection, now=now) & cohort.by_device.keys()
+    return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
 
 
 def _awaited(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:

@@ -12,8 +12,8 @@ from federation_server.database import reading, writing
 from federation_server.forgetting import tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import TombstoneFile
-from federation_server.group import admission, group
-from federation_server.group.admission import Credentials
+from federation_server.group import enrolment, group
+from federation_server.group.enrolment import Credentials
 from federation_server.refusals import Refused
 from federation_server.rounds import intake, rounds
 from federation_server.rounds.intake import Expectation
@@ -87,9 +87,9 @@ def enrolling(token: str, who: Identity, group_id: str = "") -> Enrolment:
 
 
 def join(connection: Connection, number: int) -> None:
-    token = admission.invite(connection, note="", seconds=60, now=NOW)
+    token = enrolment.invite(connection, note="", seconds=60, now=NOW)
     asked = enrolling(token, identity(number), group.fact(connection, "group_id") or "")
-    admission.redeem(connection, asked, lifetime=None, now=NOW)
+    enrolment.redeem(connection, asked, lifetime=None, now=NOW)
 
 
 def expectation(engine: Engine) -> Expectation:

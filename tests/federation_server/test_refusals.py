@@ -10,8 +10,8 @@ import numpy as np
 import requests
 
 from federation_server.database import writing
-from federation_server.group import admission
-from federation_server.group.admission import CLOCK_SECONDS
+from federation_server.group import enrolment
+from federation_server.group.enrolment import CLOCK_SECONDS
 from federation_server.refusals import REASONS
 from foltr.federated.envelope import box_public
 from foltr.federated.sealed import roster
@@ -75,7 +75,7 @@ def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Respons
     yield "not-found", ada.send("GET", "/elsewhere")
     yield "wrong-verb", ada.send("PUT", "/v1/round")
     with writing(live.made.engine) as connection:
-        admission.end_membership(connection, ada.device, now=int(time.time()))
+        enrolment.end_membership(connection, ada.device, now=int(time.time()))
     yield "revoked", ada.send("GET", "/v1/round")
     yield "revoked", post()
     yield "bad-invite", ada.join(invite(live.made))

@@ -11,7 +11,7 @@ from app.federation import membership
 from federation_server import setup
 from federation_server.commands.installation import now
 from federation_server.database import reading
-from federation_server.group import admission
+from federation_server.group import enrolment
 from foltr.federated.links import from_link
 from tests.app.federation.groups import Person
 from tests.federation_server.client import make_server, run, running
@@ -36,7 +36,7 @@ def test_whoever_lost_the_folder_joins_again_and_the_ghost_is_removed(
         assert run(made.folder, "members", "remove", ghost.device[:8], "--yes") == 0
         assert "the ranker was not changed" in capsys.readouterr().out
         with reading(made.engine) as connection:
-            assert [member.device for member in admission.all_members(connection)] == [again.device]
+            assert [member.device for member in enrolment.all_members(connection)] == [again.device]
         assert person.sync().round == 2
 
 

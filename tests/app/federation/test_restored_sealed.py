@@ -17,7 +17,7 @@ from app.federation.overview import overview
 from federation_server import backup, setup
 from federation_server.commands.checkup import checks
 from federation_server.database import reading
-from federation_server.group import admission, group, roster_book
+from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds as the_rounds
 from federation_server.rounds.history import epsilon, spent_in_period
 from federation_server.running.dashboard import page
@@ -124,7 +124,7 @@ def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str
         assert hold_round(live, everyone) == (where[0], where[1] + 1)
         assert [place(person)[0] for person in everyone] == [where[0]] * 7
         with reading(again.engine) as connection:
-            members = admission.all_members(connection)
+            members = enrolment.all_members(connection)
         assert {member.device for member in members} == {device(person) for person in everyone}
         assert {member.expires for member in members} == {None}
     noted = taking_part.noted_lists(everyone[0].store, *where)
@@ -163,7 +163,7 @@ def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make
         hand_back_all(everyone)
         hold_round(live, everyone)
         with reading(again.engine) as connection:
-            known = {member.device_key for member in admission.all_members(connection)}
+            known = {member.device_key for member in enrolment.all_members(connection)}
         assert len(known) == 5
         assert not known & set(keys)
     found = entries(again)

@@ -16,7 +16,7 @@ from app.federation.server import Answer, Correspondence
 from federation_server import backup, setup
 from federation_server.backup import restore
 from federation_server.database import reading
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.serve import Installation, open_installation
 from foltr.federated.links import from_link
 from foltr.federated.wire import ModelRecord, Signed, decode
@@ -113,7 +113,7 @@ def test_devices_follow_a_restored_server(tmp_path: Path, make_person: Make) -> 
             begun = group.at(connection, lineage, 4)
             assert begun is not None
             assert begun.record.theta == newest.theta
-            assert admission.all_members(connection)[0].first_round == 1
+            assert enrolment.all_members(connection)[0].first_round == 1
 
 
 def test_an_update_that_waits_has_simply_ended(tmp_path: Path, make_person: Make) -> None:

@@ -13,7 +13,7 @@ from federation_server.cli import main
 from federation_server.commands.installation import note_address
 from federation_server.commands.members import BORDER, RESET, WHITE_ON_BLACK, qr_code
 from federation_server.database import writing
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.serve import open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.envelope import Identity, pseudonym
@@ -159,9 +159,9 @@ KEY = IDENTITY.public
 
 def joined(folder: Path) -> str:
     with writing(open_installation(folder / "server.toml").engine) as connection:
-        token = admission.invite(connection, note="", seconds=60, now=1)
+        token = enrolment.invite(connection, note="", seconds=60, now=1)
         asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
-        return admission.redeem(connection, asked, lifetime=None, now=1).device
+        return enrolment.redeem(connection, asked, lifetime=None, now=1).device
 
 
 def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

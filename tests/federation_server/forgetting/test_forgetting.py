@@ -14,7 +14,7 @@ from federation_server import database
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import forgetting
 from federation_server.forgetting.forgetting import roll_back
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.rounds import rounds
 from federation_server.rounds.closing import close_due
 from federation_server.tables import invites, models, updates
@@ -86,7 +86,7 @@ def test_leaving_erases_nothing(engine: Engine) -> None:
     run_round(engine, {0: EAST})
     with writing(engine) as connection:
         left = forgetting.leave(connection, device(0), now=NOW)
-        member = admission.member(connection, device(0))
+        member = enrolment.member(connection, device(0))
     assert (left.state, left.method, left.erased) == ("done", "none", {})
     assert member is not None
     assert member.ended == NOW
@@ -206,7 +206,7 @@ def test_nothing_of_the_member_is_left_in_the_files(tmp_path: Path) -> None:
     make_group(engine, settings=OPEN, n_members=2)
     run_round(engine, {0: EAST, 1: UP})
     with reading(engine) as connection:
-        gone = admission.member(connection, device(1))
+        gone = enrolment.member(connection, device(1))
     assert gone is not None
     before = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert device(1).encode() in before

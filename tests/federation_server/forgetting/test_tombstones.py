@@ -15,7 +15,7 @@ from federation_server.backup import begin_anew
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.tombstones import FILE, Restored, Tombstone, TombstoneError, TombstoneFile
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.serve import open_installation
 from federation_server.tables import models
 from tests.federation_server.client import make_server, member, running
@@ -35,7 +35,7 @@ def restored(path: Path, folder: Path, name: str) -> Engine:
 
 def members(engine: Engine) -> set[str]:
     with reading(engine) as connection:
-        return {one.device for one in admission.all_members(connection)}
+        return {one.device for one in enrolment.all_members(connection)}
 
 
 @pytest.mark.parametrize("method", ["rollback", "reaggregate"])

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from federation_server.database import connect, reading, upgrade, writing
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.rounds.awaited import Awaited
 from federation_server.rounds.closing import Closed, close_due
 from federation_server.rounds.rounds import Schedule
@@ -57,11 +57,11 @@ def test_who_answered_and_left_does_not_stand_for_who_is_missing(engine: Engine)
     send(engine, 0, START)
     send(engine, 1, START)
     with writing(engine) as connection:
-        admission.end_membership(connection, device(0), now=NOW)
+        enrolment.end_membership(connection, device(0), now=NOW)
     found = waits(engine)
     assert (found.n_updates, found.n_active, found.n_missing, found.is_complete) == (2, 2, 1, False)
     with writing(engine) as connection:
-        admission.end_membership(connection, device(2), now=NOW)
+        enrolment.end_membership(connection, device(2), now=NOW)
     assert waits(engine).is_complete
 
 

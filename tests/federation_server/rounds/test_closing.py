@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.rounds import closing, rounds
 from federation_server.rounds.closing import Closed, close_due
 from federation_server.rounds.intake import agreement
@@ -171,7 +171,7 @@ def test_participation_is_noted(engine: Engine) -> None:
         send(engine, number, theta(engine) + 0.1)
         close(engine, schedule=quick)
     with reading(engine) as connection:
-        first, second = (admission.member(connection, device(number)) for number in (0, 1))
+        first, second = (enrolment.member(connection, device(number)) for number in (0, 1))
     assert first is not None
     assert second is not None
     assert (first.first_round, first.last_round) == (1, 3)

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.rounds import closing
 from federation_server.rounds.closing import Closed
 from federation_server.rounds.intake import read_received
@@ -104,7 +104,7 @@ def test_sums_are_encrypted_and_outlive_a_lineage(engine: Engine, rows: list[np.
     assert not any(known.sent[row].tobytes() in bytes(one.sums) for row in range(N_MEMBERS) for one in stored)
 
 
-@pytest.mark.parametrize("leaves", [admission.erase, lambda c, d: admission.end_membership(c, d, now=NOW)])
+@pytest.mark.parametrize("leaves", [enrolment.erase, lambda c, d: enrolment.end_membership(c, d, now=NOW)])
 def test_the_sum_goes_with_the_member(engine: Engine, rows: list[np.ndarray], leaves: Any) -> None:
     """Erased or only gone: no row of that member is left, and those of the others stay."""
     make_group(engine, settings=SETTINGS, n_members=N_MEMBERS)

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, delete, event, select, text
 from sqlalchemy.exc import OperationalError
 
 from federation_server.database import is_sqlite, reading, writing
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
 from federation_server.rounds import intake, rounds
 from federation_server.rounds.intake import Expectation, Expectations, Offer
@@ -226,7 +226,7 @@ def test_who_is_no_longer_a_member_is_refused_at_the_last_moment(engine: Engine)
     expected = prepared(engine)
     checked = offer(expected)
     with writing(engine) as connection:
-        admission.end_membership(connection, device(0), now=NOW)
+        enrolment.end_membership(connection, device(0), now=NOW)
         assert told(intake.keep(connection, VAULT, [checked], now=NOW)) == ["revoked"]
         assert connection.execute(select(updates)).all() == []
 

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from federation_server import database
 from federation_server.database import connect, error_text, reading, writing
 from federation_server.forgetting import forgetting
-from federation_server.group import admission, group
+from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.running.monitoring import Counters
@@ -42,10 +42,10 @@ def test_an_expired_member_does_not_pass_as_enrolled(engine: Engine) -> None:
     make_group(engine, n_members=0)
     with writing(engine) as connection:
         group_id = group.terms(connection).group_id
-        tokens = [admission.invite(connection, note="", seconds=600, now=NOW) for _ in range(2)]
-        admission.redeem(connection, enrolling(tokens[0], identity(0), group_id), lifetime=10, now=NOW)
-        with pytest.raises(admission.Refused):
-            admission.redeem(connection, enrolling(tokens[1], identity(0), group_id), lifetime=10, now=NOW + 11)
+        tokens = [enrolment.invite(connection, note="", seconds=600, now=NOW) for _ in range(2)]
+        enrolment.redeem(connection, enrolling(tokens[0], identity(0), group_id), lifetime=10, now=NOW)
+        with pytest.raises(enrolment.Refused):
+            enrolment.redeem(connection, enrolling(tokens[1], identity(0), group_id), lifetime=10, now=NOW + 11)
 
 
 def test_an_error_of_the_database_quotes_no_row() -> None:

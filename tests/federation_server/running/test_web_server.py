@@ -14,7 +14,7 @@ from sqlalchemy import Connection, event, select
 
 from federation_server import database
 from federation_server.database import reading
-from federation_server.group import admission
+from federation_server.group import enrolment
 from federation_server.tables import updates
 from foltr.federated.wire import Accepted, Announcement, Farewell, ModelRecord, Receipt, decode, encode
 from tests.federation_server.client import (
@@ -172,7 +172,7 @@ def test_a_full_disk_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         refused = next(answer for answer in answers if not answer.ok)
         assert (reason(refused), refused.status_code) == ("disk-full", 503)
         with reading(engine) as connection:
-            assert admission.count_active(connection, now=int(time.time())) == sum(answer.ok for answer in answers)
+            assert enrolment.count_active(connection, now=int(time.time())) == sum(answer.ok for answer in answers)
         monkeypatch.setattr(database, "LEAST_ROOM", 10**18)
         ready = requests.get(f"{made.public_address}/readyz", timeout=PATIENCE)
         assert (ready.status_code, ready.text) == (503, "the disk is full\n")

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import func, select, update
 
 from federation_server.database import is_scrub_due, reading, writing
-from federation_server.group import admission, roster_book
+from federation_server.group import enrolment, roster_book
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise
@@ -481,7 +481,7 @@ def test_an_invite_is_worth_what_its_member_is(sqlite: Running) -> None:
     assert late.join(link).ok
     assert [one.vouched for one in roster_of(late).members.values()] == [True, True, False]
     assert reason(offer(people[1], "another", group_id)) == "not-in-roster"
-    for number in range(admission.MOST_OPEN):
+    for number in range(enrolment.MOST_OPEN):
         assert offer(people[2], f"invite {number}", group_id).ok
     assert offer(people[2], "invite 0", group_id).ok
     assert reason(offer(people[2], "one more", group_id)) == "too-many"

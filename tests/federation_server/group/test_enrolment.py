@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing
-from federation_server.group import admission
-from federation_server.group.admission import CLOCK_SECONDS, Credentials
+from federation_server.group import enrolment
+from federation_server.group.enrolment import CLOCK_SECONDS, Credentials
 from federation_server.refusals import Refused
 from federation_server.tables import invites
 from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
@@ -24,12 +24,12 @@ KEY = ADA.public
 
 def make_invite(engine: Engine, seconds: int = 3600) -> str:
     with writing(engine) as connection:
-        return admission.invite(connection, note="for Ada", seconds=seconds, now=NOW)
+        return enrolment.invite(connection, note="for Ada", seconds=seconds, now=NOW)
 
 
-def redeem(engine: Engine, token: str, who: Identity, now: int = NOW) -> admission.Member:
+def redeem(engine: Engine, token: str, who: Identity, now: int = NOW) -> enrolment.Member:
     with writing(engine) as connection:
-        return admission.redeem(connection, enrolling(token, who), lifetime=None, now=now)
+        return enrolment.redeem(connection, enrolling(token, who), lifetime=None, now=now)
 
 
 def test_an_invite_works_once(engine: Engine) -> None:
@@ -55,8 +55,8 @@ def test_an_invite_ends(engine: Engine) -> None:
         redeem(engine, token, ADA, NOW + 60)
     second = make_invite(engine)
     with writing(engine) as connection:
-        assert admission.revoke_invite(connection, "", now=NOW) == 2
-        assert admission.revoke_invite(connection, "%", now=NOW) == 0
+        assert enrolment.revoke_invite(connection, "", now=NOW) == 2
+        assert enrolment.revoke_invite(connection, "%", now=NOW) == 0
     with pytest.raises(Refused):
         redeem(engine, second, ADA)
 
@@ -81,7 +81,7 @@ def test_an_invite_is_worth_nothing_without_its_secret(engine: Engine) -> None:
         msgspec.structs.replace(asked, device_key=b"short"),
     ):
         with writing(engine) as connection, pytest.raises(Refused) as refused:
-            admission.redeem(connection, bad, lifetime=None, now=NOW)
+            enrolment.redeem(connection, bad, lifetime=None, now=NOW)
         assert refused.value.reason == "bad-invite"
 
 
@@ -99,16 +99,16 @@ def test_two_devices_racing_for_one_invite(engine: Engine) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(attempt, range(8))) == 1
     with reading(engine) as connection:
-        assert len(admission.all_members(connection)) == 1
+        assert len(enrolment.all_members(connection)) == 1
 
 
 def test_an_ended_membership_stays_ended(engine: Engine) -> None:
     """A revoked device cannot come back with another invite, and does not count as active."""
     redeem(engine, make_invite(engine), ADA)
     with writing(engine) as connection:
-        assert admission.end_membership(connection, pseudonym(KEY), now=NOW)
-        assert not admission.end_membership(connection, pseudonym(KEY), now=NOW)
-        assert admission.count_active(connection, now=NOW) == 0
+        assert enrolment.end_membership(connection, pseudonym(KEY), now=NOW)
+        assert not enrolment.end_membership(connection, pseudonym(KEY), now=NOW)
+        assert enrolment.count_active(connection, now=NOW) == 0
     with pytest.raises(Refused):
         redeem(engine, make_invite(engine), ADA)
 
@@ -117,8 +117,8 @@ def test_erasing_leaves_no_row(engine: Engine) -> None:
     """After erase the member is unknown."""
     redeem(engine, make_invite(engine), ADA)
     with writing(engine) as connection:
-        assert admission.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
-        assert admission.member(connection, pseudonym(KEY)) is None
+        assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
+        assert enrolment.member(connection, pseudonym(KEY)) is None
 
 
 def test_who_was_invited_is_erased_with_the_member(engine: Engine) -> None:
@@ -127,8 +127,8 @@ def test_who_was_invited_is_erased_with_the_member(engine: Engine) -> None:
     redeem(engine, first, ADA)
     redeem(engine, second, OTHER, NOW + 1)
     with writing(engine) as connection:
-        assert admission.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
-        assert [state.used for state in admission.all_invites(connection)] == [NOW + 1]
+        assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
+        assert [state.used for state in enrolment.all_invites(connection)] == [NOW + 1]
 
 
 NONCE = "0123456789abcdef0123456789abcdef"
@@ -149,7 +149,7 @@ def signed(body: bytes = b"body", time: int = NOW) -> Credentials:
 
 
 def check(found: Credentials, *, method: str = "POST", path: str = "/v1/updates", body: bytes = b"body") -> None:
-    admission.check_signature(found, ADA.public, method=method, path=path, body=body, now=NOW)
+    enrolment.check_signature(found, ADA.public, method=method, path=path, body=body, now=NOW)
 
 
 @pytest.mark.parametrize(
@@ -172,14 +172,14 @@ def check(found: Credentials, *, method: str = "POST", path: str = "/v1/updates"
 def test_headers_of_an_odd_form_are_unsigned(odd: dict[str, str]) -> None:
     """A missing or malformed header is refused before anything is looked up."""
     with pytest.raises(Refused) as refused:
-        admission.credentials(odd)
+        enrolment.credentials(odd)
     assert refused.value.reason == "unsigned"
 
 
 def test_headers_are_read() -> None:
     """What the device wrote arrives."""
     sent = headers(signature=base64.b64encode(b"s" * 64).decode())
-    assert admission.credentials(sent) == Credentials(DEVICE, NOW, NONCE, b"s" * 64)
+    assert enrolment.credentials(sent) == Credentials(DEVICE, NOW, NONCE, b"s" * 64)
 
 
 def test_a_signature_covers_the_whole_request() -> None:
@@ -203,33 +203,33 @@ def test_the_clock_window_has_two_edges() -> None:
 def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:
     """The second use is a replay, another device may use the same one, and the transaction goes on after a refusal."""
     with writing(engine) as connection:
-        admission.spend_nonce(connection, signed())
+        enrolment.spend_nonce(connection, signed())
         with pytest.raises(Refused) as refused:
-            admission.spend_nonce(connection, signed())
-        admission.spend_nonce(connection, Credentials("other", NOW, NONCE, b""))
+            enrolment.spend_nonce(connection, signed())
+        enrolment.spend_nonce(connection, Credentials("other", NOW, NONCE, b""))
     assert refused.value.reason == "replayed"
 
 
 def test_nonces_outlive_the_window(engine: Engine) -> None:
     """A nonce is forgotten only when its request would be refused by the clock."""
     with writing(engine) as connection:
-        admission.spend_nonce(connection, signed())
-        assert admission.forget_old_nonces(connection, now=NOW + CLOCK_SECONDS + 1) == 0
-        assert admission.forget_old_nonces(connection, now=NOW + 2 * CLOCK_SECONDS + 1) == 1
+        enrolment.spend_nonce(connection, signed())
+        assert enrolment.forget_old_nonces(connection, now=NOW + CLOCK_SECONDS + 1) == 0
+        assert enrolment.forget_old_nonces(connection, now=NOW + 2 * CLOCK_SECONDS + 1) == 1
 
 
 def test_only_members_in_good_standing_pass(engine: Engine) -> None:
     """Unknown, ended and expired members have each their reason."""
     with writing(engine) as connection:
         with pytest.raises(Refused) as refused:
-            admission.active_member(connection, "nobody", now=NOW)
+            enrolment.active_member(connection, "nobody", now=NOW)
         assert refused.value.reason == "unknown-device"
-        token = admission.invite(connection, note="", seconds=60, now=NOW)
-        member = admission.redeem(connection, enrolling(token, ADA), lifetime=100, now=NOW)
-        assert admission.active_member(connection, member.device, now=NOW + 99) == member
+        token = enrolment.invite(connection, note="", seconds=60, now=NOW)
+        member = enrolment.redeem(connection, enrolling(token, ADA), lifetime=100, now=NOW)
+        assert enrolment.active_member(connection, member.device, now=NOW + 99) == member
         with pytest.raises(Refused) as refused:
-            admission.active_member(connection, member.device, now=NOW + 100)
+            enrolment.active_member(connection, member.device, now=NOW + 100)
         assert refused.value.reason == "revoked"
-        admission.end_membership(connection, member.device, now=NOW)
+        enrolment.end_membership(connection, member.device, now=NOW)
         with pytest.raises(Refused):
-            admission.active_member(connection, member.device, now=NOW)
+            enrolment.active_member(connection, member.device, now=NOW)

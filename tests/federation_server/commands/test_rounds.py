@@ -162,7 +162,9 @@ def test_a_group_that_rests_says_until_when(tmp_path: Path, capsys: Output) -> N
     """After the one round of its period: the list, the doctor and the attempt to close name the day, in a year."""
     made = make_server(tmp_path / "server", quorum=1, in_period=1)
     with running(made):
-        assert member(made).update(0.5).ok
+        ada = member(made)
+        assert ada.update(0.5).ok
+        until(lambda: ada.announcement().phase == "rest")  # it is closed after the answer
         assert run(made) == 0
         listed = capsys.readouterr().out
         assert run(made, "close") == 1

@@ -57,10 +57,13 @@ PATIENCE = 600.0
 
 
 def picture(path: Path, text: str) -> None:
-    """White, with one line of black text; as PNG, or as a PDF that is a picture."""
+    """White, with one line of black text; as PNG, or as a PDF that is a picture.
+
+    Its short side is as long as engines want it: a strip is enlarged first, and takes four times as long.
+    """
     from PIL import Image, ImageDraw, ImageFont
 
-    drawn = Image.new("RGB", (900, 200), "white")
+    drawn = Image.new("RGB", (736, 226) if path.suffix == ".pdf" else (736, 736), "white")
     ImageDraw.Draw(drawn).text((30, 70), text, font=ImageFont.load_default(size=44), fill="black")
     drawn.save(path)
 
@@ -107,7 +110,7 @@ def test_the_engine_cannot_reach_a_network() -> None:
     code = """
 import socket, numpy
 from indexer.extract.media.recognition import TextEngine
-assert TextEngine("rapidocr").load()(numpy.full((200, 400, 3), 255, dtype=numpy.uint8), 60.0) == ""
+assert TextEngine("rapidocr").load()(numpy.full((736, 736, 3), 255, dtype=numpy.uint8), 60.0) == ""
 try:
     socket.create_connection(("127.0.0.1", 9))
 except PermissionError as error:

@@ -13,7 +13,6 @@ import ctypes
 import errno
 import os
 import platform
-import signal
 import site
 import stat
 import struct
@@ -130,7 +129,7 @@ def close_all_but(kept: set[int]) -> None:
 def end_with_parent() -> None:
     """Have Linux end this process with the thread that started it, also while it is stopped and cannot see to it."""
     if sys.platform == "linux":
-        c_library().prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        c_library().prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
@@ -254,7 +253,7 @@ Instruction = tuple[int, int, int, int]
 """code, instructions to pass over when it holds and when not, operand"""
 
 
-_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _BY_FILTER, _PR_SET_NO_NEW_PRIVS = 1, 22, 2, 38
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _BY_FILTER, _PR_SET_NO_NEW_PRIVS, _SIGKILL = 1, 22, 2, 38, 9
 """as Linux's prctl(2) calls them"""
 
 

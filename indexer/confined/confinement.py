@@ -254,7 +254,7 @@ Instruction = tuple[int, int, int, int]
 
 
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _BY_FILTER, _PR_SET_NO_NEW_PRIVS, _SIGKILL = 1, 22, 2, 38, 9
-"""as Linux's prctl(2) calls them"""
+"""as Linux's prctl(2) and kill(2) call them"""
 
 
 @lru_cache(maxsize=1)

@@ -176,7 +176,7 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
     But for what a person has `chosen_before` [n_docs] for this very query: that stands by its own points.
     """
     lifted = scores.copy()
-    for level in sorted(set(levels[levels > 0].tolist())):  # np.unique loads masked arrays, a tenth of a command
+    for level in sorted(set(levels[levels > 0].tolist())):  # np.unique would load masked arrays
         own, below = levels == level, (levels < level) & ~chosen_before
         if below.any():
             lifted[own] += max(float(lifted[below].max() - lifted[own].min()) + WRITTEN_STEP, 0.0)
@@ -185,9 +185,9 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
 
 
 def are_called(table: CandidateTable) -> Mask:
-    """[n_docs] whether the file name holds all that was typed, and at most three words of its own for each of these."""
+    """[n_docs] whether a file name holds all that was typed, a word alone as it was, and at most three others each."""
     coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
-    called: Mask = (coverage > 1 - CALLED_ROUNDING) & (share > CALLED_SHARE - CALLED_ROUNDING)
+    called: Mask = (coverage > 1 - CALLED_ROUNDING) & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
     return called
 
 

@@ -105,6 +105,17 @@ def test_a_file_that_is_called_so_stands_before_what_only_speaks_of_it(diary: Se
     assert found.reasons.words(0, "text") == "called by all your words"
 
 
+def test_a_name_that_holds_another_form_of_the_word_stands_behind_it_as_typed(tmp_path: Path) -> None:
+    """`report` is not what `Reports plan.md` is called, though both forms are in texts."""
+    text = "the people said that the {0} of the year was good, and the {0} is here on day {1}. "
+    days = {f"diary/{word[6:]} day {i}.md": text.format(word, i) * 9 for word in ("report", "reports") for i in "123"}
+    books = "These are the words that were said about the books of the year and of the people in them. " * 9
+    with searching(tmp_path, {**days, "Reports plan.md": books}) as search:
+        found = names(search, "report")
+        assert "Reports plan.md" in found
+        assert set(found[:3]) == {" day 1.md", " day 2.md", " day 3.md"}
+
+
 def test_of_copies_the_one_outside_of_an_archive_has_the_row(tmp_path: Path) -> None:
     """Wherever the archive's member stands by its path; alone, or named alone, the member has it."""
     text = "the plan of the journey to the heron " * 5

@@ -381,30 +381,30 @@ def _with_newest(documents: Columns, docs: Ints, scores: Floats, admitted: Mask,
 
 def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask, words: list[str]) -> Ints:
     """Also the shortest of the titles that hold all words next to each other, wherever BM25F puts them."""
-    others = admitted.copy()
-    others[docs] = False
     holders = snapshot.postings("title", words[0]).docs if words else docs
-    holders = holders[others[holders]]  # mostly none, and no place is looked for
+    holders = holders[admitted[holders] & ~among(holders, np.sort(docs))]  # mostly none, and no place is looked for
     titled = phrase_starts(snapshot, "title", words, holders) >> PLACE_BITS if holders.size else holders
-    if not titled.size:
-        return docs
-    others[:] = False
-    others[titled] = True
-    shortness = -snapshot.documents["n_title"].astype(np.float64)
-    return _added(docs, best(shortness, others, MAX_TITLES, snapshot.documents), scores)
+    return _with_shortest(snapshot.documents, "title", docs, titled, scores)
 
 
 def _with_names(documents: Columns, found: Occurrences, docs: Ints, scores: Floats, admitted: Mask) -> Ints:
     """Also the shortest of the file names that hold all concepts, wherever BM25F puts them."""
     if not all("name" in fields for fields in found):
         return docs
-    named = admitted.copy()
-    for fields in found:
-        holds = np.zeros(named.size, dtype=bool)
-        holds[fields["name"][0]] = True
-        named &= holds
-    named[docs] = False
-    return _added(docs, best(-documents["n_name"].astype(np.float64), named, MAX_TITLES, documents), scores)
+    holders = found[0]["name"][0]
+    for fields in found[1:]:
+        holders = holders[among(holders, fields["name"][0])]
+    others = holders[admitted[holders] & ~among(holders, np.sort(docs))]
+    return _with_shortest(documents, "name", docs, others, scores)
+
+
+def _with_shortest(documents: Columns, field: str, docs: Ints, others: Ints, scores: Floats) -> Ints:
+    """Also those of `others` whose `field` is shortest."""
+    if not others.size:
+        return docs
+    chosen = np.zeros(scores.size, dtype=bool)
+    chosen[others] = True
+    return _added(docs, best(-documents[f"n_{field}"].astype(np.float64), chosen, MAX_TITLES, documents), scores)
 
 
 def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | None:

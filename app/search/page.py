@@ -271,8 +271,8 @@ def nearest_first(
         def distance(j: int) -> tuple[bool, bool, int, bool]:
             return bool(table.asides[j].machine), contents[j] != contents[i], -table.named[j], bool(table.rows[j].part)
 
-        first, *rest = sorted((i, *others), key=distance)
-        return first, rest
+        first = min((i, *others), key=distance)
+        return first, [j for j in (i, *others) if j != first]
 
     return dict(fronted(i, others) for i, others in shown.items())
 

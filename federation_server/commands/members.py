@@ -46,14 +46,14 @@ def list_invites() -> int:
     with reading(open_here().engine) as connection:
         found = all_invites(connection)
     moment = now()
-    for invite in found:
-        if invite.used:
-            state = f"used {when(invite.used)}"
-        elif invite.revoked:
-            state = f"revoked {when(invite.revoked)}"
+    for row in found:
+        if row.used:
+            state = f"used {when(row.used)}"
+        elif row.revoked:
+            state = f"revoked {when(row.revoked)}"
         else:
-            state = f"{'open until' if invite.expires > moment else 'expired'} {when(invite.expires)}"
-        click.echo(f"{invite.key_hash[:12]}  {state:27}  {invite.note}")
+            state = f"{'open until' if row.expires > moment else 'expired'} {when(row.expires)}"
+        click.echo(f"{row.key_hash[:12]}  {state:27}  {row.note}")
     return 0 if found else 1
 
 

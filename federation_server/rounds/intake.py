@@ -3,7 +3,7 @@
 What is acknowledged is on disk; nothing is counted twice.
 
 Opening and checking need no transaction and happen in the request's own thread; what the open round takes is read once
-a round instead of once an update. One thread keeps them (federation_server.rounds.intake).
+a round instead of once an update. One thread keeps them (`Writer`).
 
 Neither a request that reads nor an update spends a nonce, so a poll writes nothing and an update one row. Sent again, a
 read changes nothing and tells no more than the first answer did, which whoever can send it again has seen pass by; an

@@ -299,9 +299,9 @@ class Worker:
 
     def end(self) -> None:
         """Kill the process and what it started; a process that ended by itself keeps its own exit code."""
-        start_process = descendants(self._process.pid or 0) if self.ahead and self._process.is_alive() else []
+        started = descendants(self._process.pid or 0) if self.ahead and self._process.is_alive() else []
         self._process.kill()
-        for pid in start_process:
+        for pid in started:
             with contextlib.suppress(OSError):
                 os.kill(pid, getattr(signal, "SIGKILL", signal.SIGTERM))
         self._process.join()

@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -179,6 +180,7 @@ class Picks:
         """
         self._store, self._log = store, log
         self._hasher = Hasher(key, place)
+        self._folders = lru_cache(maxsize=8192)(self._folder_marks)
         self._enabled = enabled
         self._revision: bytes | None = None
         self._table = PickTable(())
@@ -249,15 +251,15 @@ class Picks:
 
         Without folders when switched off.
         """
-        return [(type_, *self._folders(path)) if self._enabled else (type_,) for path, _, type_ in documents]
+        if not self._enabled:
+            return [(type_,) for _, _, type_ in documents]
+        return [(type_, *self._folders(folder_of(self._hasher.path(path)))) for path, _, type_ in documents]
 
-    def _folders(self, path: str) -> Iterator[str]:
-        folder = folder_of(self._hasher.path(path))
-        for _ in range(FOLDERS):
-            if not folder:
-                return
-            yield FOLDER + self._hasher.name("folder", folder, PART_BYTES).hex()
-            folder = folder_of(folder)
+    def _folder_marks(self, folder: bytes) -> tuple[str, ...]:
+        above = [folder]
+        while above[-1] and len(above) < FOLDERS:
+            above.append(folder_of(above[-1]))
+        return tuple(FOLDER + self._hasher.name("folder", one, PART_BYTES).hex() for one in above if one)
 
     def times(
         self, query_terms: Sequence[str], path: str, part: str, *, now: float, completions: Sequence[str] = ()

@@ -57,8 +57,8 @@ class Traits(Struct, frozen=True, eq=False):
         held = np.zeros((len(features), len(names)))
         for name, values in measured.items():
             held[:, place[name]] = values
-        for row, own in enumerate(marks):
-            held[row, [place[mark] for mark in own]] = 1.0
+        rows = np.arange(len(marks)).repeat([len(own) for own in marks])
+        held[rows, [place[mark] for own in marks for mark in own]] = 1.0
         return cls(tuple(names), held)
 
 

@@ -230,18 +230,24 @@ def twins(
 
 _COMPARED_FIRST = 32
 """buckets that are compared for all pairs"""
+_STANDARD_ERRORS = 3.1
+"""by which so few buckets put a pair below its resemblance once in a thousand times"""
 
 
 def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
     """The pairs `[n_pairs, 2]` (earlier, later) of sketches `[n, BUCKETS]` that resemble each other at least so much,
     in order, and their estimated resemblance `[n_pairs]`.
 
-    Pairs that agree in far fewer of the first buckets than `least` are not looked at further: below a quarter of them
-    a pair of resemblance .5 falls once in a thousand.
+    Pairs that agree in far fewer of the first buckets than `least` are not looked at further.
     """
     columns = np.ascontiguousarray(sketches[:, :_COMPARED_FIRST].T)
-    agree = (columns[:, :, None] == columns[:, None, :]).view(np.uint8).sum(axis=0, dtype=np.uint8)
-    earlier, later = (agree >= least * _COMPARED_FIRST / 2).nonzero()
+    both = columns[:, :, None] == np.maximum(columns, 1)[:, None, :]  # two empty buckets do not agree
+    agree = both.view(np.uint8).sum(axis=0, dtype=np.uint8)
+    in_use = np.packbits(columns > 0, axis=0)
+    n_used = np.bitwise_count(in_use[:, :, None] | in_use[:, None, :]).sum(axis=0, dtype=np.uint8)
+    n = np.arange(_COMPARED_FIRST + 1)
+    enough = (least * n - _STANDARD_ERRORS * np.sqrt(least * (1 - least) * n)).astype(np.float32)
+    earlier, later = (agree >= enough[n_used]).nonzero()
     forward = earlier < later
     earlier, later = earlier[forward], later[forward]
     filled = _bits(sketches > 0)

@@ -84,6 +84,7 @@ class Hasher:
         self._key, self._place = key, place
         self.name = lru_cache(maxsize=65536)(self._name)
         self.path = lru_cache(maxsize=8192)(self._path)
+        self._folder = lru_cache(maxsize=8192)(self._placed)
 
     def _name(self, purpose: str, value: bytes, n_bytes: int) -> bytes:
         return hmac.digest(self._key, purpose.encode() + b"\0" + value, "sha256")[:n_bytes]
@@ -97,8 +98,13 @@ class Hasher:
 
     def _path(self, path: str) -> bytes:
         """A path as the hashes of its parts, 8 bytes each, the root first."""
-        parts = Path(self._place(os.path.normpath(path))).parts
-        return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in parts)
+        return self._placed(self._place(os.path.normpath(path)))
+
+    def _placed(self, path: str) -> bytes:
+        folder, name = os.path.split(path)
+        if not (folder and name):  # a root, or a name alone
+            return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in Path(path).parts)
+        return self._folder(folder) + self.name("path", os.fsencode(name), PART_BYTES)
 
     def part(self, part: str) -> bytes:
         """A part inside a file, as "message 3"."""

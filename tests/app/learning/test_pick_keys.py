@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.learning.pick_keys import bring_key, load_key
+from app.learning.pick_keys import KEY_BYTES, PART_BYTES, Hasher, bring_key, load_key
 from app.store import StateError, Store
 
 
@@ -78,3 +78,20 @@ def test_a_key_that_came_with_a_state_is_put_into_its_place(tmp_path: Path, stor
         assert (tmp_path / "key").read_bytes() == b"b" * 32
     store.close()
     assert b"b" * 32 not in store.path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("/", ["/"]),
+        ("/plan.md", ["/", "plan.md"]),
+        ("/home/ada/./tax//2024.pdf", ["/", "home", "ada", "tax", "2024.pdf"]),
+        ("~/tax/2024.pdf", ["~", "tax", "2024.pdf"]),
+        ("notes", ["notes"]),
+    ],
+)
+def test_a_path_is_named_by_its_parts(path: str, parts: list[str]) -> None:
+    """Eight bytes each, the root first."""
+    hasher = Hasher(bytes(KEY_BYTES))
+    names = b"".join(hasher.name("path", part.encode(), PART_BYTES) for part in parts)
+    assert hasher.path(path) == names

@@ -8,7 +8,9 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from sqlite3 import connect
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -155,6 +157,24 @@ def test_watch_follows_changes_and_prints_events(device: Device) -> None:
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in errors
+
+
+def test_watch_may_first_read_again_what_failed(device: Device) -> None:
+    """With --retry-failures alone: a file that failed once is left as it is otherwise."""
+    device.index()
+    with closing(connect(device.data_dir / "catalogue.sqlite")) as db, db:
+        failed = device.notes / "birds" / "heron.txt"
+        db.execute("UPDATE files SET state = 'failed', kind = 'malformed' WHERE path = ?", (os.fsencode(failed),))
+        db.execute("DELETE FROM settled")
+    for options, n_failed in (((), 1), (("--retry-failures",), 0)):
+        process = start(device, "watch", "--events", *options)
+        try:
+            assert process.stdout is not None
+            assert any(json.loads(line)["phase"] in ("watching", "polling") for line in process.stdout)
+        finally:
+            process.terminate()
+            process.communicate(timeout=300)
+        assert len(json.loads(device.run("status", "--failures", "--json").stdout)["failures"]) == n_failed
 
 
 def test_a_second_writer_is_told_who_is_writing(device: Device) -> None:

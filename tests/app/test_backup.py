@@ -74,7 +74,8 @@ def test_a_life_goes_on_after_purge_and_restore(device: Device) -> None:
     keep_remembered(paths.data_dir, Remembered(dense=True))
     before = shown(device)
     target = device.home / "kept.zip"
-    assert device.run("backup", "--to", str(target)).returncode == 0
+    done = device.run("backup", "--to", str(target))
+    assert (done.returncode, f"{target}: " in done.stderr, "searches.toml" in done.stderr) == (0, True, True)
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert device.run("purge", "--yes").returncode == 0
     assert not device.data_dir.exists()

@@ -229,6 +229,22 @@ def test_a_full_disk_is_waited_out(watched: Watched, monkeypatch: pytest.MonkeyP
         watched.until(lambda: "new.txt" in watched.known())
 
 
+def test_the_end_of_idle_work_is_said(watched: Watched) -> None:
+    """A display of how far it was then shows that no more."""
+    left = [False]
+
+    def work() -> bool:
+        return left.pop() if left else False
+
+    with watched.follow(idle_work=work):
+        n_said = len(watched.reports)
+        left.extend([False, True])
+        (watched.files / "new.txt").write_text("new")  # or it would sleep
+        watched.until(lambda: not left and "new.txt" in watched.known())
+        watched.until(lambda: len(watched.reports) > n_said and watched.reports[-1].phase == "watching")
+        watched.until(lambda: [one.phase for one in watched.reports[n_said:]].count("watching") >= 2)
+
+
 def test_a_disk_that_is_full_for_idle_work_is_waited_out(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is found by recognising text cannot be kept: changes are followed all the same."""
     monkeypatch.setattr("indexer.watch.REFUSED_SECONDS", 0.05)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
+from msgspec import Struct
+from msgspec.structs import fields
 
 from simulation.cells.cell import method_choice
 from simulation.cells.preset import Preset, decode_preset, preset_tables
@@ -37,6 +39,24 @@ def test_an_error_names_the_source_and_the_key(tables: Mapping[str, Any], messag
     """Whatever does not fit is refused with its dotted place and what would have been right."""
     with pytest.raises(PresetError, match=f"^p.toml: .*({message})"):
         decode_preset({**SMALL, **tables}, source="p.toml")
+
+
+def tables_below(table: type[Struct], *above: str) -> Iterator[tuple[str, ...]]:
+    for field in fields(table):
+        for one in () if get_origin(field.type) is tuple else get_args(field.type) or (field.type,):
+            if isinstance(one, type) and issubclass(one, Struct):
+                yield (*above, field.name)
+                yield from tables_below(one, *above, field.name)
+
+
+@pytest.mark.parametrize("place", tables_below(Preset))
+def test_no_table_takes_an_unknown_key(place: tuple[str, ...]) -> None:
+    """A misspelt key is an error wherever it stands."""
+    tables: dict[str, Any] = {"klicks": 1}
+    for name in reversed(place):
+        tables = {name: tables}
+    with pytest.raises(PresetError, match=rf"{'.'.join(place)}\.klicks: there is no such key"):
+        preset(**tables)
 
 
 def test_a_preset_written_out_reads_as_itself() -> None:

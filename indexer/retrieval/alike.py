@@ -10,8 +10,9 @@ newest. Two candidates are *alike* for a query when
   series, whose texts differ, a concept that stands in the texts of some members only is content, and tells them
   apart; and so does a query most of whose concepts stand in the texts alone, unless these resemble each other much.
 
-Which is newer, their dates say of mails; of others the dates in their names, where all have one, else those of the
-files; where these were written in one go, the dates in their texts, at last the numbers in the names of a series.
+Which is newer, their dates say of mails; of others the dates in their names, where all have one, then in a series the
+versions (draft, v2, final, signed), else the dates of the files; where these were written in one go, the dates in
+their texts, at last the numbers in the names of a series.
 
 So a year that the query names keeps the documents of that year together, and a question about what was said in one of
 fifty meetings is answered by the text, not by the date.
@@ -24,6 +25,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from msgspec import Struct
@@ -52,22 +54,40 @@ LEAST_STEP = 1e-8
 """points between documents of equal score, so that their order is a matter of scores too"""
 REPLIES = frozenset({"re", "fwd", "fw", "aw", "wg", "sv", "antw", "tr", "rv"})
 """what stands before the subject of a mail that answers or forwards another"""
-_NO_PART = REPLIES | WEEKDAYS | MONTHS.keys()
+STAGES = {
+    name: stage for stage, names in enumerate((
+        "draft entwurf brouillon ebauche borrador bozza rascunho udkast utkast luonnos черновик taslak",
+        "v version ver rev revised revision uberarbeitet",
+        "final endfassung endgultig finale definitif definitive definitivo definitiva definitief slutlig lopullinen",
+        "signed unterschrieben unterzeichnet signe signee firmado firmada firmato firmata assinado getekend",
+    )) for name in names.split()
+}  # fmt: skip
+"""what a name says of the version that a file is, folded -> how far that is; 1 where it says nothing"""
+_NO_PART = REPLIES | WEEKDAYS | MONTHS.keys() | STAGES.keys()
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile(r"\d+")
+_VERSION = re.compile(r"([^\W\d_]+)(?:[\W_]*(\d{1,3})(?!\d))?")
 
 ABSENT, IN_TEXT, OUTSIDE = 0, 1, 2
 
 
 @lru_cache(maxsize=10_000)
 def series(title: str, name: str) -> str:
-    """What the members of a series have in common: the words of title and file name but for numbers, months and days.
+    """What the members of a series have in common: the words of title and file name but for numbers, months, days and
+    versions.
 
     `name` is "" for mails, whose subject tells. "" for a document without such words, which belongs to none.
     """
     stem = os.path.splitext(name)[0]
     words = [" ".join(w for w in _LETTERS.findall(fold(part)) if w not in _NO_PART) for part in (title, stem)]
     return "\n".join(words) if any(words) else ""
+
+
+@lru_cache(maxsize=10_000)
+def version(name: str) -> tuple[int, int]:
+    """How far a file name says that its text is, and the number of that: "plan draft 2" is (0, 2), "plan_v3" (1, 3)."""
+    marks = [(STAGES[word], int(number or 0)) for word, number in _VERSION.findall(fold(name)) if word in STAGES]
+    return max(marks, default=(1, 0))
 
 
 @lru_cache(maxsize=10_000)
@@ -154,6 +174,7 @@ class Dates(Struct, frozen=True, eq=False):
 
 
 BY_FILES, BY_NAMES, BY_NUMBERS, BY_TEXTS = "", " by their names", " by their numbers", " by their texts"
+BY_VERSIONS = " by their versions"
 
 
 def newest_first(scores: Floats, classes: Ints, dates: Dates) -> tuple[Floats, list[str]]:
@@ -186,18 +207,24 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
     if dates.are_mails[rows].all():
         return moments, BY_FILES
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
-    in_names = _days(map(day_of_name, stems))
+    in_names, is_series = _days(map(day_of_name, stems)), len({dates.members_of[row] for row in rows} | {""}) == 2
+    versions = [version(stem) if is_series else (1, 0) for stem in stems]
     if len(set(in_names)) > 1:
-        return in_names, BY_NAMES
+        return _places(list(zip(in_names, versions, strict=True))), BY_NAMES
+    if len(set(versions)) > 1:
+        return _places(list(zip(versions, moments, strict=True))), BY_VERSIONS
     if max(moments) - min(moments) > BULK_SECONDS:
         return moments, BY_FILES
     in_texts = _days(map(dates.in_text, rows)) if len(rows) <= MOST_READ else []
     if len(set(in_texts)) > 1:
         return in_texts, BY_TEXTS
-    if dates.members_of[rows[0]] == "" or len({dates.members_of[row] for row in rows}) > 1:
-        return [], ""
-    numbered = [numbers(dates.names[row]) for row in rows]
-    return [float(sorted(set(numbered)).index(own)) for own in numbered], BY_NUMBERS
+    return (_places([numbers(dates.names[row]) for row in rows]), BY_NUMBERS) if is_series else ([], "")
+
+
+def _places(keys: Sequence[tuple[Any, ...]]) -> list[float]:
+    """Of each key where it stands among the different ones."""
+    ordered = {key: float(place) for place, key in enumerate(sorted(set(keys)))}
+    return [ordered[key] for key in keys]
 
 
 def _days(days: Iterable[float | None]) -> list[float]:

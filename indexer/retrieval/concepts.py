@@ -369,7 +369,7 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
     def look_up() -> tuple[str, ...]:
         found: dict[str, int] = {}
         for language in languages:
-            for field in OWN_FIELDS:
+            for field in (*OWN_FIELDS, "name", "path"):
                 for term in _same_stem(snapshot, field, word, language) - {word}:
                     found[term] = max(found.get(term, 0), snapshot.document_frequency(field, term))
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
@@ -490,12 +490,23 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
     if concept.own_forms and field in OWN_FIELDS:
         own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
     own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
-    if concept.month and field == "name":
-        numbers = snapshot.keep(("month", concept.month), partial(_of_month, snapshot, concept.month))
-        own = _summed([own, numbers], most=True)
+    if field == "name" and not (concept.is_beginning or concept.width > 1):
+        numbered = _in_numbers(snapshot, concept)
+        own = _filled_in(own, _summed(numbered, most=True)) if numbered else own
     if concept.compounds and field in OWN_FIELDS:
         own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
     return own
+
+
+def _in_numbers(snapshot: Snapshot, concept: Concept) -> list[tuple[Ints, Floats]]:
+    """The documents whose names tell a concept with a number: a month by it; scan and 2024 as scan0012 and 20240315."""
+    word, found = concept.surface[0], list[tuple[Ints, Floats]]()
+    if concept.month:
+        found.append(snapshot.keep(("month", concept.month), partial(_of_month, snapshot, concept.month)))
+    if not getattr(concept.node, "exact", True) and (word.isalpha() or (word.isdecimal() and int(word) in YEARS)):
+        terms = snapshot.terms_with_prefix("name", word, MAX_NAMES) if len(word) > 2 else ()
+        found.append(_any_counts(snapshot, "name", tuple((t,) for t in terms if t[len(word) :].isdecimal())))
+    return found
 
 
 def _of_month(snapshot: Snapshot, month: int) -> tuple[Ints, Floats]:
@@ -509,7 +520,7 @@ def _of_month(snapshot: Snapshot, month: int) -> tuple[Ints, Floats]:
     return docs, np.ones(docs.size)
 
 
-ABBREVIATED = frozenset(name for name in MONTHS if len(name) == 3) - {"mai"}
+ABBREVIATED = frozenset(("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "oct", "nov", "dec"))
 """months that are shortened, which mean something else in some language too, as English may: mar, set, dec"""
 YEARS = range(1970, 2060)
 """whose months are looked for in names"""

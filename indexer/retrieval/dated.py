@@ -10,14 +10,21 @@ from functools import lru_cache
 from indexer.text.analysis import fold
 
 _NAMES = (
-    "january jan januar janvier enero gennaio", "february feb februar fevrier febrero febbraio",
-    "march mar marz maerz mars marzo", "april apr avril abril aprile", "may mai mayo maggio",
-    "june jun juni juin junio giugno", "july jul juli juillet julio luglio", "august aug aout agosto",
-    "september sep sept septembre septiembre settembre", "october oct oktober octobre octubre ottobre",
-    "november nov novembre noviembre", "december dec dezember decembre diciembre dicembre",
+    "january jan januar janvier enero gennaio janeiro januari tammikuu январь января január ianuarie ocak",
+    "february feb februar février febrero febbraio fevereiro februari helmikuu февраль февраля február februarie şubat",
+    "march mar märz maerz mars marzo maart marts maaliskuu март марта március martie mart",
+    "april apr avril abril aprile huhtikuu апрель апреля április aprilie nisan",
+    "may mai mayo maggio maio mei maj toukokuu май мая május mayıs",
+    "june jun juni juin junio giugno junho kesäkuu июнь июня június iunie haziran",
+    "july jul juli juillet julio luglio julho heinäkuu июль июля iulie temmuz",
+    "august aug août agosto augustus augusti elokuu август августа augusztus ağustos",
+    "september sep sept septembre septiembre settembre setembro syyskuu сентябрь сентября szeptember septembrie eylül",
+    "october oct oktober octobre octubre ottobre outubro lokakuu октябрь октября október octombrie ekim",
+    "november nov novembre noviembre novembro marraskuu ноябрь ноября noiembrie",
+    "december dec dezember décembre diciembre dicembre dezembro desember joulukuu декабрь декабря decembrie aralık",
 )  # fmt: skip
-MONTHS = {name: number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
-"""in English, German, French, Spanish and Italian, folded -> from 1"""
+MONTHS = {fold(name): number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
+"""in fifteen languages, folded -> from 1; but for those that are first names: março, július, kasım"""
 _DAYS = (
     "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
     " montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche"

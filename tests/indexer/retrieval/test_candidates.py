@@ -394,7 +394,8 @@ class OneByOne:
             return word.startswith(asked.text)
         if word == asked.text or asked.exact:
             return word == asked.text
-        return word in self.known and any(stem(word, c) == stem(asked.text, c) for c in self.languages)
+        known = self.known | {w for d in self.documents for w in sequence(d["path"])}
+        return word in known and any(stem(word, c) == stem(asked.text, c) for c in self.languages)
 
     def is_function_word(self, node: Node) -> bool:
         plain = isinstance(node, Word) and not (node.exact or node.prefix or node.field)

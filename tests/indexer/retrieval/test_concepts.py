@@ -227,15 +227,28 @@ def test_a_number_and_its_unit_may_be_written_apart(make_index: MakeIndex) -> No
 
 
 def test_a_month_is_known_by_its_number_in_names(make_index: MakeIndex) -> None:
-    """Beside a year alone, as if it were written; mar is no month."""
+    """Beside a year alone, for little where it is not written out; mar is no month, nor is Marco."""
     names = ["Rechnung_2024-03.pdf", "20240315 Strom.pdf", "Miete 03.2024.pdf", "2024-05.pdf", "03 Bilder.zip"]
     snapshot = make_index([{"path": f"/x/{name}"} for name in [*names, "März.txt"]]).snapshot()
-    for word, expected in (("März", [0, 1, 2, 5]), ("march", [0, 1, 2]), ("mar", []), ("mai", [3]), ("april", [])):
+    for word, expected in (("März", [0, 1, 2, 5]), ("march", [0, 1, 2]), ("maart", [0, 1, 2]), ("mar", []),
+                           ("mai", [3]),
+                               ("may", [3]), ("мая", [3]), ("april", []), ("marco", [])):  # fmt: skip
         lookup = ConceptLookup(snapshot, ("de", "en"))
         (concept,) = lookup.of(Word(word))
         docs, tf = field_counts(snapshot, concept, "name")
         assert docs.tolist() == expected, word
-        assert tf.tolist() == [1.0] * len(expected)
+        assert tf.tolist() == [COMPLETED if number < 5 else 1.0 for number in expected]
+
+
+def test_a_word_of_a_name_may_go_on_with_a_number(make_index: MakeIndex) -> None:
+    """scan0012 for scan and 20240315 for 2024, for little; not scanner, and not where the very word is asked for."""
+    names = ["scan0012.pdf", "scan.pdf", "scanner.pdf", "20240315.pdf", "2024.pdf", "20250315.pdf"]
+    snapshot = make_index([{"path": f"/x/{name}"} for name in names]).snapshot()
+    for word, expected in ((Word("scan"), [COMPLETED, 1.0, 0, 0, 0, 0]), (Word("2024"), [0, 0, 0, COMPLETED, 1.0, 0]),
+                           (Word("scan", exact=True), [0, 1.0, 0, 0, 0, 0])):  # fmt: skip
+        (concept,) = ConceptLookup(snapshot, ("en",)).of(word)
+        docs, tf = field_counts(snapshot, concept, "name")
+        assert [dict(zip(docs.tolist(), tf.tolist(), strict=True)).get(i, 0) for i in range(6)] == expected
 
 
 def test_a_year_in_a_name_is_the_beginning_of_its_dates(make_index: MakeIndex) -> None:

@@ -105,8 +105,9 @@ def _holding(snapshot: Snapshot, field: str, words: Sequence[str], allowed: Mask
 
 def _by_name(snapshot: Snapshot, parts: tuple[str, ...], rows: Rows, allowed: Mask) -> dict[int, int]:
     docs = _holding(snapshot, "name", words_of(parts[-1]), allowed)
-    for folder in parts[:-1] if docs.size else ():
-        docs = docs[among(docs, _holding(snapshot, "path", words_of(folder), allowed))] if words_of(folder) else docs
+    for folder in (words for words in map(words_of, parts[:-1] if docs.size else ()) if words):
+        above, inside = (_holding(snapshot, field, folder, allowed) for field in ("path", "name"))
+        docs = docs[among(docs, above) | among(docs, inside)]
     shortest = np.argsort(snapshot.documents["n_name"][docs], kind="stable")
     return _levels(snapshot, docs[shortest], rows, lambda row: name_level(row.path, row.part, parts))
 

@@ -238,13 +238,14 @@ class Catalogue:
         return start.decode("utf-8", "ignore")[:n]
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
-        """The ids of those documents that are there, each with its path, title, properties and text in lines."""
-        columns = "doc_id, path, title, properties, text_z"
+        """The ids of those documents that are there, each with its path (in an archive, down to it), title, properties
+        and text in lines."""
+        columns = "doc_id, path, part, title, properties, text_z"
         tables = "documents JOIN files USING (file_id) LEFT JOIN texts USING (doc_id)"
         rows = self._rows(f"SELECT {columns} FROM {tables} {_AMONG}", _json(doc_ids))
-        for doc_id, path, title, properties, text_z in rows:
+        for doc_id, path, part, title, properties, text_z in rows:
             values = (value for _, value in _pairs(properties))
-            yield doc_id, "\n".join((os.fsdecode(path), title, *values, _text(text_z)))
+            yield doc_id, "\n".join((os.path.join(os.fsdecode(path), part), title, *values, _text(text_z)))
 
     def doc_ids_of(self, path: str) -> tuple[int, ...]:
         """The documents of one file, in their order in it."""

@@ -65,7 +65,7 @@ def test_a_document_comes_back_as_it_was_stored(catalogue: Catalogue) -> None:
     assert (row.pages, row.truncated, row.n_words) == ((0, 6), "first 2 MB", len(["Grüße", "an", "Zoë"]))
     assert row.properties == (("tag", "a"), ("tag", "ü"))
     assert catalogue.text(doc_id) == "Grüße an Zoë"
-    assert list(catalogue.written([doc_id])) == [(doc_id, "/n/box.mbox\nÜber\na\nü\nGrüße an Zoë")]
+    assert list(catalogue.written([doc_id])) == [(doc_id, "/n/box.mbox/message 2\nÜber\na\nü\nGrüße an Zoë")]
 
 
 def test_the_mails_of_a_file_that_goes_leave_their_threads(catalogue: Catalogue) -> None:

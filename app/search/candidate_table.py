@@ -41,7 +41,7 @@ class CandidateTable(Struct, frozen=True, eq=False):
 
     rows: list[DocumentRow]
     names: list[str]
-    """of their files"""
+    """of their files; in an archive their own"""
     docs: Ints
     """their numbers in the snapshot; -1 for those of other machines"""
     bm25f: FloatVector

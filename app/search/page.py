@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,9 +33,11 @@ from indexer.retrieval.alike import (
     resembling,
     series,
     twins,
+    version,
 )
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
+from indexer.retrieval.dated import day_of_name
 from indexer.retrieval.feature_values import held_as_written
 from indexer.retrieval.features import NAMES
 from indexer.retrieval.named import TITLE
@@ -185,24 +188,27 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
 
 
 def are_called(table: CandidateTable) -> Mask:
-    """[n_docs] whether a file name holds all that was typed, a word alone as it was, and at most three others each."""
-    coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
-    called: Mask = (coverage > 1 - CALLED_ROUNDING) & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
+    """[n_docs] whether name, title and folders hold all that was typed, a word alone as it was, and the name of all
+    that at most three other words each."""
+    share = table.features[:, NAMES.index("name_share")]
+    called: Mask = (table.levels == OUTSIDE).all(axis=1) & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
     return called
 
 
 def called_first(
-    levels: Ints, scores: FloatVector, *, called: Mask, fixed: Mask, are_texts: Mask
+    levels: Ints, scores: FloatVector, *, called: Mask, fixed: Mask, are_texts: Mask, answers: Mask, behind: Mask
 ) -> FloatVector:  # fmt: skip
     """Points [n_docs] that put texts above others by what they are called; `levels` as `evidence` gives them.
 
-    Texts with all that was typed in their names, titles or folders stand above what lacks a part of it. Texts that are
-    `called` so [n_docs], by file names that say little else, stand above all that has a part of it in its text alone.
-    What is `fixed` [n_docs] does not count: a person has chosen it for this very query before.
+    Texts with all that was typed in their names, titles or folders stand above what lacks a part of it, and above what
+    is `behind` [n_docs], as does what `answers` [n_docs]. Texts that are `called` so [n_docs], by file names that say
+    little else, stand above all that has a part of it in its text alone. What is `fixed` [n_docs] does not count: a
+    person has chosen it for this very query before.
     """
-    outside = (levels == OUTSIDE).all(axis=1)
+    outside, are_texts = (levels == OUTSIDE).all(axis=1), are_texts & ~behind
     lifted = scores.copy()
-    for high, low in ((outside, (levels == ABSENT).any(axis=1)), (called, ~outside)):
+    complete = answers & (levels > ABSENT).all(axis=1)
+    for high, low in ((complete, behind), (outside, (levels == ABSENT).any(axis=1) | behind), (called, ~outside)):
         low = low & ~fixed
         if low.any():
             top = lifted[low].max()
@@ -211,6 +217,39 @@ def called_first(
             lifted[rising] = top + WRITTEN_STEP * np.arange(1, rising.size + 1) / max(rising.size, 1)
     points: FloatVector = lifted - scores
     return points
+
+
+def latest_first(
+    table: CandidateTable, scores: FloatVector, n_asking: int, behind: Mask
+) -> tuple[FloatVector, list[str]]:  # fmt: skip
+    """Points [n_docs] for a query whose first `n_asking` concepts ask for the latest, and what is said of each.
+
+    What has the others in its name, title or folders stands newest first, by the date in its name or else its series',
+    above all but what holds everything in a row as it was typed. What is `behind` [n_docs] does not count.
+    """
+    levels, phrases = table.levels, table.features[:, [NAMES.index(name) for name in ("body_phrase", "title_phrase")]]
+    typed = (phrases == 1).any(axis=1) | (levels == OUTSIDE).all(axis=1)
+    asked = (levels[:, n_asking:] == OUTSIDE).all(axis=1) & ~(typed | behind | table.chosen_before)
+    with_text = asked & np.array([row.n_words > 0 for row in table.rows], dtype=bool)
+    asked = with_text if with_text.any() else asked
+    if not n_asking or not asked.any():
+        return np.zeros(scores.size), [""] * scores.size
+
+    changed: dict[str, float] = {}
+    members_of = [series(row.title, name) or row.path for row, name in zip(table.rows, table.names, strict=True)]
+    for name, row in itertools.compress(zip(members_of, table.rows, strict=True), asked):
+        changed[name] = max(changed.get(name, 0.0), row.modified)
+
+    def age(i: int) -> tuple[float, tuple[int, int], float]:
+        stem, moment = os.path.splitext(table.names[i])[0], date.fromtimestamp(changed[members_of[i]])
+        return day_of_name(stem) or moment.toordinal(), version(stem), table.rows[i].modified
+
+    oldest = sorted(np.flatnonzero(asked).tolist(), key=age)
+    lifted = scores.copy()
+    lifted[oldest] = WRITTEN_STEP * np.arange(len(oldest)) / len(oldest)
+    points = lifted - scores + named_first(asked + 2 * typed, lifted, table.chosen_before)
+    said = np.select([typed, asked], ["as you typed it", "newest first, as asked"], "")
+    return points, said.tolist()
 
 
 def beside_texts(rows: Sequence[DocumentRow], holds_all: Sequence[bool], scores: FloatVector) -> FloatVector:

@@ -22,13 +22,17 @@ from app.learning.learner import shipped_weights
 from app.search.candidate_table import CandidateTable
 from foltr.arrays import FloatMatrix, FloatVector
 from indexer.postings import Mask
-from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.alike import ABSENT, OUTSIDE
+from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, code_counts, code_values
+from indexer.retrieval.feature_values import TYPE_GROUPS
 from indexer.retrieval.features import Feature
 from indexer.storage.snapshot import Snapshot
 
 LEAST, MOST = 0.3, 0.5
 """shares of source code, and of the best, up to which its ranker says nothing, and from which on it says all"""
+ANSWERING = (*TYPE_GROUPS["is_document"], *TYPE_GROUPS["is_mail"])
+"""types of documents that people do not keep among source code"""
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 
 
@@ -50,9 +54,27 @@ class PageKind(Struct, frozen=True, eq=False):
         return points
 
 
-def page_kind(snapshot: Snapshot, candidates: Candidates, table: CandidateTable) -> PageKind | None:
-    """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts."""
-    is_source = np.array([row.type == "source" for row in table.rows], dtype=bool)
+def documents_and_code(candidates: Candidates, table: CandidateTable) -> tuple[Mask, Mask]:
+    """[n_docs] the mails and office documents, which no checkout holds, that answer a query which is no identifier; and
+    the source code that stands behind them, all of it or none.
+
+    They answer with all its words in name, title or folders; where no source code holds all words, with all anywhere.
+    """
+    types = np.array([row.type for row in table.rows], dtype=object)
+    called = (table.levels[:, n_asking(candidates.concepts) :] == OUTSIDE).all(axis=1)
+    complete, is_source = (table.levels > ABSENT).all(axis=1), np.isin(types, ("source",))
+    answers = np.isin(types, ANSWERING) & (called | (complete & ~(complete & is_source).any())) & table.as_typed
+    answers &= bool(candidates.concepts) and not any(concept.written for concept in candidates.concepts)
+    return answers, is_source & answers.any()
+
+
+def page_kind(
+    snapshot: Snapshot, candidates: Candidates, table: CandidateTable, behind: Mask
+) -> PageKind | None:  # fmt: skip
+    """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts.
+
+    Of source code that stands `behind` documents [n_docs] no page is."""
+    is_source = np.array([row.type == "source" for row in table.rows], dtype=bool) & ~behind
     share = share_of_code(is_source, table.bm25f) if candidates.concepts else 0.0
     if share <= 0.0:
         return None

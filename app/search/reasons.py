@@ -49,6 +49,7 @@ PARTS = {
     "alike": "newest first among those alike",
     "written": "not written as you typed it",
     "called": "all you typed is in its name, title or folders",
+    "latest": "newest first, as you ask for the latest",
     "named": "its name or title is what you typed",
     "beside": "a place beside texts for what has none",
     "luck": "the lot",

@@ -44,6 +44,7 @@ from app.search.page import (
     highlight_words,
     interleave,
     is_surely_meant,
+    latest_first,
     likeness,
     make_hit,
     make_hits,
@@ -56,7 +57,7 @@ from app.search.page import (
     without_copies,
     written_first,
 )
-from app.search.page_kind import page_kind
+from app.search.page_kind import documents_and_code, page_kind
 from app.search.reading import Reader, Reading, RecentTexts, language_codes
 from app.search.reasons import Reasons
 from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
@@ -71,8 +72,8 @@ from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness, meaning_feature
 from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
-from indexer.retrieval.alike import evidence
-from indexer.retrieval.candidates import FEW, Candidates, find
+from indexer.retrieval.alike import IN_TEXT, evidence
+from indexer.retrieval.candidates import FEW, Candidates, find, n_asking
 from indexer.retrieval.collection import CollectionStatistics
 from indexer.retrieval.dated import HEAD, day_of_text
 from indexer.retrieval.feature_values import raw_features, scaled
@@ -333,7 +334,7 @@ class Search:
         rows = self._rows(reading, candidates)
         documents = [(row.path, row.part, row.type) for row in rows]
         usage = self.picks.usage(terms, documents, now=now, completions=completions)
-        names = [_name_of(row.path) for row in rows]
+        names = [_name_of(row.part or row.path) for row in rows]
         features = raw_features(
             reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
             meaning=meaning_feature(closeness, candidates, reading.snapshot) if closeness else None,
@@ -355,17 +356,22 @@ class Search:
         features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
         table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))
         learner, fixed = self.learner.as_it_is(), table.chosen_before | False
-        kind = page_kind(reading.snapshot, candidates, table)
+        answers, behind = documents_and_code(candidates, table)
+        kind = page_kind(reading.snapshot, candidates, table, behind)
         beyond = kind.beyond(learner.text(table.features)) if kind else None
         written = written_first(table.as_typed, learner.text(table.features, beyond))
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
         are_texts = np.array([row.n_words > 0 for row in table.rows], dtype=bool)
         extra["called"] = called_first(
-            table.levels, scores, called=are_called(table), fixed=table.chosen_before, are_texts=are_texts
-        )
+            table.levels, scores, called=are_called(table), fixed=table.chosen_before, are_texts=are_texts,
+            answers=answers, behind=behind,
+        )  # fmt: skip
         scores += extra["called"]
+        extra["latest"], asked = latest_first(table, scores, n_asking(candidates.concepts), behind)
+        scores += extra["latest"]
         extra["named"] = named_first(table.named, scores, table.chosen_before)
         fixed[[i for i, aside in enumerate(table.asides) if aside.passage]] = True  # they hold none of the words
+        fixed |= np.array(asked, dtype=object) != ""
         alike = likeness(
             table, scores + extra["named"],
             fixed=fixed, apart=2 * table.named + (written < 0), by_age=not learner.prefers_older(),
@@ -374,10 +380,12 @@ class Search:
         extra["alike"] = alike.moved
         scores += extra["named"] + extra["alike"]
         extra["beside"] = beside_texts(table.rows, [not words for words in table.missing_words], scores)
+        notes = {"alike": alike.notes, "named": list(map(named_by, table.named.tolist())), "latest": asked}
+        in_text = answers & (table.levels == IN_TEXT).any(axis=1)
+        notes["called"] = ["all your words, in no source code" if own else "" for own in in_text.tolist()]
         return Ranked(
             table, scores + extra["beside"], learner, alike.contents,
-            extra=extra, notes={"alike": alike.notes, "named": [named_by(level) for level in table.named.tolist()]},
-            kind=kind, has_words=bool(candidates.concepts),
+            extra=extra, notes=notes, kind=kind, has_words=bool(candidates.concepts),
         )  # fmt: skip
 
     def day_of(self, row: DocumentRow) -> float | None:

@@ -158,6 +158,13 @@ COVERAGE_POWER = 1.0
 
 so that a word missing of two costs much, and one of twenty next to nothing"""
 NOTHING_NAMED: Mapping[int, int] = {}
+_LATEST = (
+    "latest newest last letzte letzter letztes letzten neueste neuester neuestes neuesten aktuelle aktueller aktuelles"
+    " aktuellste aktuellster aktuellstes dernier derniere derniers dernieres ultimo ultima ultimos ultimas nieuwste"
+    " laatste senaste nyeste"
+)
+LATEST = frozenset(_LATEST.split())
+"""words at the beginning of a query that ask for the newest of what its others say"""
 FEW = 5
 """with fewer documents that hold all the words, an answer is mostly one of documents that hold some"""
 
@@ -256,7 +263,7 @@ def find(
     if not by_date:
         docs = _with_newest(documents, docs, scores, admitted, limit)
         docs = _with_titles(snapshot, docs, scores, admitted, list(words))
-        docs = _with_names(documents, found, docs, scores, admitted)
+        docs = _with_names(documents, found, docs, scores, admitted, n_asking(concepts))
         docs = docs if near is None else _added(docs, near, scores)
         surest = np.array(sorted(named, key=lambda number: -named[number])[:limit], dtype=np.int64)
         docs = _added(docs, surest, scores) if named else docs
@@ -284,6 +291,13 @@ def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
     asked = tuple(c for c in concepts if not c.function_word) or concepts
     lookup.passed_over |= len(asked) > MAX_CONCEPTS
     return asked[:MAX_CONCEPTS]
+
+
+def n_asking(concepts: tuple[Concept, ...]) -> int:
+    """How many concepts at the beginning ask for the newest of the others: latest invoice, most recent report."""
+    words = [c.surface[0] if isinstance(c.node, Word) and not (c.node.field or c.node.exact) else "" for c in concepts]
+    n_words = 2 if words[:2] == ["most", "recent"] else int(not LATEST.isdisjoint(words[:1]))
+    return n_words if n_words < len(words) else 0
 
 
 Occurrences = Sequence[Counts]
@@ -384,27 +398,32 @@ def _with_titles(snapshot: Snapshot, docs: Ints, scores: Floats, admitted: Mask,
     holders = snapshot.postings("title", words[0]).docs if words else docs
     holders = holders[admitted[holders] & ~among(holders, np.sort(docs))]  # mostly none, and no place is looked for
     titled = phrase_starts(snapshot, "title", words, holders) >> PLACE_BITS if holders.size else holders
-    return _with_shortest(snapshot.documents, "title", docs, titled, scores)
+    return _with_first(snapshot.documents, "n_title", docs, titled, scores)
 
 
-def _with_names(documents: Columns, found: Occurrences, docs: Ints, scores: Floats, admitted: Mask) -> Ints:
-    """Also the shortest of the file names that hold all concepts, wherever BM25F puts them."""
+def _with_names(
+    documents: Columns, found: Occurrences, docs: Ints, scores: Floats, admitted: Mask, n_passed_over: int
+) -> Ints:  # fmt: skip
+    """Also the shortest of the file names that hold all concepts, wherever BM25F puts them; where so many that ask for
+    the latest are passed over, the newest."""
+    found = found[n_passed_over:]
     if not all("name" in fields for fields in found):
         return docs
     holders = found[0]["name"][0]
     for fields in found[1:]:
         holders = holders[among(holders, fields["name"][0])]
     others = holders[admitted[holders] & ~among(holders, np.sort(docs))]
-    return _with_shortest(documents, "name", docs, others, scores)
+    return _with_first(documents, "modified" if n_passed_over else "n_name", docs, others, scores)
 
 
-def _with_shortest(documents: Columns, field: str, docs: Ints, others: Ints, scores: Floats) -> Ints:
-    """Also those of `others` whose `field` is shortest."""
+def _with_first(documents: Columns, column: str, docs: Ints, others: Ints, scores: Floats) -> Ints:
+    """Also the newest of `others`, or those of the shortest field."""
     if not others.size:
         return docs
     chosen = np.zeros(scores.size, dtype=bool)
     chosen[others] = True
-    return _added(docs, best(-documents[f"n_{field}"].astype(np.float64), chosen, MAX_TITLES, documents), scores)
+    worth = documents[column] * (1.0 if column == "modified" else -1.0)
+    return _added(docs, best(worth, chosen, MAX_TITLES, documents), scores)
 
 
 def _typed_alone(snapshot: Snapshot, concepts: tuple[Concept, ...]) -> Ints | None:

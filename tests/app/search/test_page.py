@@ -57,9 +57,10 @@ def test_texts_called_by_all_words_stand_above_what_lacks_one() -> None:
     """
     levels = np.array([[2, 2], [2, 2], [2, 0], [1, 2], [0, 1], [2, 2]])
     scores, texts, nobody = np.array([1.0, 2.0, 5.0, 3.0, 1.5, 0.5]), np.array([True] * 5 + [False]), np.zeros(6, bool)
-    points = called_first(levels, scores, called=nobody, fixed=nobody, are_texts=texts)
+    alone = {"answers": nobody, "behind": nobody}
+    points = called_first(levels, scores, called=nobody, fixed=nobody, are_texts=texts, **alone)
     assert (scores + points).tolist() == pytest.approx([5.005, 5.01, 5.0, 3.0, 1.5, 0.5])
-    points = called_first(levels, scores, called=nobody, fixed=np.arange(6) == 2, are_texts=texts)
+    points = called_first(levels, scores, called=nobody, fixed=np.arange(6) == 2, are_texts=texts, **alone)
     assert (scores + points).tolist() == pytest.approx([1.51, 2.0, 5.0, 3.0, 1.5, 0.5])
 
 
@@ -70,9 +71,10 @@ def test_texts_called_so_by_their_file_names_stand_above_what_only_speaks_of_it(
     """
     levels, scores = np.array([[2], [2], [1], [1], [2]]), np.array([1.0, 2.0, 5.0, 3.0, 0.5])
     called, texts, nobody = np.array([True, False, False, False, True]), np.arange(5) < 4, np.zeros(5, dtype=bool)
-    points = called_first(levels, scores, called=called, fixed=nobody, are_texts=texts)
+    alone = {"answers": nobody, "behind": nobody}
+    points = called_first(levels, scores, called=called, fixed=nobody, are_texts=texts, **alone)
     assert (scores + points).tolist() == pytest.approx([5.01, 2.0, 5.0, 3.0, 0.5])
-    points = called_first(levels, scores, called=called, fixed=np.arange(5) == 2, are_texts=texts)
+    points = called_first(levels, scores, called=called, fixed=np.arange(5) == 2, are_texts=texts, **alone)
     assert (scores + points).tolist() == pytest.approx([3.01, 2.0, 5.0, 3.0, 0.5])
 
 

@@ -18,7 +18,7 @@ import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,8 @@ from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from indexer.retrieval.alike import Dates, newest_first
+from indexer.retrieval.alike import Dates, newest_first, version
+from indexer.retrieval.dated import MONTHS
 from indexer.retrieval.feature_values import Usage, scaled
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import Catalogue
@@ -52,6 +53,8 @@ _TIMES = re.compile(r"opened (once|twice|(\d+) times) for this")
 _PLACES = re.compile(r"Its words alone would put it at (\d+); it stands at (\d+): (.+)\.")
 _DIGITS = re.compile(r"\d+")
 USAGE = Picks.usage
+ASKING = ("latest", "newest", "last")
+"""words that ask for the newest of what the others say"""
 ROWS = 100
 """of a page, that are looked at; what they are alike to stands on twice as many"""
 SAID_OF_CODE = set(OF_CODE.values())
@@ -84,8 +87,11 @@ class Facts:
 
     def date(self, hit: Hit, how: str) -> object:
         """What tells the age of a result, by what is said to tell it."""
+        stem = os.path.splitext(os.path.basename(hit.part or hit.path))[0]
         if how == " by their numbers":
-            return tuple(map(int, _DIGITS.findall(os.path.splitext(os.path.basename(hit.path))[0])))
+            return tuple(map(int, _DIGITS.findall(stem)))
+        if how == " by their versions":
+            return version(stem), hit.modified
         return hit.modified if not how else self.days.get(hit.path)
 
 
@@ -138,7 +144,10 @@ def without(why: str) -> contextlib.ExitStack | None:
     elif why in ("exact title", "exact file name", "all words in the title"):
         away.enter_context(levelled("title", "name"))
         away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
-    elif why == "called by all your words":
+    elif why in ("newest first, as asked", "as you typed it"):
+        none = mock.patch("app.search.search.latest_first", lambda _, scores, *__: (scores * 0, [""] * scores.size))
+        away.enter_context(none)
+    elif why in ("called by all your words", "all your words, in no source code"):
         away.enter_context(mock.patch("app.search.search.called_first", lambda _, scores, **__: np.zeros(len(scores))))
     elif why == "not written as you typed it":
         away.enter_context(
@@ -187,9 +196,16 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
         return why, any(words_of(end) == words_of(query.split("/")[-1]) or set(words_of(end)) == asked for end in ends)
     if why == "all words in the title":
         return why, all(any(word[:4] == other[:4] for other in words_of(hit.title)) for word in asked)
-    if why == "called by all your words":
-        called = words_of(f"{hit.title} {hit.path}")
-        return why, all(any(word[:4] == other[:4] for other in called) for word in asked)
+    if why in ("called by all your words", "newest first, as asked"):
+        called, passed_over = words_of(f"{hit.title} {hit.path} {hit.part}"), set[str]()
+        if why == "newest first, as asked":
+            passed_over = set(ASKING) & set(words_of(query)[:1])
+        is_asked = passed_over or why == "called by all your words"
+        return why, bool(is_asked) and is_called(asked - passed_over, called)
+    if why in ("as you typed it", "all your words, in no source code"):
+        text = "\n".join(text for _, text in facts.catalogue.written([hit.doc_id]))
+        in_a_row = " ".join(words_of(query)) in " ".join(words_of(text))
+        return why, in_a_row or is_called(asked, words_of(f"{text} {hit.part}"))
     if why == "not written as you typed it":
         return why, not any(re.search(rf"(?<!\w){re.escape(query.lower())}(?!\w)", text.lower())
                             for _, text in facts.catalogue.written([hit.doc_id]))  # fmt: skip
@@ -198,6 +214,11 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
     if why.startswith(("you often open", "you seldom open", "opened")):
         return "opened before", any(facts.opened.values())
     return f"unknown: {why}", False
+
+
+def is_called(asked: set[str], called: Sequence[str]) -> bool:
+    """Whether each word that was asked for is there by its beginning, or as a number stands for it."""
+    return all(word in MONTHS or any(word[:4] == other[:4] for other in called) for word in asked)
 
 
 def is_true_of_code(why: str, hit: Hit, asked: set[str]) -> bool:
@@ -265,6 +286,7 @@ def queries(rng: random.Random, families: list[str], paths: list[str], titles: l
         yield os.path.basename(rng.choice(paths))
         yield rng.choice(WORDS) + rng.choice(("", "s", "ed", " report", " 2024"))
         yield rng.choice(titles)
+        yield f"{rng.choice(ASKING)} {rng.choice((rng.choice(families), rng.choice(WORDS)))}"
 
 
 def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: int = 4) -> tuple[Table, list[str]]:

@@ -227,14 +227,15 @@ def latest_first(
     What has the others in its name, title or folders stands newest first, by the date in its name or else its series',
     above all but what holds everything in a row as it was typed. What is `behind` [n_docs] does not count.
     """
+    if not n_asking:
+        return np.zeros(scores.size), [""] * scores.size
     levels, phrases = table.levels, table.features[:, [NAMES.index(name) for name in ("body_phrase", "title_phrase")]]
     typed = (phrases == 1).any(axis=1) | (levels == OUTSIDE).all(axis=1)
     asked = (levels[:, n_asking:] == OUTSIDE).all(axis=1) & ~(typed | behind | table.chosen_before)
     with_text = asked & np.array([row.n_words > 0 for row in table.rows], dtype=bool)
     asked = with_text if with_text.any() else asked
-    if not n_asking or not asked.any():
+    if not asked.any():
         return np.zeros(scores.size), [""] * scores.size
-
     changed: dict[str, float] = {}
     members_of = [series(row.title, name) or row.path for row, name in zip(table.rows, table.names, strict=True)]
     for name, row in itertools.compress(zip(members_of, table.rows, strict=True), asked):

@@ -31,8 +31,8 @@ from indexer.storage.snapshot import Snapshot
 
 LEAST, MOST = 0.3, 0.5
 """shares of source code, and of the best, up to which its ranker says nothing, and from which on it says all"""
-ANSWERING = (*TYPE_GROUPS["is_document"], *TYPE_GROUPS["is_mail"])
-"""types of documents that people do not keep among source code"""
+KINDS = (frozenset({"source"}), frozenset({*TYPE_GROUPS["is_document"], *TYPE_GROUPS["is_mail"]}))
+"""types of source code, and of documents that people do not keep among it"""
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 
 
@@ -60,11 +60,13 @@ def documents_and_code(candidates: Candidates, table: CandidateTable) -> tuple[M
 
     They answer with all its words in name, title or folders; where no source code holds all words, with all anywhere.
     """
-    types = np.array([row.type for row in table.rows], dtype=object)
+    is_source, is_office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
+    if not (candidates.concepts and is_source.any() and is_office.any()):
+        return is_office & False, is_source & False
     called = (table.levels[:, n_asking(candidates.concepts) :] == OUTSIDE).all(axis=1)
-    complete, is_source = (table.levels > ABSENT).all(axis=1), np.isin(types, ("source",))
-    answers = np.isin(types, ANSWERING) & (called | (complete & ~(complete & is_source).any())) & table.as_typed
-    answers &= bool(candidates.concepts) and not any(concept.written for concept in candidates.concepts)
+    complete = (table.levels > ABSENT).all(axis=1)
+    answers = is_office & (called | (complete & ~(complete & is_source).any())) & table.as_typed
+    answers &= not any(concept.written for concept in candidates.concepts)
     return answers, is_source & answers.any()
 
 

@@ -371,7 +371,7 @@ class Search:
         scores += extra["latest"]
         extra["named"] = named_first(table.named, scores, table.chosen_before)
         fixed[[i for i, aside in enumerate(table.asides) if aside.passage]] = True  # they hold none of the words
-        fixed |= np.array(asked, dtype=object) != ""
+        fixed |= extra["latest"] != 0
         alike = likeness(
             table, scores + extra["named"],
             fixed=fixed, apart=2 * table.named + (written < 0), by_age=not learner.prefers_older(),

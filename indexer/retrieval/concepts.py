@@ -367,10 +367,10 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
         return ()
 
     def look_up() -> tuple[str, ...]:
-        found: dict[str, int] = {}
+        found, known = dict[str, int](), dict[tuple[str, str], Iterable[str]]()
         for language in languages:
-            for field in (*OWN_FIELDS, "name", "path"):
-                for term in _same_stem(snapshot, field, word, language) - {word}:
+            for field in (*OWN_FIELDS, "name"):
+                for term in _same_stem(snapshot, field, word, language, known) - {word}:
                     found[term] = max(found.get(term, 0), snapshot.document_frequency(field, term))
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
@@ -425,7 +425,7 @@ def _own_forms(
         for language in languages:
             number = LANGUAGES.index(language)
             for field in OWN_FIELDS:
-                for term in _same_stem(snapshot, field, word, language) - known:
+                for term in _same_stem(snapshot, field, word, language, {}) - known:
                     n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
                     found[number, term] = max(found.get((number, term), 0), n)
         return _most_frequent(found, MAX_FORMS - 1)
@@ -456,14 +456,21 @@ FEW_HOLD = 20
 _LIGATURES = (("œ", "oe"), ("æ", "ae"))
 
 
-def _same_stem(snapshot: Snapshot, field: str, word: str, language: str) -> set[str]:
-    """The indexed words with the stem of `word`: those that begin as it does, or hold it where words grow in front."""
+def _same_stem(
+    snapshot: Snapshot, field: str, word: str, language: str, known: dict[tuple[str, str], Iterable[str]]
+) -> set[str]:  # fmt: skip
+    """The indexed words with the stem of `word`: those that begin as it does, or hold it where words grow in front.
+
+    What begins so in a field is `known`, and gets what is looked up."""
     root = stem(word, language)
     if language in PREFIXING:  # the last letter may have another form at the end of a word
         terms: Iterable[str] = {term for own in snapshot.term_lists(field) for term in own.holding(root[:-1])}
     else:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-        terms = snapshot.terms_with_prefix(field, word[: max(3, shared - (root[-1:] in ("i", "y")))])
+        prefix = word[: max(3, shared - (root[-1:] in ("i", "y")))]
+        if (field, prefix) not in known:
+            known[field, prefix] = snapshot.terms_with_prefix(field, prefix)
+        terms = known[field, prefix]
     terms = (term for term in terms if len(term) <= len(word) + LONGER)
     if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
         return {term for term in terms if {term, stem(term, language)} & {word, root}}
@@ -504,8 +511,9 @@ def _in_numbers(snapshot: Snapshot, concept: Concept) -> list[tuple[Ints, Floats
     if concept.month:
         found.append(snapshot.keep(("month", concept.month), partial(_of_month, snapshot, concept.month)))
     if not getattr(concept.node, "exact", True) and (word.isalpha() or (word.isdecimal() and int(word) in YEARS)):
-        terms = snapshot.terms_with_prefix("name", word, MAX_NAMES) if len(word) > 2 else ()
-        found.append(_any_counts(snapshot, "name", tuple((t,) for t in terms if t[len(word) :].isdecimal())))
+        terms = snapshot.terms_with_prefix("name", word, MAX_NAMES, rest="09") if len(word) > 2 else ()
+        numbered = tuple((term,) for term in terms if term[len(word) :].isdecimal())
+        found += [_any_counts(snapshot, "name", numbered)] if numbered else []
     return found
 
 

@@ -278,15 +278,18 @@ class Snapshot:
         """How many documents hold the term, removed but not yet merged ones included."""
         return sum(files.frequencies(stored_field(field), i)[0] for _, _, files, i in self._holders(field, term))
 
-    def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000) -> dict[str, int]:
-        """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment."""
+    def terms_with_prefix(self, field: str, prefix: str, limit: int = 20_000, *, rest: str = "") -> dict[str, int]:
+        """The field's terms that begin with `prefix`, with their document frequency; at most `limit` a segment.
+
+        With `rest`, two signs, those whose next sign is one of these or between them.
+        """
         own, begin = stored_term(field, prefix)
         start = begin.encode("utf-8", "surrogatepass")
         n_before = len(begin) - len(prefix)  # the name of a property, where it is one
         found: dict[str, int] = {}
         for files in self._segments:
-            first, last = files.position_of(own, start), files.position_of(own, start + b"\xff")
-            last = min(last, first + limit)
+            first = files.position_of(own, start + rest[:1].encode())
+            last = min(files.position_of(own, start + rest[1:].encode() + b"\xff"), first + limit)
             df = files.document_frequencies(own)[first:last].tolist()
             with damage_named(files.name):
                 words = [term.decode("utf-8", "surrogatepass") for term in files.all_terms(own, first, last)]

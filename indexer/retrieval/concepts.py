@@ -369,7 +369,7 @@ def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tu
     def look_up() -> tuple[str, ...]:
         found, known = dict[str, int](), dict[tuple[str, str], Iterable[str]]()
         for language in languages:
-            for field in (*OWN_FIELDS, "name"):
+            for field in (*OWN_FIELDS, "name", "path"):
                 for term in _same_stem(snapshot, field, word, language, known) - {word}:
                     found[term] = max(found.get(term, 0), snapshot.document_frequency(field, term))
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])

@@ -106,6 +106,8 @@ def test_a_term_that_is_not_there_has_its_place_among_the_others(
     """`position_of` is the number of smaller terms; `find` says -1 for what is not there."""
     segment = written(segment_folder, {"body": places})
     assert segment.position_of("body", sought) == sum(term < sought for term in places)
+    place = segment.position_of("body", sought)
+    assert {segment.position_of("body", sought, least) for least in range(place + 1)} == {place}
     assert segment.find("body", sought) == (sorted(places).index(sought) if sought in places else -1)
     assert segment.find("no such field", sought) == -1
 

@@ -394,7 +394,7 @@ class OneByOne:
             return word.startswith(asked.text)
         if word == asked.text or asked.exact:
             return word == asked.text
-        known = self.known | {w for d in self.documents for w in sequence(d["path"].rpartition("/")[2])}
+        known = self.known | {w for d in self.documents for w in sequence(d["path"])}
         return word in known and any(stem(word, c) == stem(asked.text, c) for c in self.languages)
 
     def is_function_word(self, node: Node) -> bool:

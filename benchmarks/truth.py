@@ -134,7 +134,8 @@ def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:
 
 
 def without(why: str) -> contextlib.ExitStack | None:
-    """In this the cause that is named does nothing; None for words that no cause is known of."""
+    """In this the cause that is named does nothing; None for words that no cause is known of, as of an order by
+    age that was asked for, in which the others move too."""
     away = contextlib.ExitStack()
     if _ALIKE.fullmatch(why):
         dealt = mock.patch("app.search.page.newest_first", lambda scores, *_: (scores.copy(), [""] * len(scores)))
@@ -144,9 +145,6 @@ def without(why: str) -> contextlib.ExitStack | None:
     elif why in ("exact title", "exact file name", "all words in the title"):
         away.enter_context(levelled("title", "name"))
         away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
-    elif why in ("newest first, as asked", "as you typed it"):
-        none = mock.patch("app.search.search.latest_first", lambda _, scores, *__: (scores * 0, [""] * scores.size))
-        away.enter_context(none)
     elif why in ("called by all your words", "all your words, in no source code"):
         away.enter_context(mock.patch("app.search.search.called_first", lambda _, scores, **__: np.zeros(len(scores))))
     elif why == "not written as you typed it":
@@ -168,7 +166,8 @@ def moves(search: Search, page: ResultPage, hit: Hit, why: str) -> Claim | None:
     with away:
         again = search.search(page.request)
     places = [other.rank for other in again.hits if hit.path in other.paths and hit.part == other.part]
-    return "cause taken away", bool(places) and np.sign(places[0] - hit.rank) == np.sign(hit.bm25_rank - hit.rank)
+    place = places[0] if places else len(again.hits) + 1  # behind the last
+    return "cause taken away", bool(np.sign(place - hit.rank) == np.sign(hit.bm25_rank - hit.rank))
 
 
 def wanted(query: str) -> str:

@@ -285,7 +285,6 @@ def queries(rng: random.Random, families: list[str], paths: list[str], titles: l
         yield os.path.basename(rng.choice(paths))
         yield rng.choice(WORDS) + rng.choice(("", "s", "ed", " report", " 2024"))
         yield rng.choice(titles)
-        yield f"{rng.choice(ASKING)} {rng.choice((rng.choice(families), rng.choice(WORDS)))}"
 
 
 def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: int = 4) -> tuple[Table, list[str]]:

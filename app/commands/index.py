@@ -107,12 +107,14 @@ def _suggest() -> int:
     """One line for each: what names it on the command line, how much it is, what it is."""
     from app.commands.command import NOTHING_FOUND, print_line, printed_path
     from app.folders import suggest_roots
+    from app.settings import index_roots, index_sources
 
-    found = suggest_roots()
+    of = load()
+    found = suggest_roots(searched=(*index_roots(of.settings, of.paths), *index_sources(of.settings, of.paths)))
     for one in found:
         print_line("\t".join(filter(None, (printed_path(one.choice), one.counted, one.name))))
     if not found:
-        say("found nothing in your home folder; name a folder: foltr-search index FOLDER")
+        say("found nothing more in your home folder; name a folder: foltr-search index FOLDER")
         return NOTHING_FOUND
     say("nothing is read until you choose: foltr-search index FOLDER... --source NAME ...")
     return 0

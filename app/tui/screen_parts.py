@@ -106,13 +106,16 @@ class Background:
     def suggest(self) -> Sequence[RootSuggestion]:
         from app.folders import suggest_roots
 
-        return suggest_roots()
+        return suggest_roots(searched=self._searched())
+
+    def _searched(self) -> tuple[str, ...]:
+        return (*index_roots(self._settings, self._paths), *index_sources(self._settings, self._paths))
 
     def folders(self) -> Sequence[tuple[str, str]]:
         """The folders and sources that are searched, each with what is in it."""
         from indexer.storage.catalogue import Catalogue
 
-        names = [*index_roots(self._settings, self._paths), *index_sources(self._settings, self._paths)]
+        names = self._searched()
         if not self._paths.catalogue.exists():
             return [(name, "not read yet") for name in names]
         with closing(Catalogue.open(self._paths.catalogue)) as catalogue:

@@ -27,6 +27,7 @@ from typing import Any, TextIO
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
+from textual.message import Message
 
 TERMINAL = "/dev/tty"
 
@@ -96,8 +97,29 @@ class _UntilGone:
         return self._file.fileno()
 
 
-class _Parser(XTermParser):
-    """Escape and a letter are Alt and that letter at once; Textual would wait for what follows, and type it."""
+_MARK, _START = re.compile("(\x1b\\[20[01]~)"), "\x1b[200~"
+_BEGUN = re.compile("\x1b(?:\\[(?:2(?:0(?:1)?)?)?)?$")
+"""the mark of the end, as far as one read brought it"""
+
+
+class KeyParser(XTermParser):
+    """Escape and a letter are Alt and that letter at once; Textual would wait for what follows, and type it.
+
+    What is pasted loses each Escape: Textual would take what stands behind one for keys, and a line end for Enter.
+    """
+
+    _pasting, _begun = False, ""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        for part in filter(None, _MARK.split(self._begun + data)):
+            self._begun = ""
+            if _MARK.fullmatch(part):
+                self._pasting = part == _START
+            elif self._pasting:
+                self._begun = begun[0] if (begun := _BEGUN.search(part)) else ""
+                part = part.removesuffix(self._begun).replace("\x1b", "")
+            if part:
+                yield from super().feed(part)
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         if re.fullmatch("\x1b[ac-eg-z0-9]", sequence):  # b and f are a step of a word
@@ -111,7 +133,7 @@ def outliving(driver: type[Driver]) -> type[Driver]:
     class OutlivingDriver(driver):  # type: ignore[misc, valid-type]
         def run_input_thread(self) -> None:
             """Hand on what comes, as Textual does; on Windows, which has no bytes to read, nothing calls it."""
-            decode, parser = getincrementaldecoder("utf-8")("replace").decode, _Parser()
+            decode, parser = getincrementaldecoder("utf-8")("replace").decode, KeyParser()
             while not self.exit_event.is_set():
                 if select.select([self.fileno], [], [], 0.1)[0] and (text := decode(os.read(self.fileno, 4096))):
                     for event in parser.feed(text):

@@ -103,7 +103,8 @@ _BEGUN = re.compile("\x1b(?:\\[(?:2(?:0(?:1)?)?)?)?$")
 
 
 class KeyParser(XTermParser):
-    """Escape and a letter are Alt and that letter at once; Textual would wait for what follows, and type it.
+    """Escape and a letter are Alt and that letter at once; Textual would wait for what follows, and type it. Escape and
+    a control key are two keys; Textual would forget the first.
 
     What is pasted loses each Escape: Textual would take what stands behind one for keys, and a line end for Enter.
     """
@@ -124,6 +125,8 @@ class KeyParser(XTermParser):
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         if re.fullmatch("\x1b[ac-eg-z0-9]", sequence):  # b and f are a step of a word
             return [events.Key(f"alt+{sequence[1]}", sequence[1])]
+        if re.fullmatch("\x1b[\x01-\x08\n-\x1a]", sequence):
+            return [events.Key("escape", "\x1b"), *super()._sequence_to_key_events(sequence[1])]
         return super()._sequence_to_key_events(sequence, alt)
 
 

@@ -99,3 +99,10 @@ def test_what_is_pasted_is_text_alone_however_it_is_read() -> None:
             if isinstance(event, Key | Paste)
         ]
         assert said == ["a", "qu[31max\r", "b"], cut
+
+
+def test_escape_and_a_control_key_of_one_read_are_two_keys() -> None:
+    """As a slow connection brings them; Escape and a letter are Alt and the letter, but for steps of a word."""
+    sent = "\x1b\x07\x1b\r\x1bn\x1b\x11\x1bf"
+    keys = [event.key for event in KeyParser().feed(sent) if isinstance(event, Key)]
+    assert keys == ["escape", "ctrl+g", "escape", "enter", "alt+n", "escape", "ctrl+q", "ctrl+right"]

@@ -135,9 +135,12 @@ def outliving(driver: type[Driver]) -> type[Driver]:
 
     class OutlivingDriver(driver):  # type: ignore[misc, valid-type]
         def run_input_thread(self) -> None:
-            """Hand on what comes, as Textual does; on Windows, which has no bytes to read, nothing calls it."""
+            """Hand on what comes, as Textual does, until the screen ends or begins anew with another thread.
+
+            On Windows, which has no bytes to read, nothing calls it.
+            """
             decode, parser = getincrementaldecoder("utf-8")("replace").decode, KeyParser()
-            while not self.exit_event.is_set():
+            while self._key_thread is threading.current_thread() and not self.exit_event.is_set():
                 if select.select([self.fileno], [], [], 0.1)[0] and (text := decode(os.read(self.fileno, 4096))):
                     for event in parser.feed(text):
                         self.process_message(event)

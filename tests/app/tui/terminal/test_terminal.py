@@ -121,6 +121,14 @@ def test_ctrl_q_ends_with_0_and_restores_the_terminal(started: Terminal) -> None
     assert started.is_restored
 
 
+def test_a_terminal_that_cannot_draw_gets_lines(environment: dict[str, str]) -> None:
+    """A shell within Emacs is a terminal, too, and full of escape sequences otherwise."""
+    terminal = Terminal([sys.executable, "-m", "app"], **environment | {"TERM": "dumb"})
+    assert terminal.end() == 2
+    assert b"foltr-search --plain" in terminal.output
+    assert b"\x1b" not in terminal.output
+
+
 def test_sigterm_restores_the_terminal(started: Terminal) -> None:
     """A stop from outside is no reason to leave a mess; the exit code is that of an error."""
     started.process.send_signal(signal.SIGTERM)

@@ -63,7 +63,7 @@ from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPag
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, passage, passage_snippet, snippet
-from app.settings import Settings
+from app.settings import Settings, index_roots
 from app.store import StateError, Store
 from console.printable import display_path
 from indexer.documents import HEARD, page_name
@@ -623,7 +623,8 @@ class Search:
             n_failures=counts.n_failures, n_skipped=counts.n_skipped,
             generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
             data_bytes=Index.bytes_on_disk(self._paths.data_dir),
-            roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+            roots=self._catalogue.roots or index_roots(self._settings, self._paths),
+            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             away=tuple(display_path(f"{one.path} {one.reason}") for one in self._catalogue.away()),
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
             n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,

@@ -224,11 +224,13 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     """Delete the member and everything it sent; how many rows of each table.
 
     The invite that let it in goes, too: its note may say who that was. It is found by the second in which it was used;
-    another one of that second is worth nothing either. Closed rounds count the updates that remain.
+    another one of that second is worth nothing either. Closed rounds count the updates that remain, and name others.
     """
     sent = select(updates.c.lineage, updates.c.round).where(updates.c.device == device)
     counted = update(rounds).where(tuple_(rounds.c.lineage, rounds.c.round).in_(sent), rounds.c.state == "closed")
     connection.execute(counted.values(n_updates=rounds.c.n_updates - 1))
+    unnamed = update(rounds).values(guard=func.replace(rounds.c.guard, device, "(forgotten)"))
+    connection.execute(unnamed.where(rounds.c.guard.contains(device)))
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
     for table in (guarded, named, noises):

@@ -1,8 +1,8 @@
 """The dashboard: an admin token opens a session in this process's memory, and its page shows how the group stands.
 
 The page is read in one view of the database: the open round, what members see of it, and all rounds, drawn. It loads
-nothing from anywhere: charts are inline SVG. It names no member, and shows no member's share. What a member spends is
-told for one who takes part in every round.
+nothing from anywhere: charts are inline SVG. It names no member but those who were proved to lie, and shows no member's
+share. What a member spends is told for one who takes part in every round.
 """
 
 from __future__ import annotations

@@ -285,7 +285,8 @@ def credentials(headers: Mapping[str, str]) -> Credentials:
 def check_signature(found: Credentials, device_key: bytes, *, method: str, path: str, body: bytes, now: int) -> None:
     """Refused("clock") or Refused("bad-signature") unless the key's holder signed this very request lately."""
     if abs(now - found.time) > CLOCK_SECONDS:
-        raise Refused("clock", f"the server's clock says {now}, the request {found.time}")
+        ahead = found.time - now
+        raise Refused("clock", f"the device's is {abs(ahead)} seconds {'ahead' if ahead > 0 else 'behind'}")
     text = request_text(method, path, body, time=found.time, nonce=found.nonce)
     try:
         verify(device_key, REQUEST, text, found.signature)

@@ -196,6 +196,12 @@ def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
     return found[::-1]
 
 
+def mechanism_in_words(agreed: Terms) -> str:
+    """What devices do to an update before it leaves them, by its settings."""
+    name, *others = agreed.settings["privacy"].items()
+    return ", ".join([name[1], *(f"{key} {value}" for key, value in others)])
+
+
 def members_in_words(connection: Connection, agreed: Terms) -> str:
     """How many a round needs; in a sealed group also who brought them in, and who must be honest."""
     if agreed.mode == "open":

@@ -254,7 +254,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
         guard=(closed[-1]["guard"] or ERASED) if closed else "no round is closed yet",
-        mechanism=", ".join(f"{key} {value}" for key, value in agreed.settings.get("privacy", {}).items()),
+        mechanism=history.mechanism_in_words(agreed),
         spent=history.spent_in_period(connection, agreed, now=now),
         period_days=agreed.period_days,
         charts=_charts(agreed, closed) | _drift(connection),

@@ -111,5 +111,5 @@ def run(
 
 def _values(key: str, value: Any) -> list[Any]:
     """The values to try: those of a list, but one where the key takes a list of numbers."""
-    is_one = not isinstance(value, list) or (key in NUMBERS and not isinstance(value[0], list))
+    is_one = not isinstance(value, list) or (key in NUMBERS and list not in map(type, value))
     return [value] if is_one else value

@@ -246,7 +246,7 @@ class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
 
     data: Data
     method: dict[str, Any]
-    seeds: Count | tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = 1
+    seeds: Count | Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)] = 1
     """how many, counted from 1; or which"""
     with_: tuple[str, ...] = ()
     """files, and installed packages, that bring what is named here and did not come with the program"""

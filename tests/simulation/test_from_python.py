@@ -45,6 +45,8 @@ def test_a_list_of_seeds_or_folds_says_which_and_is_not_tried_number_by_number()
     changes = {"federation.rounds": 1, "users.clicks": "perfect", "seeds": [7], "data.folds": [1, 2]}
     last = run("quick/fpdgd", changes | {"data.dataset": "sample"}).last
     assert list(zip(last["fold"].tolist(), last["seed"].tolist(), strict=True)) == [(1, 7), (2, 7)]
+    with pytest.raises(PresetError, match="seeds"):
+        run("quick/fpdgd", {"seeds": []})
     key, values = parse_assignment("seeds=1,7")
     assert overridden({}, {key: values}) == {"seeds": [1, 7], "sweep": {}}
 

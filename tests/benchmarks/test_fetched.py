@@ -51,10 +51,14 @@ def test_what_an_assistant_wants_elsewhere_comes_first_here_too(folder: Path, tm
     measured = measure(places, paths, SETTINGS, [1], lambda others: None)
     for (own,) in measured.values():
         assert own == pytest.approx([1 / np.log2(3), 1, 1, 1 / np.log2(3)])
-    (table,) = report(places, measured)
+    (table,) = report(places, measured, is_aimed_at=True)
     gain = f"{100 * (1 - 1 / np.log2(3)):+.1f}"
     assert table.rows[0] == ("first", "12", "0.631", gain, gain, "+0.0")
-    assert table.rows[-1][-3:] == ("met", "met", "met")
+    assert table.rows[3:5] == [
+        ("mean of 3: with room", "", "0.631", gain, gain, "+0.0"),
+        ("mean of 1: with room, left out", "", "0.631", gain, gain, "+0.0"),
+    ]
+    assert [row[-3:] for row in table.rows[-2:]] == [("met", "met", ""), ("met", "met", "met")]
 
 
 def test_how_an_assistant_fetches() -> None:

@@ -47,7 +47,7 @@ ROOM = 0.95
 AIM, MOST_LOST = 3.0, 0.3
 """points gained where there is room; percent lost elsewhere"""
 CHOSEN_ON = 2
-"""what is learned was chosen on every second repository from the first on"""
+"""what sources teach was chosen on every second repository from the first on"""
 
 Rows = Sequence[Sequence[str]]
 """the paths that each result stands for"""
@@ -66,6 +66,8 @@ class Place(NamedTuple):
     name: str
     folder: Path
     questions: list[Question]
+    is_left_out: bool = False
+    """what is learned was chosen without it"""
 
 
 class Habit(NamedTuple):
@@ -155,7 +157,7 @@ def _stem(path: str) -> str:
 
 def checkouts(folder: Path, found: Sequence[Repository], *, of_tests: bool) -> Iterator[Place]:
     """The repositories whole; their tests where those are wanted and there are any."""
-    for one in found:
+    for number, one in enumerate(found):
         top, questions = (folder / "trees" / one.name).resolve(), []
         paths = sorted(str(path.relative_to(top)) for path in top.rglob("*") if path.is_file()) if of_tests else []
         for query in one.queries:
@@ -163,7 +165,7 @@ def checkouts(folder: Path, found: Sequence[Repository], *, of_tests: bool) -> I
             if ends:
                 questions.append(Question(query.text, partial(grades, relevant=ends), (1,) * len(ends)))
         if questions:
-            yield Place(one.name, top, questions)
+            yield Place(one.name, top, questions, not of_tests and number % CHOSEN_ON != 0)
 
 
 def texts(folder: Path, n_queries: int) -> Iterator[Place]:
@@ -214,16 +216,19 @@ def report(places: Sequence[Place], measured: Measured, *, is_aimed_at: bool) ->
     table = Table(("place", "questions", "without", *(f"{habit.name}, points" for habit in HABITS)))
     for place, own, gain in zip(places, values, gains, strict=True):
         table.add(place.name, len(place.questions), float(own[0]), *map(_points, gain))
-    room, is_left_out = values[:, 0] < ROOM, np.arange(len(places)) % CHOSEN_ON != 0
-    left_out = room & is_left_out
-    for what, rows in (("with room", room), ("with room, left out", left_out), ("all", room | True)):
+    room = values[:, 0] < ROOM
+    left_out = room & np.array([place.is_left_out for place in places])
+    means_of = {"with room": room, "with room, left out": left_out, "all": room | True}
+    for what, rows in means_of.items():
         if rows.any():
             means = map(_points, gains[rows].mean(axis=0))
             table.add(f"mean of {rows.sum()}: {what}", "", float(values[rows, 0].mean()), *means)
     each = np.array([100 * (np.array(own)[:, 1:] - np.array(own)[:, :1]) for own in measured.values()])
     table.add("least of all, any seed", "", "", *map(_points, each.min(axis=(0, 1))))
     if is_aimed_at:
-        table.add(f"aim: +{AIM:g} with room, left out", "", "", *_verdicts(gains[left_out].mean(axis=0)[:2] >= AIM), "")
+        what = "with room, left out" if left_out.any() else "with room"
+        met = gains[means_of[what]].mean(axis=0)[:2] >= AIM
+        table.add(f"aim: +{AIM:g} {what}", "", "", *_verdicts(met), "")
     lost = 100 * (1 - values[:, 1:].mean(axis=0) / values[:, 0].mean())
     table.add(f"aim: at most {MOST_LOST:g} % lost", "", "", *_verdicts(lost <= MOST_LOST))
     return [table]

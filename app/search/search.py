@@ -138,7 +138,7 @@ class Search:
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
             pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
-            log=self.log,
+            log=self.log, of_assistant=bool(self._paths.assistant),
         )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
 
@@ -356,6 +356,8 @@ class Search:
         table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))
         learner, fixed = self.learner.as_it_is(), table.chosen_before | False
         kind = page_kind(reading.snapshot, candidates, table)
+        if kind and learner.of_assistant:
+            table = structs.replace(table, marks=kind.with_roles(table.marks))
         beyond = kind.beyond(learner.text(table.features)) if kind else None
         written = written_first(table.as_typed, learner.text(table.features, beyond))
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}

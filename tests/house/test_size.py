@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (185, 30_051),
+    "app": (185, 30_087),
     "console": (8, 1_063),
-    "indexer": (102, 20_297),
+    "indexer": (102, 20_302),
     "simulation": (95, 15_476),
     "federation_server": (48, 7_661),
     "foltr": (55, 8_060),

@@ -29,7 +29,7 @@ def main() -> int:
     from app import cli
 
     code = cli.main()
-    if is_brief:
+    if is_brief or "app.tui" in sys.modules:
         _leave(code)
     return code
 
@@ -37,11 +37,12 @@ def main() -> int:
 def _leave(code: int) -> None:
     """End at once: to take down all that was loaded costs a sixth of a query, and the system does it anyway.
 
-    Where something is still under way, or cannot be written, the ordinary end sees to it.
+    A thread of the screen that still loads the encoder would abort the process then. Where another thread is under
+    way, or something cannot be written, the ordinary end sees to it.
     """
     import threading
 
-    if threading.active_count() == 1:
+    if all(thread.daemon for thread in threading.enumerate() if thread is not threading.main_thread()):
         try:
             sys.stdout.flush()
             sys.stderr.flush()

@@ -17,6 +17,7 @@ from typing import Literal
 from app.paths import Paths, SettingsError
 from app.settings import Settings, examine, index_roots
 from console.printable import display_path
+from console.wording import count
 from foltr.errors import FoltrError
 from indexer.errors import IndexDamaged, IndexerError
 
@@ -182,8 +183,8 @@ def _state(patient: Patient) -> Findings:
     if not paths.state.exists():
         yield "note", "nothing was learned yet"
         return
-    with Store(paths.state) as store:
-        yield "ok", f"{store.count_interactions():,} result pages learned from are kept"
+    with Store(paths.state, writable=False) as store:
+        yield "ok", f"{count(store.count_interactions(), 'result page')} kept to learn from"
     if paths.key.exists() and paths.key.stat().st_size != 32:
         yield "broken", f"{display_path(str(paths.key))}: wanted 32 bytes, got {paths.key.stat().st_size}"
 
@@ -198,7 +199,7 @@ def _group(patient: Patient) -> Findings:
     if not patient.paths.state.exists():
         yield "ok", "none: nothing leaves this device"
         return
-    with Store(patient.paths.state) as store:
+    with Store(patient.paths.state, writable=False) as store:
         found = overview(store, patient.settings.federation, now=int(time.time()))
     if found["group"] is None:
         yield "ok", "none: nothing leaves this device"

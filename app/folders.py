@@ -17,7 +17,7 @@ from app.paths import Paths, remember_root, remember_source
 from console.wording import count, size
 from indexer.documents import FileEntry
 from indexer.extract.sources.known import SOURCES, is_mail_folder, places, source_of
-from indexer.files.crawl import Crawl, CrawlRules, is_below
+from indexer.files.crawl import Crawl, CrawlRules, is_below, root_of
 from indexer.files.ignore import GENERATED_FOLDERS
 
 USUAL_NAMES = (
@@ -58,9 +58,9 @@ class RootSuggestion:
     """what it is, where the path does not say so: "Obsidian notes", "mail that Thunderbird keeps here" """
 
 
-def suggest_roots(home: Path | None = None) -> list[RootSuggestion]:
+def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> list[RootSuggestion]:
     """The usual folders of `home` (the user's own) that hold files, with XDG's own names for them; vaults and clouds
-    by their names; then the data of other programs.
+    by their names; then the data of other programs. Nothing that is `searched` already, as a folder or a source.
     """
     home = home or Path.home()
     exports: Counter[str] = Counter()
@@ -74,7 +74,12 @@ def suggest_roots(home: Path | None = None) -> list[RootSuggestion]:
         suggestion = count_files(str(folder), name, exports)
         if not suggestion.counted.startswith("0 "):
             found.append(suggestion)
-    return found + list(_sources(home, stores, exports))
+    found += _sources(home, stores, exports)
+    return [one for one in found if not _is_searched(one.choice, searched)]
+
+
+def _is_searched(choice: str, searched: Sequence[str]) -> bool:
+    return choice in searched if choice in SOURCES else root_of(os.path.realpath(choice), searched) is not None
 
 
 def count_files(folder: str, name: str = "", exports: Counter[str] | None = None) -> RootSuggestion:
@@ -92,14 +97,12 @@ def count_files(folder: str, name: str = "", exports: Counter[str] | None = None
 
 def remember_choices(paths: Paths, choices: Iterable[str], covered: Sequence[str] = ()) -> None:
     """Remember folders and sources; of folders that lie in one another, or in a `covered` one, the outermost."""
-    folders: list[str] = []
-    for choice in sorted(choices, key=len):
+    choices = list(choices)
+    for choice in choices:
         if choice in SOURCES:
             remember_source(paths, choice)
-        elif not any(is_below(choice, outer) for outer in (*covered, *folders)):
-            folders.append(choice)
-    for folder in folders:
-        remember_root(paths, folder)
+        elif not any(is_below(choice, outer) for outer in (*covered, *(one for one in choices if one != choice))):
+            remember_root(paths, choice)
 
 
 def _number(folder: Path) -> tuple[int, int] | None:

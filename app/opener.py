@@ -209,7 +209,7 @@ def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) ->
         return Invocation((target.path,), needs_terminal=False, startfile=True)
     if sys.platform == "darwin":
         return Invocation(("open", target.path), needs_terminal=False)
-    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+    if not _has_display(env, "BROWSER"):
         return _plan_without_display(target, settings, env)
     viewer = _viewer(known, media, env) if known and target.page > 1 else ""
     if viewer:
@@ -217,13 +217,16 @@ def _plan_system(target: _Target, settings: Settings, env: Mapping[str, str]) ->
     return Invocation((_found("xdg-open", env), target.path), needs_terminal=False)
 
 
+def _has_display(env: Mapping[str, str], *others: str) -> bool:
+    return any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", *others))
+
+
 def _plan_mail(mail: LooseMail, settings: Settings, env: Mapping[str, str]) -> Invocation:
     if settings.open.mail:
         values = {"path": mail.path, "mailbox": mail.mailbox, "message_id": quote(mail.message_id, safe="@")}
         argv = _filled(settings.open.mail, values, "open.mail", last=mail.path)
         return Invocation(argv, needs_terminal=_program(argv[0]) in MAIL_SCREENS)
-    has_display = any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
-    if not (has_display or settings.open.opener or sys.platform in ("win32", "darwin")):
+    if not (_has_display(env) or settings.open.opener or sys.platform in ("win32", "darwin")):
         raise NoDisplayError("there is no graphical display to open a mail on; set open.mail to a terminal program")
     return _plan_system(_Target(mail.path, 0, 0), settings, env)
 
@@ -236,7 +239,7 @@ def _plan_page(address: str, schemes: Sequence[str], env: Mapping[str, str]) -> 
         return Invocation((address,), needs_terminal=False, startfile=True)
     if sys.platform == "darwin":
         return Invocation(("open", address), needs_terminal=False)
-    if not any(env.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")):
+    if not _has_display(env, "BROWSER"):
         raise NoDisplayError(f"there is no graphical display to open it on: {display_path(address)}")
     return Invocation((_found("xdg-open", env), address), needs_terminal=False)
 
@@ -288,6 +291,8 @@ def _plan_folder(target: _Target, settings: Settings, env: Mapping[str, str]) ->
         return Invocation(("open", "-R", target.path), needs_terminal=False)
     if settings.open.opener:
         return Invocation(_fill(settings.open.opener, _Target(folder, 0, 0), "open.opener"), needs_terminal=False)
+    if not _has_display(env):
+        raise OpenError('there is no graphical display to open a folder on; set open.folder, as to "mc {folder}"')
     return Invocation((_found("xdg-open", env), folder), needs_terminal=False)
 
 

@@ -481,6 +481,11 @@ def index_sources(settings: Settings, paths: Paths) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*settings.index.sources, *remembered_sources(paths)]))
 
 
+def chosen_to_index(settings: Settings, paths: Paths) -> tuple[str, ...]:
+    """The folders and the sources to index."""
+    return (*index_roots(settings, paths), *index_sources(settings, paths))
+
+
 def anything_to_index(settings: Settings, paths: Paths) -> bool:
     """Whether a folder or a source was chosen."""
-    return bool(index_roots(settings, paths) or index_sources(settings, paths))
+    return bool(chosen_to_index(settings, paths))

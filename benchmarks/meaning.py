@@ -278,7 +278,7 @@ def nearest_ms(n_passages: int) -> float:
     """CPU milliseconds for the closeness of all documents of two passages each, at random."""
     rng = np.random.default_rng(SEED)
     records = np.zeros(n_passages, dtype=vectors.record_type(384))
-    records["content"], records["scale"] = np.arange(n_passages) // 2, 1 / 127
+    records["content"], records["scale"], records["place"] = np.arange(n_passages) // 2, 1 / 127, -1
     records["vector"] = rng.integers(-127, 128, (n_passages, 384), dtype=np.int8)
     with tempfile.TemporaryDirectory() as folder:
         Index.open(Path(folder))

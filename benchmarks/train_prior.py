@@ -46,7 +46,7 @@ PICKS = {
     # cost 2 % on held-out queries, and .25 for "folder_share" changed 16 % of all pages after one opening.
 }  # fmt: skip
 """weights of the user's own picks"""
-MEANING = 1.2
+MEANING = 0.93
 """its weight over that of BM25F, chosen by `benchmarks.meaning`: these pages hold no vectors"""
 LEAD = 3.75
 """points by which the first result leads the tenth, in the mean; what learning may move is measured against it"""

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from console.command_line import CommandsByName, run
+from console.command_line import FAILED, CommandsByName, run
 from console.extras import how_to_add
 
 NAME = "foltr-server"
@@ -54,7 +54,7 @@ class ServerProgram(CommandsByName):
             ) from error
 
 
-@click.command(cls=ServerProgram, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=ServerProgram, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--folder",
     type=click.Path(file_okay=False, path_type=Path),
@@ -71,6 +71,9 @@ def program(ctx: click.Context, folder: Path | None) -> None:
     foltr-server rounds                what happened
     """
     ctx.obj = folder or _default_folder()
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(FAILED)
 
 
 def _default_folder() -> Path:

@@ -95,7 +95,8 @@ def reading(engine: Engine) -> Iterator[Connection]:
 def error_text(error: Exception) -> str:
     """An error for the log: its kind alone when it is the database's, whose text may quote a row."""
     if isinstance(error, SQLAlchemyError):
-        return type(error.orig if isinstance(error, DBAPIError) else error).__name__
+        kind = type(error.orig if isinstance(error, DBAPIError) else error).__name__
+        return f"{kind}: the disk is full" if is_full(error) else kind
     return f"{type(error).__name__}: {error}"
 
 

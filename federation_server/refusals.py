@@ -14,7 +14,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "bad-signature": (401, "the signature does not fit the request"),
     "unknown-device": (401, "this device is not a member"),
     "revoked": (403, "this device's membership was ended"),
-    "clock": (401, "the request's time is too far from the server's"),
+    "clock": (401, "the device's clock and the server's are more than five minutes apart"),
     "replayed": (409, "this request was sent before"),
     "bad-invite": (403, "the invite is unknown, used, expired or revoked"),
     "stale-round": (409, "the round is over or not yet open; fetch the announcement again"),
@@ -46,7 +46,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "not-found": (404, "there is nothing at this address"),
     "wrong-verb": (405, "this address does not take that method"),
     "not-admin": (401, "the dashboard wants its token"),
-    "disk-full": (503, "the server's disk is full; nothing of this was kept, and the same again will do"),
+    "disk-full": (503, "the server's disk is full, and nothing of this was kept"),
     "unavailable": (503, "the server is starting, stopping, or cannot reach its database"),
 }
 """code -> (HTTP status, sentence)"""

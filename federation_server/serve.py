@@ -24,16 +24,13 @@ from federation_server.running.limits import Crowd, PatientProtocol, listen
 from federation_server.running.monitoring import Counters, begin_logging
 from federation_server.running.service import Service
 from federation_server.running.web_server import Server
-from federation_server.settings import ServerSettings, ServerSettingsError, read
+from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read
 from federation_server.tls import TlsError
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
 from foltr.federated.sealed.points import check_library
 
 log = logging.getLogger("foltr-server")
-
-
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,11 +135,14 @@ def serve(installation: Installation) -> None:
     begin_logging(settings.operations.log)
     counters = Counters()
     server = Server(service_of(installation, counters), counters)
-    if settings.operations.metrics_port:
-        start_http_server(
-            settings.operations.metrics_port, settings.operations.metrics_address, registry=counters.registry
-        )
+    server.service.tick()  # what the database refuses is one line here, and a traceback in uvicorn's log
     listening = listen(settings.server.address, settings.server.port, crowd_of(server))
+    if port := settings.operations.metrics_port:
+        try:
+            start_http_server(port, settings.operations.metrics_address, registry=counters.registry)
+        except OSError as error:
+            where = f"{settings.operations.metrics_address} port {port}: {error.strerror}"
+            raise ServerSettingsError(f"operations.metrics_port: cannot listen on {where}") from error
     running = uvicorn.Server(_configuration(installation, server))
     running.run(sockets=[listening])
     if not running.started:

@@ -6,6 +6,7 @@ Precedence: environment variable (FOLTR_SERVER__ADDRESS), then the file, then th
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -27,6 +28,12 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 Mode = Literal["sealed", "open", "grouped"]
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+DEVICES_GO = re.compile(
+    r"(https://([0-9a-z._-]+|\[[0-9a-f:.]+\])|http://(127\.0\.0\.1|\[::1\]|localhost))(:[0-9]{1,5})?(/[0-9a-z._~/-]*)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""addresses that devices take: https, or http on their own machine (app.federation.transport)"""
 
 
 class ServerSettingsError(FoltrError):
@@ -200,7 +207,12 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 def contradictions(settings: ServerSettings) -> Iterator[str]:
     """What cannot hold together, each in one line."""
-    floor, quorum = settings.rounds.floor, settings.rounds.quorum
+    floor, quorum, public = settings.rounds.floor, settings.rounds.quorum, settings.server.public
+    if public and not DEVICES_GO.fullmatch(public):
+        yield (
+            f"server.public: wanted an address such as https://host:8421, got {public!r}; devices take http on a "
+            "loopback address only"
+        )
     if 0 < quorum < floor:
         yield f"rounds.floor {floor} is above rounds.quorum {quorum}: a round could never close"
     if settings.method.ranker == "neural" and settings.method.shared:

@@ -100,12 +100,8 @@ def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = Fa
     certificate = folder / settings.tls.certificate
     if settings.tls.mode == "self-signed" and (renew or not certificate.exists()):
         section = settings.server
-        names = {
-            reached_at(section.address),
-            urlsplit(section.public).hostname or "localhost",
-            "localhost",
-            "127.0.0.1",
-        }
+        public = urlsplit(section.public).hostname or "localhost"
+        names = {reached_at(section.address), public, "localhost", "127.0.0.1"}
         tls.make_self_signed(certificate, folder / settings.tls.private_key, names=tuple(sorted(names)))
 
 

@@ -46,6 +46,10 @@ _HOMES = {
 """where each is; loaded once it is asked for, since the command line imports this before it says how many threads"""
 
 
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
+
+
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no {name!r}; it has {', '.join(__all__)}")

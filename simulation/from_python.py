@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from console.command_line import heard_interrupts
 from simulation.cells.preset import decode_preset
-from simulation.cells.preset_tables import absolute, load_tables, overridden, with_stand_in
+from simulation.cells.preset_tables import NUMBERS, absolute, load_tables, overridden, with_stand_in
 from simulation.data.places import data_folder
 from simulation.engines import make_engine
 from simulation.experiment import prepare, work_with
 from simulation.run_folder import Row, read_run
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Results:
     """The rows of a study."""
 
@@ -28,6 +28,9 @@ class Results:
     """cell after cell, each from its first round to its last"""
     failed: Mapping[str, str]
     """why, by the title of each cell that ended with an error"""
+
+    def __repr__(self) -> str:
+        return f"{len(self.rows)} rows of {len({row.cell for row in self.rows})} cells: {', '.join(self.columns)}"
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         """A column `[n_rows]`; KeyError names those that there are."""
@@ -91,7 +94,7 @@ def run(
 
     root = data_folder(None if data is None else str(data), os.environ)
     tables = load_tables(str(preset)) if isinstance(preset, str | Path) else dict(preset)
-    values = {key: value if isinstance(value, list) else [value] for key, value in (changes or {}).items()}
+    values = {key: _values(key, value) for key, value in (changes or {}).items()}
     if with_:
         values["with"] = [absolute([str(name) for name in with_], Path())]
     study = decode_preset(
@@ -104,3 +107,9 @@ def run(
         if outcome.interrupted:
             raise KeyboardInterrupt
         return Results(tuple(experiment.rows()), {cell.title: why for cell, why in outcome.failed})
+
+
+def _values(key: str, value: Any) -> list[Any]:
+    """The values to try: those of a list, but one where the key takes a list of numbers."""
+    is_one = not isinstance(value, list) or (key in NUMBERS and list not in map(type, value))
+    return [value] if is_one else value

@@ -32,7 +32,7 @@ def command(ctx: click.Context, limit: int) -> int:
     context = load()
     past: tuple[PastQuery, ...] = ()
     if context.paths.state.exists():
-        with Store(context.paths.state) as store:
+        with Store(context.paths.state, writable=False) as store:
             past = SearchHistory(store, context.settings.history).list(limit=limit)
     for entry in past:
         print_line(f"{iso_minute(entry.time)}\t{printed_path(entry.query)}")

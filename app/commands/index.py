@@ -62,11 +62,10 @@ def command(
     load_numpy()
     from app.following.indexing import make_vectors, update_index
     from app.following.recognising import engine_for, medium_of
+    from app.settings import anything_to_index
     from indexer.confined.reading_process import give_way
 
     context = load()
-    from app.settings import anything_to_index
-
     collect_from_here()
     to_recognise = [context.settings.ocr] * ocr + [context.settings.speech] * speech
     for chosen in to_recognise:
@@ -107,12 +106,14 @@ def _suggest() -> int:
     """One line for each: what names it on the command line, how much it is, what it is."""
     from app.commands.command import NOTHING_FOUND, print_line, printed_path
     from app.folders import suggest_roots
+    from app.settings import chosen_to_index
 
-    found = suggest_roots()
+    context = load()
+    found = suggest_roots(searched=chosen_to_index(context.settings, context.paths))
     for one in found:
         print_line("\t".join(filter(None, (printed_path(one.choice), one.counted, one.name))))
     if not found:
-        say("found nothing in your home folder; name a folder: foltr-search index FOLDER")
+        say("found nothing more in your home folder; name a folder: foltr-search index FOLDER")
         return NOTHING_FOUND
     say("nothing is read until you choose: foltr-search index FOLDER... --source NAME ...")
     return 0

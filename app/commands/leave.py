@@ -17,7 +17,7 @@ foltr-search leave --local                    if the server is gone for good
 def command(local: bool) -> int:
     """Leave the group, and erase its ranker and this device's key here.
 
-    What this device sent stays in the group's ranker; use `forget-me` to remove it. The privacy ledger stays.
+    What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
     """
     from app.federation import membership
     from app.federation.admission import Admission

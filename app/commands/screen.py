@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -18,8 +19,8 @@ def command(ctx: click.Context, folder: str) -> int:
 
 
 def open_screen(ctx: click.Context, *, folder: str | None) -> int:
-    """Run the screen until it is left; without a terminal there is none, so say what there is instead."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    """Run the screen until it is left; without a terminal that draws there is none, so say what there is instead."""
+    if not (sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"):
         click.echo(ctx.find_root().get_help(), err=True)
         say("the screen needs a terminal; without one use `foltr-search search QUERY` or `foltr-search --plain`")
         return FAILED

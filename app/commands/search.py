@@ -43,7 +43,7 @@ foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result ranks where it does
 foltr-search search --on desk,nas report    also other machines, over ssh
 """
-NOTHING_INDEXED = "nothing is indexed yet; `foltr-search index FOLDER` does it"
+NOTHING_INDEXED = "nothing is indexed yet; `foltr-search index [FOLDER]` does it"
 
 
 class SearchCommand(Command):

@@ -43,7 +43,7 @@ def command(days: int | None, as_json: bool) -> int:
     context = load()
     found: tuple[Outcome, ...] = ()
     if context.paths.state.exists():
-        with Store(context.paths.state) as store:
+        with Store(context.paths.state, writable=False) as store:
             found = outcomes.read(store, since=time.time() - days * DAY if days else 0.0)
     overall = outcomes.overall(found)
     comparison = outcomes.comparison(found)
@@ -58,7 +58,7 @@ def command(days: int | None, as_json: bool) -> int:
         }
         click.echo(json.dumps(record))
     elif overall is None:
-        say("no result was opened yet, with `foltr-search open N` or on the screen")
+        say("nothing was opened yet, or only on the last page, which counts once you search for something else")
     else:
         _print(found, overall, stretches)
     return FOUND if overall else NOTHING_FOUND

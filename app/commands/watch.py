@@ -45,7 +45,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
         return FAILED
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:
         if events and stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):  # who holds the other end, as the screen
-            stop_with_parent(stop, sys.stdin.buffer)
+            stop_with_parent(stop, sys.stdin.fileno())
         report = _print_event if events else line.show
         if retry_failures:
             holder = "foltr-search watch"

@@ -117,7 +117,7 @@ def the_worst(protection: Protection, company: Company) -> Iterator[str]:
             ". From yours they guess whether you prefer one kind of file or its opposite, right in "
             f"{per_cent(best_guess(opened))} of 100 cases ({per_cent(best_guess(mu))} from the sums)"
         )
-    yield f"{worst}. Who sends what does not hold is named and left out; the round is lost if too few remain."
+    yield f"{worst}. A false note is left out, and its sender named; the round is lost if too few remain."
     yield f"Your device asks you again before it counts on more than {company.limit:,} members."
 
 

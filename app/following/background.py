@@ -9,12 +9,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 import app
 from app.settings import Paths
+from console.printable import safe_line
 from indexer.progress import OnProgress, Progress
 
 STOP_SECONDS = 1.5
@@ -61,7 +61,7 @@ class BackgroundIndexer:
         # -P keeps a folder called `app` in the current directory from being taken for this program.
         command = [sys.executable, "-P", "-m", "app.cli", "watch", "--events", *self._arguments]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
             env=_environment(self._paths),
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read, args=(self._process,), daemon=True)
@@ -81,21 +81,27 @@ class BackgroundIndexer:
             self._reader.join(STOP_SECONDS)
 
     def _read(self, process: subprocess.Popen[bytes]) -> None:
+        said = b""
         for line in process.stdout or ():
-            with contextlib.suppress(msgspec.DecodeError):  # a stray line is no report
-                self._on_progress(msgspec.json.decode(line, type=Progress))
+            try:
+                report = msgspec.json.decode(line, type=Progress)
+            except msgspec.DecodeError:  # no report, but maybe why it ends
+                said = line
+            else:
+                self._on_progress(report)
         if process.stdout is not None:
             process.stdout.close()
         if self._process is process and process.wait() not in (0, None):
-            note = f"indexing ended by itself (exit code {process.returncode}); `foltr-search index` shows why"
-            self._on_progress(Progress(phase="idle", note=note))
+            why = safe_line(said.decode("utf-8", "replace")).removeprefix("foltr-search: ").strip()
+            why = why if why and process.returncode > 0 else f"exit code {process.returncode}"
+            self._on_progress(Progress(phase="idle", note=f"indexing ended: {why}"))
 
 
-def stop_with_parent(stop: threading.Event, stdin: IO[bytes]) -> None:
-    """Set `stop` when `stdin` ends: the process at its other end asked for it, or is gone."""
+def stop_with_parent(stop: threading.Event, stdin: int) -> None:
+    """Set `stop` when the pipe `stdin` ends: the process at its other end asked for it, or is gone."""
 
     def wait() -> None:
-        while stdin.read(4096):
+        while os.read(stdin, 4096):  # a stream would be locked by the thread that waits, which aborts the process's end
             pass
         stop.set()
 

@@ -2,7 +2,7 @@
 
     u(t) = ln sigma(SLOPE (t - best t))    t points of the text; fitted: the log of P(relevant | t)
     s    = u^-1( u(t) + sum over traits of  room * clip(liking, -CAP, CAP) * held )        the score by text and habits
-    room = (1 - share)^2                   share: of all they could, what the best FIRST documents have of the trait
+    room = (1 - share)^2, of ROLES 1       share: of all they could, what the best FIRST documents have of the trait
 
 So a habit moves much where both documents are surely relevant, and little where one of them is not. The more of a page
 a kind already fills, the less it rises. Of the folders that a document lies in, one within another, the one that is
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from app.learning.traits import FOLDER, NEW, NEWEST, Traits
+from app.learning.traits import FOLDER, NEW, NEWEST, ROLES, Traits
 from foltr.arrays import FloatMatrix, FloatVector
 
 SLOPE = 0.714
@@ -48,7 +48,8 @@ def raised(traits: Traits, liking: Mapping[str, float], text: FloatVector) -> Fl
     worth = np.clip([liking.get(name, 0.0) for name in traits.names], -CAP, CAP)
     best = np.argsort(-text, kind="stable")[:FIRST]
     share = traits.held[best].mean(axis=0) / [NEWEST if name == NEW else 1.0 for name in traits.names]
-    gained: FloatMatrix = traits.held * worth * (1.0 - share) ** 2
+    room = [1.0 if name in ROLES else own for name, own in zip(traits.names, (1.0 - share) ** 2, strict=True)]
+    gained: FloatMatrix = traits.held * worth * room
     folders = [column for column, name in enumerate(traits.names) if name.startswith(FOLDER)]
     if folders:
         nested = gained[:, folders]

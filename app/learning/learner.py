@@ -140,6 +140,7 @@ class Learner:
         pace: Pace | None = None,
         common: Callable[[], Blend | None] | None = None,
         log: LessonLog | None = None,
+        of_assistant: bool = False,
     ) -> None:
         """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name.
 
@@ -154,7 +155,7 @@ class Learner:
         self.feature_names = tuple(feature_names)
         self.manifest_hash = manifest_hash
         self.settings = settings
-        self._store, self._common, self._log = store, common, log
+        self._store, self._common, self._log, self.of_assistant = store, common, log, of_assistant
         self._model = self._shipped()
         self._revision: bytes | None = b"not read yet"
         self._is_still = False
@@ -403,8 +404,9 @@ class Learner:
         """The model after one more page, that was ranked by `scores` `[n_docs]`."""
         if model.ranker.name == "linear":
             traits = Traits.of(page.features, self.feature_names, marks)
-            vote = Vote(query, day.toordinal(), lesson(page, scale(self.text(page.features, beyond)), traits))
-            return replace(model, votes=model.votes.after(vote), n_pages=model.n_pages + 1)
+            said = lesson(page, scale(self.text(page.features, beyond)), traits, of_assistant=self.of_assistant)
+            votes = model.votes.after(Vote(query, day.toordinal(), said))
+            return replace(model, votes=votes, n_pages=model.n_pages + 1)
         weights = document_weights(self._open_pairs(page, model, scores), page.n_docs)
         slope = model.ranker.weighted_gradient(model.theta, self.pace.seen(page.features), weights)
         step = self.pace.step(model.ranker, self.settings.learning_rate * slope)

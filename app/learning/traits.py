@@ -5,6 +5,7 @@
            folder or below it; else 0
 
 A habit is a liking for such a trait (app.learning.votes). Folders are named by keyed hashes (app.learning.pick_keys).
+On pages of source code an assistant's documents are known by two ROLES more.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ Marks = Sequence[tuple[str, ...]]
 
 FOLDER = "folder "
 NEW, LONG, SHORT = "new", "long", "short"
+TEST, NO_CODE = "a test", "no source code"
+ROLES = (TEST, NO_CODE)
+SIGNED = (NEW, *ROLES)
+"""traits that may be disliked"""
 NEWEST = 1.5
 """what the newest documents have of `new`, the one trait of which a document has more or less"""
 _MEASURED = {NEW: ("recent_year", "newer"), LONG: ("body_length", "longer"), SHORT: ("body_length", "shorter")}

@@ -16,11 +16,16 @@ the votes, z = r / sqrt(v + DOUBT) is a score test (Rao 1948; with a doubt that 
     k = sqrt(KAPPA^2 + ln(1 + n_votes / 10))          who looks again and again finds more by chance
     liking = 2 r / (v + DOUBT) * max(0, 1 - (k / z)^2)    on the scale u, for the choice was by u / 2
 
-A liking is 0 up to k and while one query alone votes, has no jump there, and is above 0 alone but for `new`.
+A liking is 0 up to k and while one query alone votes, has no jump there, and is above 0 alone but for SIGNED traits.
 Nothing fades: a vote stays until its query votes again, or WINDOW others have voted. Where the last RECENT lessons by
 themselves speak against a habit in force, a taste has changed: of traits of that sort (types, folders, age, length)
 they alone say anything from then on. A file that was found again at the first row confirms a habit, because the text
 alone would have had another one there.
+
+An assistant may open anything. So its lessons also say how much better than chance the text tells what was opened, and
+a habit, which explains z^2 / 2 more (Wilks 1938), has to make up for what is lacking. With n rows in S, it has none if
+
+    sum over lessons and opened rows of ln(n p_c) + the largest z^2 / 2 of its habits < 0
 """
 
 from __future__ import annotations
@@ -28,14 +33,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
-from math import log1p, sqrt
+from math import log, log1p, sqrt
 from typing import Annotated
 
 import msgspec
 import numpy as np
 from msgspec import Meta
 
-from app.learning.traits import FOLDER, NEW, Traits, feature_of
+from app.learning.traits import FOLDER, SIGNED, Traits, feature_of
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.online.pdgd import pair_weights
 from foltr.ranking.interaction import Interaction
@@ -57,16 +62,18 @@ OFTEN, DAYS = 5, 3
 """queries, and days on which something was opened for them, from which on one may say "often" """
 LEAST = 1e-3
 """what says less is not kept"""
+BY_TEXT = "better than chance"
+"""beside the traits of an assistant's lesson: sum of ln(n p_c), and 0"""
 
 Said = dict[str, tuple[Annotated[float, Meta(ge=-1e6, le=1e6)], Annotated[float, Meta(ge=0.0, le=1e6)]]]
 """trait -> (r, v)"""
 
 
-def lesson(page: Interaction, scale: FloatVector, traits: Traits) -> Said:
+def lesson(page: Interaction, scale: FloatVector, traits: Traits, *, of_assistant: bool = False) -> Said:
     """What one page says about each trait; `scale` `[n_docs]` is that of the text alone (app.learning.bonus)."""
     shown, clicks = page.ranking, page.clicks
     n_seen = max(int(np.flatnonzero(clicks)[-1]) + 2, SEEN) if clicks.any() else 0
-    r, v = np.zeros(len(traits.names)), np.zeros(len(traits.names))
+    r, v, by_text = np.zeros(len(traits.names)), np.zeros(len(traits.names)), 0.0
     for place in np.flatnonzero(clicks).tolist():
         seen = [i for i in range(min(n_seen, len(shown))) if i == place or not clicks[i]]
         if len(seen) > 1:
@@ -75,8 +82,10 @@ def lesson(page: Interaction, scale: FloatVector, traits: Traits) -> Said:
             mean = chance @ said
             r += said[seen.index(place)] - mean
             v += chance @ (said - mean) ** 2
+            by_text += log(len(seen) * chance[seen.index(place)])
     values = zip(traits.names, r.tolist(), v.tolist(), strict=True)
-    return {name: (own, spread) for name, own, spread in values if max(abs(own), spread) > LEAST}
+    told = {name: (own, spread) for name, own, spread in values if max(abs(own), spread) > LEAST}
+    return told | {BY_TEXT: (by_text, 0.0)} if of_assistant else told
 
 
 def _gradients(scale: FloatVector, held: FloatMatrix) -> FloatMatrix:
@@ -129,12 +138,14 @@ class Votes(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     def liking(self) -> dict[str, float]:
         """What each habit in force adds to the scale of the text for a document that has all of its trait."""
         k = sqrt(KAPPA**2 + log1p(len(self.votes) / 10))
-        found = {}
-        for name, (r, v) in _added(self.votes if len(self.votes) > 1 else ()).items():
+        found, explained, said = {}, 0.0, _added(self.votes if len(self.votes) > 1 else ())
+        by_text, _ = said.pop(BY_TEXT, (0.0, 0.0))
+        for name, (r, v) in said.items():
             z = r / sqrt(v + DOUBT)
-            if (abs(z) if name == NEW else z) > k:
+            if (abs(z) if name in SIGNED else z) > k:
                 found[name] = TEMPERATURE * r / (v + DOUBT) * (1 - (k / z) ** 2)
-        return found
+                explained = max(explained, z**2 / 2)
+        return found if by_text + explained >= 0 else {}
 
     @cached_property
     def often(self) -> frozenset[str]:

@@ -187,11 +187,12 @@ def named_first(levels: Ints, scores: FloatVector, chosen_before: Mask) -> Float
     return points
 
 
-def are_called(table: CandidateTable) -> Mask:
+def are_called(table: CandidateTable, *, by_names_alone: bool) -> Mask:
     """[n_docs] whether name, title and folders hold all that was typed, a word alone as it was, and the name of all
-    that at most three other words each."""
-    share = table.features[:, NAMES.index("name_share")]
-    called: Mask = (table.levels == OUTSIDE).all(axis=1) & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
+    that at most three other words each; `by_names_alone` counts no title and no folder."""
+    coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
+    held = coverage > 1 - CALLED_ROUNDING if by_names_alone else (table.levels == OUTSIDE).all(axis=1)
+    called: Mask = held & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
     return called
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from msgspec import Struct
 
 from app.learning.learner import shipped_weights
+from app.learning.traits import NO_CODE, TEST, Marks
 from app.search.candidate_table import CandidateTable
 from foltr.arrays import FloatMatrix, FloatVector
 from indexer.postings import Mask
@@ -52,6 +53,12 @@ class PageKind(Struct, frozen=True, eq=False):
         """What it adds to the points that the ranker of texts gives, `text` [n_docs]."""
         points: FloatVector = self.points.sum(axis=1) - self.share * text
         return points
+
+    def with_roles(self, marks: Marks) -> list[tuple[str, ...]]:
+        """The marks of the documents, types first, and which of them are tests, or no source code."""
+        tests = self.values[:, CODE_NAMES.index("is_test")].tolist()
+        roles = ((TEST, NO_CODE), (TEST,), (NO_CODE,), ())
+        return [(*own, *roles[2 * (not test) + (own[0] == "source")]) for own, test in zip(marks, tests, strict=True)]
 
 
 def documents_and_code(candidates: Candidates, table: CandidateTable) -> tuple[Mask, Mask]:

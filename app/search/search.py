@@ -64,7 +64,7 @@ from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPag
 from app.search.saved import SavedSearches
 from app.search.shown_page import ShownPage, Visits
 from app.search.snippets import matches, passage, passage_snippet, snippet
-from app.settings import Settings
+from app.settings import Settings, index_roots
 from app.store import StateError, Store
 from console.printable import display_path
 from indexer.documents import HEARD, page_name
@@ -139,7 +139,7 @@ class Search:
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
             pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
-            log=self.log,
+            log=self.log, of_assistant=bool(self._paths.assistant),
         )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
 
@@ -358,13 +358,15 @@ class Search:
         learner, fixed = self.learner.as_it_is(), table.chosen_before | False
         answers, behind = documents_and_code(candidates, table)
         kind = page_kind(reading.snapshot, candidates, table, behind)
+        if kind and learner.of_assistant:
+            table = structs.replace(table, marks=kind.with_roles(table.marks))
         beyond = kind.beyond(learner.text(table.features)) if kind else None
         written = written_first(table.as_typed, learner.text(table.features, beyond))
         scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
         are_texts = np.array([row.n_words > 0 for row in table.rows], dtype=bool)
         extra["called"] = called_first(
-            table.levels, scores, called=are_called(table), fixed=table.chosen_before, are_texts=are_texts,
-            answers=answers, behind=behind,
+            table.levels, scores, called=are_called(table, by_names_alone=kind is not None), fixed=table.chosen_before,
+            are_texts=are_texts, answers=answers, behind=behind,
         )  # fmt: skip
         scores += extra["called"]
         extra["latest"], asked = latest_first(table, scores, n_asking(candidates.concepts), behind)
@@ -631,7 +633,8 @@ class Search:
             n_failures=counts.n_failures, n_skipped=counts.n_skipped,
             generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
             data_bytes=Index.bytes_on_disk(self._paths.data_dir),
-            roots=self._catalogue.roots, writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
+            roots=self._catalogue.roots or index_roots(self._settings, self._paths),
+            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
             away=tuple(display_path(f"{one.path} {one.reason}") for one in self._catalogue.away()),
             n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
             n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,

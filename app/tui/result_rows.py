@@ -30,7 +30,9 @@ LEAST_PLACE = 12
 TYPED_FROM = 72
 """cells of a row from which on the type is named, too"""
 NO_TEXT = "no text inside"
-TOLD = frozenset({"artist", "album", "genre", "year", "duration", "camera", "place", "taken", "subject", "pixels"})
+TOLD = frozenset(
+    {"artist", "album", "genre", "year", "duration", "camera", "place", "taken", "subject", "pixels", "url"}
+)
 """properties that a row without a text of its own shows"""
 SIGNS: Mapping[str, tuple[str, str]] = {
     **dict.fromkeys(("mail", "chat"), ("@", "mail")),
@@ -113,7 +115,7 @@ def place_of(hit: Hit, heading: str, room: int) -> str:
     if room < LEAST_PLACE:
         return ""
     folder, name = os.path.split(hit.path)
-    place = short_path(mailbox_of(hit) if hit.part or name != title_of(hit) else folder)
+    place = short_path(mailbox_of(hit) if hit.part or safe_line(name) != title_of(hit) else folder)
     part = safe_line(hit.part) if hit.type != "mail" and not hit.part.endswith(title_of(hit)) else ""
     author, inside = author_of(hit), "".join(f" › {one}" for one in (part, safe_line(heading)) if one)
     written = f"{author} · {place}" if author else place

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from app.paths import forget_source
-from app.settings import Paths, Settings, anything_to_index, forget_root, index_roots, index_sources
+from app.settings import Paths, Settings, anything_to_index, chosen_to_index, forget_root, index_roots
 from app.tui.terminal.terminal_traits import TerminalTraits
 from console.durable import replace_durably
 from console.printable import safe_line
@@ -106,13 +106,13 @@ class Background:
     def suggest(self) -> Sequence[RootSuggestion]:
         from app.folders import suggest_roots
 
-        return suggest_roots()
+        return suggest_roots(searched=chosen_to_index(self._settings, self._paths))
 
     def folders(self) -> Sequence[tuple[str, str]]:
         """The folders and sources that are searched, each with what is in it."""
         from indexer.storage.catalogue import Catalogue
 
-        names = [*index_roots(self._settings, self._paths), *index_sources(self._settings, self._paths)]
+        names = chosen_to_index(self._settings, self._paths)
         if not self._paths.catalogue.exists():
             return [(name, "not read yet") for name in names]
         with closing(Catalogue.open(self._paths.catalogue)) as catalogue:

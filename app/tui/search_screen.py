@@ -261,7 +261,8 @@ class SearchScreen(Screen[None]):
     def _ask_for_folders(self) -> None:
         from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
 
-        self.app.push_screen(FirstStart(self.setup.indexing.suggest), self._folders_chosen)
+        indexing = self.setup.indexing
+        self.app.push_screen(FirstStart(indexing.suggest, adding=indexing.has_index()), self._folders_chosen)
 
     def _folders_chosen(self, folders: tuple[str, ...] | None) -> None:
         if folders:

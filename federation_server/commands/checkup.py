@@ -19,10 +19,10 @@ from federation_server.database import is_current, is_sqlite, reading
 from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import phase, why_it_rests
-from federation_server.rounds.history import ERASED, latest_rounds, members_in_words
+from federation_server.rounds.history import ERASED, latest_rounds, mechanism_in_words, members_in_words
 from federation_server.sealed.inbox import awaited_now
-from federation_server.serve import LOOPBACK, Installation, reached_at
-from federation_server.settings import ServerSettings
+from federation_server.serve import Installation, reached_at
+from federation_server.settings import LOOPBACK, ServerSettings
 from federation_server.setup import shipped_start, terms_of
 from federation_server.tls import TlsError, key_fingerprint
 from foltr.errors import FoltrError
@@ -131,17 +131,25 @@ def _guard(last: dict[str, Any] | None) -> Check:
 def _terms(settings: ServerSettings, agreed: Terms) -> Iterator[Check]:
     """What members agreed to: its privacy, and whether the settings file says something else since."""
     privacy = agreed.settings["privacy"]
-    yield Check("privacy", privacy["mechanism"] != "none", str(privacy))
+    yield Check("privacy", privacy["mechanism"] != "none", mechanism_in_words(agreed))
     shipped = shipped_start()
     if shipped.manifest_hash != agreed.manifest_hash:
         yield Check("terms", True, "not compared with the settings: the group has another version's features")
         return
     written = terms_of(settings, agreed.group_id, features=shipped.features, manifest_hash=agreed.manifest_hash)
-    other = [name for name in Terms.__struct_fields__ if getattr(written, name) != getattr(agreed, name)]
+    other = dict.fromkeys(key for name, key in FIXED.items() if getattr(written, name) != getattr(agreed, name))
     text = "as the settings say"
     if other:
-        text = f"the settings say otherwise about {', '.join(other)}, without effect: fixed when the group was made"
+        text = f"server.toml says otherwise in {', '.join(other)}, without effect: fixed when the group was made"
     yield Check("terms", not other, text)
+
+
+FIXED = {
+    "method": "[method]", "settings": "[method]", "ranker": "[method]", "mode": "[method]", "floor": "rounds.floor",
+    "n_local": "rounds.n_local", "n_unlearn": "forgetting.n_unlearn", "n_rounds": "rounds.in_period",
+    "period_days": "rounds.period_days",
+}  # fmt: skip
+"""where server.toml has what the terms fix"""
 
 
 def _certificate(installation: Installation) -> Check:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 import click
 
@@ -21,7 +20,7 @@ from federation_server.commands.installation import (
 )
 from federation_server.database import writing
 from federation_server.group import group
-from federation_server.serve import LOOPBACK
+from federation_server.settings import DEVICES_GO
 from federation_server.setup import pinned_at
 from foltr.federated.links import move_link
 
@@ -102,7 +101,8 @@ def move(address: str) -> None:
     server still answers, leave it up until your members have synced once, and restart it. Members who come too late
     use the link that this prints: `foltr-search federation move LINK`.
     """
-    _check(address)
+    if not DEVICES_GO.fullmatch(address):
+        raise click.BadParameter(f"wanted an address such as https://host:8421, got {address!r}")
     installation = open_here()
     pinned = pinned_at(installation, address)
     with writing(installation.engine) as connection:
@@ -114,11 +114,3 @@ def move(address: str) -> None:
             f"(server.toml still says {installation.public_address}: set server.public, server.port and tls.mode)",
             err=True,
         )
-
-
-def _check(address: str) -> None:
-    """BadParameter unless devices would go there: https, or http on a loopback address."""
-    parts = urlsplit(address)
-    encrypted = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
-    if not parts.hostname or not encrypted or parts.query or parts.fragment or parts.username or "\\" in address:
-        raise click.BadParameter(f"wanted an address such as https://host:8421, got {address!r}")

@@ -15,8 +15,8 @@ from console.wording import iso_minute, lineage_labelled
 from federation_server.database import reading, writing
 from federation_server.group import group
 from federation_server.group.enrolment import all_members, ghosts
-from federation_server.serve import LOOPBACK, Installation, open_installation
-from federation_server.settings import ServerSettings, ServerSettingsError, read, resolve, text_if_any
+from federation_server.serve import Installation, open_installation
+from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate
 
 SETTINGS_FILE = "server.toml"
@@ -91,8 +91,8 @@ def warn_of_address(installation: Installation) -> None:
         served = group.fact(connection, SERVED_AT)
     if served and served != named:
         click.echo(
-            f"(this link names {named}, but the server was last started for {served}: run this command with the "
-            "server's own environment)",
+            f"(this link names {named}, but the server was last started for {served}: restart it, or run this command "
+            "with the server's own environment)",
             err=True,
         )
 

@@ -119,7 +119,7 @@ def _line(row: dict[str, Any], waits: str) -> str:
     if row["state"] == "open":
         return f"{name} {row['n_updates']:>4} updates, {waits}"
     if row["state"] == "abandoned":
-        return f"{name} given up: the ranker was rolled back, or somebody forgotten"
+        return f"{name} given up: the ranker went back, or came back after a restore, or somebody was forgotten"
     told = [f"{row['n_updates']:>4} updates by {row['rule'] or '-'}", _moved(row)]
     return f"{name} {', '.join(filter(None, told))}; {row['guard'] or ERASED}"
 

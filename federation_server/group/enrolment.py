@@ -224,11 +224,13 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     """Delete the member and everything it sent; how many rows of each table.
 
     The invite that let it in goes, too: its note may say who that was. It is found by the second in which it was used;
-    another one of that second is worth nothing either. Closed rounds count the updates that remain.
+    another one of that second is worth nothing either. Closed rounds count the updates that remain, and name others.
     """
     sent = select(updates.c.lineage, updates.c.round).where(updates.c.device == device)
     counted = update(rounds).where(tuple_(rounds.c.lineage, rounds.c.round).in_(sent), rounds.c.state == "closed")
     connection.execute(counted.values(n_updates=rounds.c.n_updates - 1))
+    unnamed = update(rounds).values(guard=func.replace(rounds.c.guard, device, "(forgotten)"))
+    connection.execute(unnamed.where(rounds.c.guard.contains(device)))
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
     for table in (guarded, named, noises):
@@ -283,7 +285,8 @@ def credentials(headers: Mapping[str, str]) -> Credentials:
 def check_signature(found: Credentials, device_key: bytes, *, method: str, path: str, body: bytes, now: int) -> None:
     """Refused("clock") or Refused("bad-signature") unless the key's holder signed this very request lately."""
     if abs(now - found.time) > CLOCK_SECONDS:
-        raise Refused("clock", f"the server's clock says {now}, the request {found.time}")
+        ahead = found.time - now
+        raise Refused("clock", f"the device's is {abs(ahead)} seconds {'ahead' if ahead > 0 else 'behind'}")
     text = request_text(method, path, body, time=found.time, nonce=found.nonce)
     try:
         verify(device_key, REQUEST, text, found.signature)

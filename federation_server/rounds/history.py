@@ -25,18 +25,9 @@ from foltr.privacy.accounting import Ledger, noise_over_signal
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 COLUMNS = (
-    "lineage",
-    "round",
-    "purpose",
-    "state",
-    "opened",
-    "deadline",
-    "closed",
-    "n_updates",
-    "rule",
-    "guard",
-    "verdict",
-)
+    "lineage", "round", "purpose", "state", "opened", "deadline", "closed", "n_updates", "rule", "guard", "verdict",
+    "update_norm", "agreement",
+)  # fmt: skip
 
 ERASED = "erased with a member"
 """in place of what closing a round had said of its updates"""
@@ -58,14 +49,14 @@ class ModelSummary:
 
 def latest_rounds(connection: Connection, n: int) -> list[dict[str, Any]]:
     """Newest first; never the round's keys."""
-    columns = [rounds.c[name] for name in (*COLUMNS, "update_norm", "agreement")]
+    columns = [rounds.c[name] for name in COLUMNS]
     query = select(*columns).order_by(rounds.c.lineage.desc(), rounds.c.round.desc()).limit(n)
     return [dict(row._mapping) for row in connection.execute(query)]
 
 
 def one_round(connection: Connection, lineage: int, number: int) -> dict[str, Any] | None:
     """As `latest_rounds`, with the hash of the ranker that it began from; None when there was no such round."""
-    columns = [rounds.c[name] for name in (*COLUMNS, "update_norm", "agreement", "model_hash")]
+    columns = [rounds.c[name] for name in (*COLUMNS, "model_hash")]
     query = select(*columns).where(rounds.c.lineage == lineage, rounds.c.round == number)
     row = connection.execute(query).first()
     return dict(row._mapping) if row is not None else None
@@ -203,6 +194,12 @@ def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
             told["noise_length"] = told["noise"] * clip if told["noise"] is not None else None
         found.append(told)
     return found[::-1]
+
+
+def mechanism_in_words(agreed: Terms) -> str:
+    """What devices do to an update before it leaves them, by its settings."""
+    name, *others = agreed.settings["privacy"].items()
+    return ", ".join([name[1], *(f"{key} {value}" for key, value in others)])
 
 
 def members_in_words(connection: Connection, agreed: Terms) -> str:

@@ -269,9 +269,9 @@ class Closed:
     rule: str
     verdict: Literal["calm", "alert", "not judged"]
     summary: str
-    """the guard's sentence"""
-    agreement: float
-    """of the updates; see `agreement`"""
+    """the guard's sentence, without names"""
+    agreement: float | None
+    """of the updates; see `agreement`; None of a sum"""
 
     @property
     def chance(self) -> float:

@@ -1,8 +1,8 @@
 """The dashboard: an admin token opens a session in this process's memory, and its page shows how the group stands.
 
 The page is read in one view of the database: the open round, what members see of it, and all rounds, drawn. It loads
-nothing from anywhere: charts are inline SVG. It names no member, and shows no member's share. What a member spends is
-told for one who takes part in every round.
+nothing from anywhere: charts are inline SVG. It names no member but those who were proved to lie, and shows no member's
+share. What a member spends is told for one who takes part in every round.
 """
 
 from __future__ import annotations
@@ -254,7 +254,7 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
         guard=(closed[-1]["guard"] or ERASED) if closed else "no round is closed yet",
-        mechanism=", ".join(f"{key} {value}" for key, value in agreed.settings.get("privacy", {}).items()),
+        mechanism=history.mechanism_in_words(agreed),
         spent=history.spent_in_period(connection, agreed, now=now),
         period_days=agreed.period_days,
         charts=_charts(agreed, closed) | _drift(connection),

@@ -40,10 +40,10 @@ def log_closed(event: Closed) -> None:
     """A round is over."""
     fields = {"lineage": event.lineage, "round": event.round, "updates": event.n_updates, "rule": event.rule}
     level = logging.WARNING if event.verdict == "alert" else logging.INFO
-    text = "lineage %d round %d closed with %d updates by %s, agreement %.2f (by chance %.2f); guard: %s"
+    agreed = f", agreement {event.agreement:.2f} (by chance {event.chance:.2f})" if event.agreement is not None else ""
     told = {"guard": event.summary, "verdict": event.verdict, "agreement": event.agreement, "chance": event.chance}
-    values = (*fields.values(), event.agreement, event.chance, event.summary)
-    log.log(level, text, *values, extra={"fields": fields | told})
+    text = "lineage %d round %d closed with %d updates by %s%s; guard: %s"
+    log.log(level, text, *fields.values(), agreed, event.summary, extra={"fields": fields | told})
 
 
 class Counters:

@@ -222,14 +222,18 @@ class Server:
             await run_in_threadpool(self.service.stop)
 
     async def _tick(self) -> None:
+        failed = ""
         for second in itertools.count(1):
             await asyncio.sleep(TICK_SECONDS)
+            before, failed = failed, ""
             try:
                 await run_in_threadpool(self.service.tick)
                 if second % CLEAN_EVERY == 0:
                     await run_in_threadpool(self.service.clean)
             except (SQLAlchemyError, OSError, FoltrError) as error:
-                log.error("the periodic work failed and is tried again: %s", error_text(error))
+                failed = error_text(error)
+                if failed != before:  # a full disk is said once, not each second
+                    log.error("the periodic work failed and is tried again each second: %s", failed)
 
 
 def _too_large(largest: int) -> Refused:
@@ -263,25 +267,11 @@ ADDRESSES: tuple[tuple[str, str, str, type[wire.Record] | None, type[wire.Record
     ("/v1/roster", "post", "Hand back entries that a restored server lacks", wire.RosterReturn, wire.Signed, True),
     ("/v1/invites", "post", "A member invites", wire.InviteOffer, wire.Invited, True),
     ("/v1/vouchers", "post", "A member vouches for another, or takes one off", wire.Vouching, wire.Signed, True),
-    (
-        "/v1/noise",
-        "post",
-        "Fix the bits of the round's noise, and hear its coins",
-        wire.NoiseCommitment,
-        wire.Coins,
-        True,
-    ),
+    ("/v1/noise", "post", "Fix the bits of the round's noise, get its coins", wire.NoiseCommitment, wire.Coins, True),
     ("/v1/shares", "post", "Send the sealed round's update", wire.SharedUpdate, wire.Accepted, True),
     ("/v1/list", "get", "What a member of the committee adds up", None, wire.SumTask, True),
     ("/v1/answers", "post", "Send what was added up", wire.CommitteeAnswer, wire.Accepted, True),
-    (
-        "/v1/complaints",
-        "post",
-        "Show that a listed message does not hold together",
-        wire.Complaint,
-        wire.Accepted,
-        True,
-    ),
+    ("/v1/complaints", "post", "Show that a listed message is false", wire.Complaint, wire.Accepted, True),
     ("/v1/farewell", "post", "Leave, or leave and be forgotten", wire.Farewell, wire.Signed, True),
     ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, wire.Signed, False),
     ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, wire.Signed, False),

@@ -230,11 +230,14 @@ def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *
 def _ended(
     connection: Connection, here: Round, devices: list[str], rule: str, summary: str, moved: float, *, now: int
 ) -> Closed:
-    summary = "; ".join([summary, *_liars(connection, here)])
-    report = {"rule": rule, "guard": summary, "verdict": "not judged", "update_norm": moved, "agreement": None}
-    rounds.end(connection, here, now=now, state="closed", **report)
+    lied = {LIES[lie]: liars for lie in LIES if (liars := list(inbox.lies(connection, here, lie)))}
+    counted = [f"{len(liars)} {words}" for words, liars in lied.items()]
+    with_names = [f"{words}: {', '.join(liars)}" for words, liars in zip(counted, lied.values(), strict=True)]
+    report = {"guard": "; ".join([summary, *with_names]), "verdict": "not judged", "update_norm": moved}
+    rounds.end(connection, here, now=now, state="closed", rule=rule, agreement=None, **report)
     note_participation(connection, tuple(devices), here, now=now)
-    return Closed(here.lineage, here.number, len(devices), rule, "not judged", summary, 1.0)
+    said = "; ".join([summary, *counted])  # what is logged stays when a member is forgotten, so it names nobody
+    return Closed(here.lineage, here.number, len(devices), rule, "not judged", said, None)
 
 
 LIES: dict[inbox.Lie, str] = {
@@ -243,9 +246,3 @@ LIES: dict[inbox.Lie, str] = {
     "complaint": "complained without reason",
     "answer": "answered falsely",
 }
-
-
-def _liars(connection: Connection, here: Round) -> list[str]:
-    """Who has lied in the round, each with certainty, in words."""
-    found = {words: list(inbox.lies(connection, here, lie)) for lie, words in LIES.items()}
-    return [f"{len(devices)} {words}: {', '.join(devices)}" for words, devices in found.items() if devices]

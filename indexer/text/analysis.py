@@ -101,7 +101,7 @@ def _fold(text: str) -> str:
         return text
     decomposed = unicodedata.normalize("NFKD", text)
     bare = "".join(c for c in decomposed if not unicodedata.combining(c) or "\u0e00" <= c <= "\u17ff")
-    return bare.casefold()  # what was taken apart may be capitals: ℂ has no small letter, C has
+    return bare.casefold().translate(STROKED)  # what was taken apart may be capitals, or stroked: ℂ is C, ℏ is ħ
 
 
 def raw_tokens(text: str) -> list[str]:

@@ -32,32 +32,11 @@ NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Clicks = str | dict[str, Any]
 """a click model by name, or as {model = NAME, ...} with numbers of one's own"""
 Metric = Literal[
-    "offline_ndcg",
-    "offline_mrr",
-    "offline_map",
-    "offline_max_rr",
-    "offline_ndcg_clients",
-    "offline_ndcg_personal",
-    "online_ndcg",
-    "online_mrr",
-    "online_max_rr",
-    "cumulative_ndcg",
-    "worst_ndcg",
-    "guard_alert",
-    "suspected_malicious",
-    "suspected_honest",
-    "chosen_alpha",
-    "learned_queries",
-    "learned_score_share",
-    "epsilon",
-    "auc",
-    "auc_proven",
-    "guessed",
-    "mu",
-    "unlearning_distance",
-    "unlearning_ndcg",
-    "unlearning_stretch",
-]
+    "offline_ndcg", "offline_mrr", "offline_map", "offline_max_rr", "offline_ndcg_clients", "offline_ndcg_personal",
+    "online_ndcg", "online_mrr", "online_max_rr", "cumulative_ndcg", "worst_ndcg", "guard_alert",
+    "suspected_malicious", "suspected_honest", "chosen_alpha", "learned_queries", "learned_score_share", "epsilon",
+    "auc", "auc_proven", "guessed", "mu", "unlearning_distance", "unlearning_ndcg", "unlearning_stretch",
+]  # fmt: skip
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -267,7 +246,7 @@ class Preset(_Table, frozen=True, kw_only=True, rename={"with_": "with"}):
 
     data: Data
     method: dict[str, Any]
-    seeds: Count | tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = 1
+    seeds: Count | Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(min_length=1)] = 1
     """how many, counted from 1; or which"""
     with_: tuple[str, ...] = ()
     """files, and installed packages, that bring what is named here and did not come with the program"""
@@ -333,7 +312,8 @@ def _place_and_fault(message: str, at: str, kind: Any) -> str:
         return f"{_dotted(inside, key[1])}: there is no such key{known}"
     if key := re.fullmatch(r"Object missing required field `(.*)`", fault):
         return f"{_dotted(inside, key[1])}: missing"
-    if choices := next((get_args(kind) for kind in (wanted, *get_args(wanted)) if get_origin(kind) is Literal), ()):
+    literals = (get_args(kind) for kind in (wanted, *get_args(wanted)) if get_origin(kind) is Literal)
+    if fault.startswith("Invalid enum value ") and (choices := next(literals, ())):
         return f"{inside}: {fault.removeprefix('Invalid enum value ')} is none of {', '.join(choices)}"
     fault = fault.replace("`", "")
     return f"{inside or 'preset'}: {fault[:1].lower()}{fault[1:]}"

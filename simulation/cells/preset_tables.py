@@ -155,6 +155,10 @@ REPETITION = ("seeds", "with", "federation.evaluate_every", "merging.split.featu
 Folds are not among them: they differ more from each other than methods do, so a mean of five is not one of two"""
 
 
+NUMBERS = ("seeds", "data.folds")
+"""keys whose list is one value: it says which, and is not tried number by number"""
+
+
 def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any]:
     """A copy of a preset's tables with the options in place; what an option names is swept no longer by the preset.
 
@@ -168,7 +172,9 @@ def overridden(tables: Mapping[str, Any], overrides: Overrides) -> dict[str, Any
         _change_method(changed, sweep, overrides["method.name"])
     for key, values in overrides.items():
         _drop(sweep, key)
-        if len(values) > 1 or _below_swept(sweep, key):
+        if key in NUMBERS and len(values) > 1:
+            set_key(changed, key, values)
+        elif len(values) > 1 or _below_swept(sweep, key):
             sweep[key] = values
         else:
             set_key(changed, key, values[0])

@@ -33,6 +33,17 @@ def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path, make
     assert found == {"Documents": "2 files", "Downloads": "1 file", "src": "1 file"}
 
 
+def test_what_is_searched_already_is_not_suggested(tmp_path: Path, make: Make) -> None:
+    """A folder, one reached by a link, one below another, and a source; their neighbours still are."""
+    make("disk/a.txt", "Downloads/b.txt", "src/a.py", ".mozilla/firefox/x.default/places.sqlite", "Mail/cur/1:2,S")
+    (tmp_path / "Mail" / "new").mkdir()
+    (tmp_path / "Documents").symlink_to("disk")
+    searched = (str(tmp_path / "disk"), str(tmp_path / "src"), "firefox")
+    found = [one.choice for one in suggest_roots(tmp_path, searched=searched)]
+    assert found == [str(tmp_path / "Downloads"), "maildir"]
+    assert suggest_roots(tmp_path, searched=(str(tmp_path), "firefox", "maildir")) == []
+
+
 def test_the_desktops_own_names_are_known(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the documents folder is called otherwise, user-dirs.dirs says so; a folder comes once."""
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
@@ -82,9 +93,10 @@ def test_counting_is_bounded(tmp_path: Path, make: Make, monkeypatch: pytest.Mon
 
 def test_choices_are_remembered_once(tmp_path: Path, make: Make) -> None:
     """Sources by their names; a folder in another one that was chosen, now or before, goes with that."""
-    make("a/b/x", "c/d/x", "e/x")
+    make("a/b/x", "c/d/x", "long-e/x")
     paths = Paths(tmp_path / "config", tmp_path / "data")
-    folder = {name: str(tmp_path / name) for name in ("a", "a/b", "c", "c/d", "e")}
-    remember_choices(paths, [folder["a/b"], "maildir", folder["a"], folder["c/d"], folder["e"]], covered=[folder["c"]])
-    assert set(remembered_roots(paths)) == {folder["a"], folder["e"]}
+    folder = {name: str(tmp_path / name) for name in ("a", "a/b", "c", "c/d", "long-e")}
+    chosen = [folder["long-e"], folder["a/b"], "maildir", folder["a"], folder["c/d"]]
+    remember_choices(paths, chosen, covered=[folder["c"]])
+    assert remembered_roots(paths) == (folder["long-e"], folder["a"])
     assert remembered_sources(paths) == ("maildir",)

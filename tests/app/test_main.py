@@ -36,6 +36,12 @@ def test_what_is_still_under_way_is_waited_for(device: Device) -> None:
     assert ended(device, "print(main())", "status").stdout.endswith("\n0\n")
 
 
+def test_the_screen_ends_at_once_though_a_thread_of_its_own_still_loads(device: Device) -> None:
+    """What is taken down under a thread that loads the encoder aborts the process, after a session that went well."""
+    loading = "import threading, app.tui; threading.Thread(target=threading.Event().wait, daemon=True).start(); "
+    assert "after" not in ended(device, loading + "main(); print('after')", "status").stdout
+
+
 def test_what_is_long_at_work_frees_what_it_no_longer_needs(device: Device) -> None:
     """`index` collects nothing while it loads, and looks for garbage from then on; it ends at once, too."""
     asked = (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.opener import How, Invocation, OpenError, plan, run
+from app.opener import How, Invocation, NoDisplayError, OpenError, plan, run
 from app.settings import OpenSettings, Settings
 
 pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the programs of Linux desktops")
@@ -180,6 +180,9 @@ def test_the_folder_of_a_file_opens_even_when_the_file_is_gone(tmp_path: Path) -
     assert argv(tmp_path / "gone.txt", "folder", env=env) == ("xdg-open", str(tmp_path))
     with pytest.raises(OpenError, match=r"gone\.txt: it is gone"):
         argv(tmp_path / "gone.txt", "system", env=env)
+    with pytest.raises(OpenError, match=r"no graphical display to open a folder on; set open\.folder") as refused:
+        argv(tmp_path / "gone.txt", "folder", env={"PATH": env["PATH"]})
+    assert not isinstance(refused.value, NoDisplayError)  # for which the text would be shown instead
 
 
 def test_without_a_display_text_opens_in_the_terminal(file: Path, tmp_path: Path) -> None:

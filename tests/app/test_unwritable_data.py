@@ -108,6 +108,21 @@ def test_a_disk_that_gets_full_meanwhile_stops_no_search(device: Device) -> None
     search.close()
 
 
+def test_what_was_kept_is_shown(device: Device) -> None:
+    """Statistics and past queries are read; of the checks only that of the folder fails."""
+    device.index()
+    assert device.run("search", "--set", "history.enabled=true", "fish").returncode == 0
+    assert device.run("open", "1", "--set", "open.opener=true {path}").returncode == 0
+    device.run("search", "boat")
+    for command in ("stats", "history"):
+        done = run_on(device, READ_ONLY, command)
+        assert (done.returncode, done.stdout, done.stderr) == (0, device.run(command).stdout, ""), command
+    checked = run_on(device, READ_ONLY, "doctor").stdout
+    assert [line for line in checked.splitlines() if line.startswith("broken")] == [
+        "broken  data folder:   the data folder is not writable"
+    ]
+
+
 @pytest.mark.parametrize("mount", [READ_ONLY, FULL])
 def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) -> None:
     """Taking back what was learned fails in one line, and so does whatever writes: exit code 2, and why in words."""

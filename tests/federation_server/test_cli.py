@@ -55,6 +55,14 @@ def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, argum
     assert "Traceback" not in error
 
 
+def test_without_a_command_the_help_is_shown_as_it_is_written(capsys: Output) -> None:
+    """Line by line on stderr, and the exit code is 2."""
+    assert main([]) == 2
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0].startswith("Usage: foltr-server ")
+    assert any(line.startswith("  serve ") for line in shown)
+
+
 def test_what_the_database_says_is_one_line(tmp_path: Path, capsys: Output) -> None:
     """A file that is no database any more, and a table that is gone: what SQLite says of it, without a traceback."""
     made, broken = tmp_path / "made", tmp_path / "broken"
@@ -70,6 +78,14 @@ def test_what_the_database_says_is_one_line(tmp_path: Path, capsys: Output) -> N
         database.execute("DROP TABLE invites")
     assert main(["--folder", str(made), "invite"]) == 2
     assert capsys.readouterr().err == "foltr-server: the database cannot be used: no such table: invites\n"
+    with closing(sqlite3.connect(made / "foltr-server.sqlite")) as database:
+        database.execute("DROP TABLE rounds")
+    with (made / "server.toml").open("a") as file:
+        file.write("server.port = 0\noperations.metrics_port = 0\n")
+    assert main(["--folder", str(made), "serve"]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "foltr-server: the database cannot be used: no such table: rounds"
+    assert len(lines) < 5
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:

@@ -157,6 +157,19 @@ def test_a_port_that_is_taken_is_one_line(tmp_path: Path, capsys: pytest.Capture
     assert f"127.0.0.1 port {port}" in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_a_taken_port_of_the_metrics_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two servers on one machine need two: the error tells which port, and by which setting it is chosen."""
+    made = make_server(tmp_path / "server")
+    made.engine.dispose()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        file = made.folder / "server.toml"
+        file.write_text(file.read_text().replace("metrics_port = 0", f"metrics_port = {port}"))
+        assert main(["--folder", str(made.folder), "serve"]) == 2
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert f"operations.metrics_port: cannot listen on 127.0.0.1 port {port}: Address already in use" in said
+
+
 def test_without_encryption_the_server_stays_on_loopback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Another address wants TLS or a proxy that encrypts."""
     made = with_settings(make_server(tmp_path / "server"), "[server]", '[server]\naddress = "0.0.0.0"')

@@ -77,6 +77,9 @@ def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None
         ("[rounds]\nquorum = 5\n", "rounds.quorum: a sealed round closes when its cohort has answered"),
         ("[method]\nprivacy = { mechanism = 'none' }\n", "method.privacy: a sealed group adds Gaussian noise"),
         ("[method]\nprivacy = { mechanism = 'laplace', clip = 1.0, epsilon = 1.0 }\n", "adds Gaussian noise"),
+        ("server.public = 'ranker.example.org'\n", "server.public: wanted an address such as https://host:8421, got "),
+        ("server.public = 'http://ranker.example.org'\n", "devices take http on a loopback address only"),
+        ("server.public = 'https://ada@host'\n", "got 'https://ada@host'"),
     ],
 )
 def test_what_cannot_be_used_is_one_line_that_names_file_line_and_key(tmp_path: Path, text: str, message: str) -> None:

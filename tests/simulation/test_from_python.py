@@ -11,6 +11,7 @@ import pytest
 
 import simulation
 from simulation import PresetError, Results, presets, run
+from simulation.cells.preset_tables import overridden, parse_assignment
 from tests.simulation.small_study import STUDY
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sign_pdgd.py"
@@ -39,6 +40,23 @@ def test_ones_own_is_run_beside_others() -> None:
     assert "quick/fpdgd" in presets()
 
 
+def test_a_list_of_seeds_or_folds_says_which_and_is_not_tried_number_by_number() -> None:
+    """Else the rows of the first seed would be there once for each number, and count as often in a mean."""
+    changes = {"federation.rounds": 1, "users.clicks": "perfect", "seeds": [7], "data.folds": [1, 2]}
+    last = run("quick/fpdgd", changes | {"data.dataset": "sample"}).last
+    assert list(zip(last["fold"].tolist(), last["seed"].tolist(), strict=True)) == [(1, 7), (2, 7)]
+    with pytest.raises(PresetError, match="seeds"):
+        run("quick/fpdgd", {"seeds": []})
+    key, values = parse_assignment("seeds=1,7")
+    assert overridden({}, {key: values}) == {"seeds": [1, 7], "sweep": {}}
+
+
+def test_results_are_shown_in_one_line() -> None:
+    """A notebook prints what a cell ends with: how much there is and under which names, and not every number."""
+    results = run(STUDY, {"federation.rounds": 1})
+    assert repr(results) == f"16 rows of 8 cells: {', '.join(results.columns)}"
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_rows_are_a_frame_where_the_library_is_installed(library: str) -> None:
     """The same columns."""
@@ -50,6 +68,7 @@ def test_rows_are_a_frame_where_the_library_is_installed(library: str) -> None:
 def test_every_name_of_the_interface_is_there() -> None:
     """Each is loaded when it is asked for; the package alone loads no numpy, for the command sets threads before."""
     assert all(getattr(simulation, name) for name in simulation.__all__)
+    assert set(simulation.__all__) <= set(dir(simulation))
     with pytest.raises(AttributeError, match="has no 'walk'; it has AttackSettings"):
         _ = simulation.walk
     alone = "import sys, simulation; sys.exit('numpy' in sys.modules)"

@@ -16,7 +16,7 @@ from app.search.results import FacetCount, Facets
 from app.tui.keys import bindings_of
 from app.tui.messages import FacetChosen
 from console.printable import safe_line
-from console.wording import count, fit
+from console.wording import count, fit, short_path
 
 FACETS = ("type", "folder", "time")
 LABEL_WIDTH = 9
@@ -69,7 +69,7 @@ class FacetBar(Widget, can_focus=True):
         active = self.active[facet]
         chips = [Chip("", "all")]
         if active and active not in {c.value for c in counts}:
-            chips.append(Chip(active, fit(safe_line(active), CHIP_WIDTH)))
+            chips.append(Chip(active, fit(short_path(active) if facet == "folder" else safe_line(active), CHIP_WIDTH)))
         for facet_count in counts:
             number = count(facet_count.n_documents)
             label = fit(safe_line(facet_count.label), CHIP_WIDTH - len(number) - 1)

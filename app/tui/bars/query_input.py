@@ -56,6 +56,10 @@ class QueryInput(Input):
         else:
             self._move_results(rows)
 
+    def on_paste(self, event: events.Paste) -> None:
+        """All lines become one; Input would take the first alone."""
+        event.text = " ".join(event.text.splitlines())
+
     def set_text(self, text: str) -> None:
         """As if it had been typed here."""
         self.value = text

@@ -88,10 +88,10 @@ class FirstStart(Panel[tuple[str, ...]]):
         Binding("right", "app.focus_next", "The button after"),
     ]
 
-    def __init__(self, suggest: Callable[[], Sequence[RootSuggestion]]) -> None:
-        """`suggest` may take its time (it counts files); it runs in a worker."""
+    def __init__(self, suggest: Callable[[], Sequence[RootSuggestion]], *, adding: bool) -> None:
+        """`suggest` may take its time (it counts files); it runs in a worker. `adding`: none is chosen already."""
         super().__init__()
-        self._suggest = suggest
+        self._suggest, self._adding = suggest, adding
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="first-panel"):
@@ -122,7 +122,7 @@ class FirstStart(Panel[tuple[str, ...]]):
     @on(FoldersSuggested)
     def _show_folders(self, message: FoldersSuggested) -> None:
         for index, folder in enumerate(message.folders):
-            self._folders.add(folder, chosen=index == 0)
+            self._folders.add(folder, chosen=index == 0 and not self._adding)
         if message.advice:
             self.query_one("#first-meaning", Static).update(message.advice)
             self.query_one("#first-meaning").display = True

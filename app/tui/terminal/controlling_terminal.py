@@ -7,21 +7,27 @@ Of a window that was closed and a connection that ended SIGHUP tells only the se
 it passes it on. A program beside it would read an ended terminal for ever, so that the descriptor itself is watched, by
 a thread that sleeps until then. On the way out the screen still writes. Textual's thread for that would die of the
 first error, and the program would then wait for it without an end: what is written to a terminal that is gone is
-dropped instead.
+dropped instead. Textual's thread that reads would die of a byte that is no UTF-8, and the program with it: such a
+byte is read as U+FFFD.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from textual import events
+from textual._xterm_parser import XTermParser
 from textual.driver import Driver
+from textual.message import Message
 
 TERMINAL = "/dev/tty"
 
@@ -91,10 +97,56 @@ class _UntilGone:
         return self._file.fileno()
 
 
+_MARK, _START = re.compile("(\x1b\\[20[01]~)"), "\x1b[200~"
+_BEGUN = re.compile("\x1b(?:\\[(?:2(?:0(?:1)?)?)?)?$")
+"""the mark of the end, as far as one read brought it"""
+
+
+class KeyParser(XTermParser):
+    """Escape and a letter are Alt and that letter at once; Textual would wait for what follows, and type it. Escape and
+    a control key are two keys; Textual would forget the first.
+
+    What is pasted loses each Escape: Textual would take what stands behind one for keys, and a line end for Enter.
+    """
+
+    _pasting, _begun = False, ""
+
+    def feed(self, data: str) -> Iterable[Message]:
+        for part in filter(None, _MARK.split(self._begun + data)):
+            self._begun = ""
+            if _MARK.fullmatch(part):
+                self._pasting = part == _START
+            elif self._pasting:
+                self._begun = begun[0] if (begun := _BEGUN.search(part)) else ""
+                part = part.removesuffix(self._begun).replace("\x1b", "")
+            if part:
+                yield from super().feed(part)
+
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        if re.fullmatch("\x1b[ac-eg-z0-9]", sequence):  # b and f are a step of a word
+            return [events.Key(f"alt+{sequence[1]}", sequence[1])]
+        if re.fullmatch("\x1b[\x01-\x08\n-\x1a]", sequence):
+            return [events.Key("escape", "\x1b"), *super()._sequence_to_key_events(sequence[1])]
+        return super()._sequence_to_key_events(sequence, alt)
+
+
 def outliving(driver: type[Driver]) -> type[Driver]:
-    """The same driver, but that what it writes to a terminal that is gone is dropped."""
+    """The same driver, but that what it writes to a terminal that is gone is dropped, and any byte can be read."""
 
     class OutlivingDriver(driver):  # type: ignore[misc, valid-type]
+        def run_input_thread(self) -> None:
+            """Hand on what comes, as Textual does, until the screen ends or begins anew with another thread.
+
+            On Windows, which has no bytes to read, nothing calls it.
+            """
+            decode, parser = getincrementaldecoder("utf-8")("replace").decode, KeyParser()
+            while self._key_thread is threading.current_thread() and not self.exit_event.is_set():
+                if select.select([self.fileno], [], [], 0.1)[0] and (text := decode(os.read(self.fileno, 4096))):
+                    for event in parser.feed(text):
+                        self.process_message(event)
+                for event in parser.tick():
+                    self.process_message(event)
+
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
             file: TextIO | None = getattr(self, "_file", None)

@@ -31,7 +31,7 @@ def test_without_an_index_it_says_so(device: Device) -> None:
     """A first search before any indexing finds nothing and tells what to do."""
     done = device.run("search", "heron")
     assert done.returncode == 1
-    assert "nothing is indexed yet; `foltr-search index FOLDER` does it" in done.stderr
+    assert "nothing is indexed yet; `foltr-search index [FOLDER]` does it" in done.stderr
 
 
 def test_all_words_are_one_query(indexed: Device) -> None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.paths import Paths, remember_root
+
 if TYPE_CHECKING:
     from tests.app.conftest import Device
 
@@ -26,6 +28,12 @@ def test_status_counts_and_lists_failures(device: Device) -> None:
     assert failure["reason"]
     assert device.run("status", "--failures").stdout.startswith(f"{device.notes / 'broken.pdf'}\t{failure['kind']}\t")
     assert "7; 6 files read" in device.run("status").stdout
+
+
+def test_folders_that_are_chosen_and_not_read_yet_are_named(device: Device) -> None:
+    """As after a restore, or where the first index came to no end."""
+    remember_root(Paths(device.home, device.data_dir), device.notes)
+    assert f"folders:      {device.notes}\n" in device.run("status").stdout
 
 
 def test_an_archive_of_many_damaged_files_is_one_line(device: Device) -> None:

@@ -50,7 +50,7 @@ def test_it_reports_what_it_indexes_and_ends_when_asked(
     finally:
         indexer.stop()
     until(lambda: not _runs(process.pid))
-    assert not any("ended by itself" in report.note for report in reports)
+    assert not any("indexing ended" in report.note for report in reports)
 
 
 def test_it_ends_with_the_screen_however_that_ends(paths: Paths, tmp_path: Path) -> None:
@@ -78,13 +78,28 @@ time.sleep(600)
 
 
 def test_a_process_that_cannot_start_says_so(tmp_path: Path) -> None:
-    """Without a folder to watch it ends by itself; the screen learns the exit code."""
+    """Without a folder to watch it ends by itself; the screen learns why."""
     reports: list[Progress] = []
     indexer = BackgroundIndexer(Paths(tmp_path / "config", tmp_path / "data"), reports.append)
     indexer.start()
     until(lambda: reports)
     indexer.stop()
-    assert "exit code 2" in reports[-1].note
+    assert "no folders to watch yet" in reports[-1].note
+
+
+def test_a_data_folder_that_cannot_be_written_is_why_indexing_ends(paths: Paths) -> None:
+    """The error is told as the command would tell it; the thread that waits for the screen's end aborts nothing."""
+    (paths.data_dir / "watch.lock").mkdir()
+    reports: list[Progress] = []
+    indexer = BackgroundIndexer(paths, reports.append)
+    indexer.start()
+    process = indexer._process
+    until(lambda: any(report.note for report in reports), lambda: reports)
+    indexer.stop()
+    assert process is not None
+    assert process.returncode == 2
+    assert reports[-1].note.startswith("indexing ended: ")
+    assert "watch.lock" in reports[-1].note
 
 
 def _runs(number: int) -> bool:

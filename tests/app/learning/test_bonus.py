@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.learning.bonus import CAP, FLATTEST, SLOPE, moved, points_at, raised, scale
-from app.learning.traits import Traits
+from app.learning.traits import TEST, Traits
 
 
 def traits(**held: list[float]) -> Traits:
@@ -82,3 +82,11 @@ def test_the_surer_both_are_the_further_it_moves() -> None:
     """The same habit moves the best document further than one six points below it."""
     low, high = moved(np.array([2.0, 8.0]), np.full((2, 1), 0.5))[:, 0]
     assert 0.5 < low < high
+
+
+def test_a_role_moves_as_far_whatever_the_page_has_of_it() -> None:
+    """Three of four are tests and PDFs: (1 - 3/4)^2 of a liking for the type is left, all of a dislike for the role."""
+    own = Traits(("pdf", TEST), np.array([[1.0, 1.0, 1.0, 0.0]] * 2).T)
+    gained = raised(own, {"pdf": 0.5, TEST: -0.5}, np.zeros(4))
+    assert gained[0].tolist() == pytest.approx([0.5 / 16, -0.5])
+    assert gained[3].tolist() == [0, 0]

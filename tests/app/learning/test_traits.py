@@ -19,6 +19,7 @@ def test_traits_by_hand() -> None:
     ("lengths", "long", "short"),
     [
         ([0.9, 0.1, 0.5, 0.2, 0.8, 0.4], [0, 4], [1, 3]),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], [5, 6], [0, 1]),
         ([0.5, 0.5, 0.5], [], []),
         ([0.5, 0.5, 0.5, 0.9], [3], []),
         ([0.3], [], []),
@@ -26,7 +27,7 @@ def test_traits_by_hand() -> None:
     ],
 )
 def test_long_and_short_are_thirds(lengths: list[float], long: list[int], short: list[int]) -> None:
-    """Of six the longest two and the shortest two; of equal ones none."""
+    """Of six or seven the longest two and the shortest two; of equal ones none."""
     own = Traits.of(np.array(lengths)[:, None], ("body_length",))
     assert [np.flatnonzero(column).tolist() for column in own.held.T] == [long, short]
 

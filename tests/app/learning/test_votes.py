@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-from math import log1p, sqrt
+from math import log, log1p, sqrt
 
 import msgspec
 import numpy as np
 import pytest
 
-from app.learning.traits import Traits
-from app.learning.votes import ALARM, DOUBT, ETA, KAPPA, RECENT, WINDOW, Vote, Votes, lesson
+from app.learning.traits import NO_CODE, TEST, Traits
+from app.learning.votes import ALARM, BY_TEXT, DOUBT, ETA, KAPPA, RECENT, WINDOW, Vote, Votes, lesson
 from foltr.online.pdgd import gradient
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear
@@ -105,11 +105,30 @@ def test_a_habit_begins_at_its_threshold_without_a_jump() -> None:
     assert votes((9.0, 0.0), trait="new").liking == {}
 
 
-def test_only_age_has_two_sides() -> None:
+def test_only_age_and_roles_have_two_sides() -> None:
     """Votes against a type or a folder are no habit; those against new files are one for older ones."""
     against = [(-0.8, 0.16)] * 20
     assert votes(*against).liking == votes(*against, trait="folder 12").liking == {}
-    assert votes(*against, trait="new").liking["new"] < 0
+    assert all(votes(*against, trait=name).liking[name] < 0 for name in ("new", TEST, NO_CODE))
+
+
+def test_what_an_assistant_opened_is_held_against_chance() -> None:
+    """The first of five has half of the chances: ln(5 / 2) if it is opened, ln(5 / 8) else; of a person nothing."""
+    scale, own = np.array([2 * log(4), 0, 0, 0, 0]), traits(pdf=[0, 0, 0, 0, 1])
+    said = [lesson(page(5, opened), scale, own, of_assistant=True) for opened in (0, 3)]
+    assert [one[BY_TEXT] for one in said] == [pytest.approx((log(5 / 2), 0)), pytest.approx((log(5 / 8), 0))]
+    assert lesson(page(5, 0), scale, own) == {"pdf": said[0]["pdf"]}
+
+
+def test_a_habit_makes_up_for_what_the_text_lacks() -> None:
+    """Nine lessons explain z^2 / 2, z = 7.2 / sqrt(1.44 + DOUBT); where a thousandth more is lacking, none counts."""
+    z = 7.2 / sqrt(9 * 0.16 + DOUBT)
+    for lacking, n_habits in ((0.999, 1), (1.001, 0)):
+        whole = Votes()
+        for i in range(9):
+            whole = whole.after(Vote(b"q%d" % i, 0, {"pdf": (0.8, 0.16), BY_TEXT: (-lacking * z**2 / 2 / 9, 0.0)}))
+        assert len(whole.liking) == n_habits
+    assert votes(*[(9.0, 0.0)] * 9, trait=BY_TEXT).liking == {}
 
 
 def test_a_query_has_one_vote() -> None:

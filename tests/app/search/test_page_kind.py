@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from unittest import mock
@@ -12,9 +13,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from app.commands.results_text import explanation_lines
 from app.learning.learner import theta_prior
+from app.learning.traits import NO_CODE, TEST
+from app.learning.votes import BY_TEXT
 from app.search.page_kind import LEAST, MOST, share_of_code
 from app.search.reasons import PARTS
 from app.search.results import ResultPage, SearchRequest
@@ -97,6 +101,17 @@ def test_the_implementation_comes_before_its_tests_and_what_is_written_about_it(
     assert names(ask(search, "policy of each retry"))[0] == "retry_policy.py"
 
 
+def test_among_source_code_a_title_and_a_folder_do_not_stand_for_a_name(tmp_path: Path) -> None:
+    """A page about it, in a folder of that name, is behind the file that does it."""
+    files = {
+        "src/shell_completions.go": "package cli\n\n// Shell completion: the generation of a script.\n" * 6,
+        "docs/completions/shell.md": "# Generation\n\nCall it so.\n",
+        "src/completions.go": "package cli\n\n// completion of a shell, generation\n" * 4,
+    }
+    with searching(tmp_path, files | {f"src/f{i}.go": "package cli\n// shell\n" for i in range(6)}) as search:
+        assert names(ask(search, "shell completion generation"))[0] == "shell_completions.go"
+
+
 def test_a_letter_that_alone_has_all_words_stays_first(tmp_path: Path) -> None:
     """A checkout in which one of the words is everywhere does not bury it."""
     mail = "From: shop@example.org\nSubject: Your order #4458-2291 has shipped\n\nDear customer, it comes with DHL.\n"
@@ -148,6 +163,20 @@ def test_a_page_of_code_teaches_habits_and_is_not_kept_for_a_group(search: Searc
     search.opened(texts, texts.hits[1])
     search.leave(texts)
     assert search.store.count_interactions() == 1
+
+
+def test_an_assistant_learns_of_tests_and_of_what_is_no_source_code(search: Search) -> None:
+    """On pages of code alone; a person's pages have no such marks, and their lessons are not held against chance."""
+    roles = {"test_retry_policy.py": {TEST}} | {os.path.basename(name): {NO_CODE} for name in ("usage.md", *TEXTS)}
+    with closing(Search(search._settings, structs.replace(search._paths, assistant="own"))) as assistant:
+        for one, known in ((search, dict[str, set[str]]()), (assistant, roles)):
+            page, texts = ask(one, "policy of each retry"), ask(one, "heron waits")
+            marked = [set(own) & {TEST, NO_CODE} for own in one._shown[page.page_id].marks]
+            assert marked == [known.get(name, set()) for name in names(page)]
+            assert not any({TEST, NO_CODE} & set(own) for own in one._shown[texts.page_id].marks)
+            one.opened(page, page.hits[0])
+            one.leave(page)
+            assert (BY_TEXT in one.learner.habits.recent[-1].said) == bool(known)
 
 
 def test_a_lesson_is_held_against_the_ranker_of_code(search: Search) -> None:

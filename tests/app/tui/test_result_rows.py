@@ -52,15 +52,19 @@ def test_a_name_is_told_once() -> None:
     """Source is known by the name of its file, and beside a name stands the folder alone; a part says what holds it."""
     code = replace(HIT, path="/srv/app/search.py", title="The one way a query is answered", type="source")
     assert _lines(code, None, 60)[0].startswith("▌ λ search.py  /srv/app  ")
+    odd = replace(HIT, path="/srv/a/bad\udcff name.txt", title="", type="text")
+    assert _lines(odd, None, 60)[0].startswith("▌ ≡ bad\ufffd name.txt  /srv/a  ")
     member = replace(HIT, path="/srv/a.zip", part="b/list.txt", title="list.txt", type="text")
     assert _lines(member, None, 60)[0].startswith("▌ ≡ list.txt  /srv/a.zip  ")
 
 
 def test_what_has_no_text_shows_what_is_known_of_it() -> None:
-    """Artist and album in the second line, the minute a picture was taken; a text goes before them."""
+    """Artist and album in the second line, when a picture was taken, a bookmark's address; a text goes before them."""
     song = replace(HIT, type="audio", properties=(("artist", "Nina Simone"), ("album", "Pastel Blues"), ("is", "x")))
     shot = replace(HIT, type="image", properties=(("camera", "Canon"), ("taken", "2026-05-01T10:00:00")))
+    page = replace(HIT, type="site", properties=(("url", "https://example.org/a"),))
     empty = Snippet("", (), 0, 0)
+    assert _lines(page, empty, 60)[1].startswith("▌   https://example.org/a  ")
     assert _lines(song, empty, 60)[1].startswith("▌   Nina Simone · Pastel Blues  ")
     assert _lines(shot, empty, 60)[1].startswith("▌   Canon · 2026-05-01 10:00  ")
     assert _lines(replace(HIT, type="mail"), empty, 60)[1].split() == ["▌", "exact", "title", "·", "+1"]

@@ -25,8 +25,8 @@ def test_the_doctor_compares_settings_with_what_members_agreed_to(
     (folder / "server.toml").write_text(changed)
     assert run(folder, "doctor") == 1
     shown = capsys.readouterr().out
-    assert "ok   privacy: {'mechanism': 'gaussian'" in shown
-    assert "FAIL terms: the settings say otherwise about settings, n_local, n_unlearn, mode" in shown
+    assert "ok   privacy: gaussian, clip " in shown
+    assert "FAIL terms: server.toml says otherwise in [method], rounds.n_local, forgetting.n_unlearn, without" in shown
 
 
 def test_the_doctor_counts_whom_a_sealed_round_counts(tmp_path: Path) -> None:

@@ -198,6 +198,7 @@ def test_the_clock_window_has_two_edges() -> None:
         with pytest.raises(Refused) as refused:
             check(signed(time=NOW + edge + (1 if edge > 0 else -1)))
         assert refused.value.reason == "clock"
+        assert str(refused.value).endswith(f"the device's is 301 seconds {'ahead' if edge > 0 else 'behind'}")
 
 
 def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:

@@ -32,3 +32,13 @@ def test_a_round_is_counted_by_what_the_guard_said(
     assert values == [1, guarded, not_judged]
     assert counters.registry.get_sample_value("foltr_round_updates") == 5
     assert [record.levelno for record in caplog.records] == [level]
+
+
+def test_of_a_sum_the_log_says_nothing_about_agreement(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server of a sealed group sees no single updates, so the line has no number that would look like one."""
+    monkeypatch.setattr(logging.getLogger("foltr-server"), "propagate", True)
+    with caplog.at_level(logging.INFO, "foltr-server"):
+        Counters().closed(Closed(1, 7, 5, "sum", "not judged", "not judged: sums alone", None))
+    assert caplog.messages == ["lineage 1 round 7 closed with 5 updates by sum; guard: not judged: sums alone"]

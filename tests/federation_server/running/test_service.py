@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,7 @@ from federation_server.forgetting import forgetting
 from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
+from federation_server.running import web_server
 from federation_server.running.monitoring import Counters
 from federation_server.running.service import Service
 from federation_server.serve import service_of
@@ -55,6 +60,8 @@ def test_an_error_of_the_database_quotes_no_row() -> None:
         connection.execute(text("SELECT * FROM nowhere WHERE device = :device"), {"device": "a pseudonym"})
     assert "a pseudonym" not in str(error.value)
     assert error_text(error.value) == "OperationalError"
+    full = OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+    assert error_text(full) == "OperationalError: the disk is full"
     assert isinstance(error.value, OperationalError)
 
 
@@ -71,3 +78,30 @@ def test_only_the_update_that_makes_a_round_due_closes_it(tmp_path: Path, monkey
     service._close_if_enough([Accepted(round=1, received=3)])
     assert closings == [service]
     made.engine.dispose()
+
+
+def test_a_failure_of_the_periodic_work_is_logged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Not each second as long as it lasts; after a success the next one is logged again."""
+    monkeypatch.setattr(logging.getLogger("foltr-server"), "propagate", True)  # a server of this process had it off
+    monkeypatch.setattr(web_server, "TICK_SECONDS", 0.0)
+    counters, fails = Counters(), iter([True, True, True, False, True, True])
+    server = web_server.Server(service_of(make_server(tmp_path / "server"), counters), counters)
+
+    async def ticking() -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.create_task(server._tick())
+
+        def tick(service: Service) -> None:
+            fail = next(fails, None)
+            if fail is None:
+                loop.call_soon_threadsafe(task.cancel)
+            elif fail:
+                raise OSError("no room")
+
+        monkeypatch.setattr(Service, "tick", tick)
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    asyncio.run(ticking())
+    assert [record.levelname for record in caplog.records] == ["ERROR", "ERROR"]

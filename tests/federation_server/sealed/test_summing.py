@@ -12,6 +12,7 @@ from sqlalchemy import func, select, update
 
 from federation_server.database import is_scrub_due, reading, writing
 from federation_server.group import enrolment, roster_book
+from federation_server.rounds.rounds import Closed
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise
@@ -196,6 +197,28 @@ def test_who_answers_falsely_is_named_and_not_waited_for(sqlite: Running) -> Non
     assert people[0].announcement().round == 2
     assert report(sqlite).endswith(f"1 answered falsely: {people[3].device}")
     np.testing.assert_array_equal(people[0].theta(), moved(told, first, people[:5]))
+
+
+def test_a_liars_pseudonym_is_in_no_log_and_leaves_the_report_with_the_member(sqlite: Running) -> None:
+    """The log counts the liars, and says nothing of agreement; forget-me takes the name out of the round's report, also
+    of one whose note never counted."""
+    people, closed = members(sqlite.made, 6), list[Closed]()
+    sqlite.service.on_closed = closed.append
+    told = people[0].announcement()
+    for place, one in enumerate(people[:5]):
+        assert share(one, told, STEPS[place]).ok
+    point = occasion_of(people[0], told).cohort.point(people[2].device)
+    assert point is not None
+    assert people[5].send("POST", "/v1/shares", encode(message(people[5], told, STEPS[5], point))).ok
+    told = people[0].announcement()
+    assert people[2].send("POST", "/v1/complaints", encode(the_complaint(people[2], told, people[5].device))).ok
+    for one in people:
+        assert send_answer(one, told).ok
+    words = "not judged: the server learns sums alone; 1 sent what does not hold together, which was left out"
+    assert [(event.summary, event.agreement) for event in closed] == [(words, None)]
+    assert report(sqlite) == f"sum: {words}: {people[5].device}"
+    assert leave(people[5], forget=True).ok  # type: ignore[attr-defined]
+    assert report(sqlite) == f"sum: {words}: (forgotten)"
 
 
 def test_a_message_that_does_not_hold_together_is_left_out(served: Running) -> None:

@@ -210,6 +210,12 @@ def test_an_empty_text_has_no_postings() -> None:
     assert Analyzer().analyse(" \n ") == EMPTY
 
 
+def test_what_is_folded_folds_to_itself() -> None:
+    """Every letter of the first two planes: also one that is taken apart into a stroked one, as \u210f."""
+    letters = [letter for letter in map(chr, range(0x20000)) if letter.isalpha()]
+    assert [letter for letter in letters if fold(fold(letter)) != fold(letter)] == []
+
+
 @pytest.mark.parametrize("same", [str.upper, str.lower, str.title, lambda text: fold(text)])
 def test_case_and_accents_do_not_change_the_words(same: Callable[[str], str]) -> None:
     """However a text is written, its sequence of words is the same."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from app.tui.bars.facet_bar import FacetBar
 from app.tui.bars.text_lines import StatusLine
 from app.tui.results_list import ResultsList
@@ -30,3 +32,10 @@ async def test_facets_narrow_and_open_again(stage: Stages) -> None:
         assert bar.active["type"] == "markdown"
         await pilot.press("enter")
         await one.until(pilot, lambda: len(_rows(one)) == 4, "all again")
+
+
+def test_a_chosen_folder_is_named_as_everywhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home folder is ~, also where nothing of the page lies below the folder."""
+    monkeypatch.setenv("HOME", "/home/anna")
+    bar = FacetBar({"type": "", "folder": "/home/anna/notes", "time": ""})
+    assert [chip.text for chip in bar.chips("folder")] == ["all", "~/notes"]

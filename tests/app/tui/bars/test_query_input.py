@@ -35,6 +35,15 @@ async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) 
         assert seen == ["solar", "wind sea", "wind sea", "solar", ""]
 
 
+async def test_all_lines_of_what_is_pasted_are_taken(stage: Stages) -> None:
+    """A title that was wrapped, copied with the line end before it, is asked for as a whole."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.settle(pilot)
+        one.app.post_message(events.Paste("\nwind and\nsea"))
+        await one.until(pilot, lambda: one.app.search_screen.box.value.strip() == "wind and sea")
+
+
 async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
     """Most terminals send the letter itself along with Alt; the search box must not take it."""
     one = stage()

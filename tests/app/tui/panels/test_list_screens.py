@@ -60,13 +60,14 @@ async def test_a_folder_is_taken_out_by_two_keys(stage: Stages) -> None:
 
 
 async def test_a_folder_is_added_as_at_the_first_start(stage: Stages, conftest_types: SimpleNamespace) -> None:
-    """The same dialogue, whose `a` chooses all that it suggests."""
+    """The same dialogue, in which nothing is chosen yet, and `a` chooses all that it suggests."""
     folders = [conftest_types.Folder(f"/home/anna/{name}", "12 files") for name in ("Mail", "Music", "Notes")]
     one = stage(indexing=conftest_types.FakeIndexing(folders=folders))
     async with one.searched("wind", size=WIDE) as pilot:
         await opened(one, pilot)
         await pilot.press("a")
-        await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart) and "[x]" in one.text)
+        await one.until(pilot, lambda: isinstance(one.app.screen, FirstStart) and "[ ]" in one.text)
+        assert "[x]" not in one.text
         await pilot.press("a", "ctrl+s")
         await one.until(pilot, lambda: one.indexing.started[-1] == tuple(folder.choice for folder in folders))
 

@@ -12,8 +12,9 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.events import Key, Paste
 
-from app.tui.terminal.controlling_terminal import watch_terminal
+from app.tui.terminal.controlling_terminal import KeyParser, watch_terminal
 from tests.app.tui.terminal.test_terminal import Terminal
 
 
@@ -83,3 +84,25 @@ def test_the_screen_and_the_picker_end(tmp_path: Path, command: list[str], shown
         assert terminal.process.wait(180) == 2
     finally:
         terminal.process.kill()
+
+
+def test_what_is_pasted_is_text_alone_however_it_is_read() -> None:
+    """An Escape in it begins no key, a line end is no Enter; the mark of its end may come in two reads."""
+    begins = "a\x1b[200~"
+    sent = begins + "qu\x1b[31max\r\x1b\x1b[201~b"
+    for cut in range(len(begins), len(sent)):
+        parser = KeyParser()
+        events = [event for part in (sent[:cut], sent[cut:]) for event in parser.feed(part)]
+        said = [
+            event.text if isinstance(event, Paste) else event.character
+            for event in events
+            if isinstance(event, Key | Paste)
+        ]
+        assert said == ["a", "qu[31max\r", "b"], cut
+
+
+def test_escape_and_a_control_key_of_one_read_are_two_keys() -> None:
+    """As a slow connection brings them; Escape and a letter are Alt and the letter, but for steps of a word."""
+    sent = "\x1b\x07\x1b\r\x1bn\x1b\x11\x1bf"
+    keys = [event.key for event in KeyParser().feed(sent) if isinstance(event, Key)]
+    assert keys == ["escape", "ctrl+g", "escape", "enter", "alt+n", "escape", "ctrl+q", "ctrl+right"]

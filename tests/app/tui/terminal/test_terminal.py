@@ -121,6 +121,14 @@ def test_ctrl_q_ends_with_0_and_restores_the_terminal(started: Terminal) -> None
     assert started.is_restored
 
 
+def test_a_terminal_that_cannot_draw_gets_lines(environment: dict[str, str]) -> None:
+    """A shell within Emacs is a terminal, too, and full of escape sequences otherwise."""
+    terminal = Terminal([sys.executable, "-m", "app"], **environment | {"TERM": "dumb"})
+    assert terminal.end() == 2
+    assert b"foltr-search --plain" in terminal.output
+    assert b"\x1b" not in terminal.output
+
+
 def test_sigterm_restores_the_terminal(started: Terminal) -> None:
     """A stop from outside is no reason to leave a mess; the exit code is that of an error."""
     started.process.send_signal(signal.SIGTERM)
@@ -146,7 +154,7 @@ def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str],
 def searching(environment: dict[str, str], folder: Path) -> Iterator[Terminal]:
     """The program in 120 columns over an index of a folder, of a terminal of which nothing else is known; Ctrl+Q ends
     it well."""
-    program = [sys.executable, "-m", "app.cli"]
+    program = [sys.executable, "-m", "app"]
     index = [*program, "index", "-q", str(folder)]
     subprocess.run(index, check=True, env={**os.environ, **environment}, timeout=180)
     with pytest.MonkeyPatch.context() as patch:
@@ -217,3 +225,20 @@ def test_keys_of_one_read_leave_the_screen_where_it_is(environment: dict[str, st
         for keys in (b"\x07nqu", b"\x07pax"):
             os.write(terminal.master, keys)
         terminal.read_until(b"Nothing found for quax")
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [(b"qu\xffax", "Nothing found for qu\ufffdax"), (b"\x1bd\x1bdquax", "Nothing found for quax")],
+    ids=["no UTF-8", "Alt and a letter, twice"],
+)
+def test_what_a_terminal_sends_in_one_read_ends_nothing_and_types_no_more_than_was_typed(
+    environment: dict[str, str], tmp_path: Path, keys: bytes, shown: str
+) -> None:
+    """A byte that no text holds is one odd character; Alt sent as Escape is a key even if another follows at once."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "heron.txt").write_text("The heron waits for fish.\n")
+    with searching(environment, tmp_path / "notes") as terminal:
+        terminal.read_until(b"indexed")
+        os.write(terminal.master, keys)
+        terminal.read_until(shown.encode())

@@ -8,7 +8,7 @@ them, each weighted by the inverse of the chance that its user looked where it w
 (inverse propensity scoring with p = 1 / rank, clipped at 1/10: what was found far down counts for more, because most
 like it were never seen.) It is a test of non-inferiority: the lower end of the one-sided 95 % interval of the mean
 difference must be above -MARGIN of what the present ranker is worth. Pages of one query are one voice in its standard
-error. A ranker that is mostly noise does not pass, nor one on which there is too little to say.
+error. One on which there is too little to say does not pass; pure noise that costs less than MARGIN does now and then.
 
 A device with too few pages to test it on believes of a noisy ranker what is more than noise (`group_ranker.believed`),
 and tests it once there are enough. The one taken over is then weighed against the personal one (`app.learning.blend`).

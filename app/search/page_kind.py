@@ -34,6 +34,8 @@ LEAST, MOST = 0.3, 0.5
 """shares of source code, and of the best, up to which its ranker says nothing, and from which on it says all"""
 KINDS = (frozenset({"source"}), frozenset({*TYPE_GROUPS["is_document"], *TYPE_GROUPS["is_mail"]}))
 """types of source code, and of documents that people do not keep among it"""
+SHORT = 3
+"""concepts; all of more stand in many a book"""
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 
 
@@ -65,13 +67,14 @@ def documents_and_code(candidates: Candidates, table: CandidateTable) -> tuple[M
     """[n_docs] the mails and office documents, which no checkout holds, that answer a query which is no identifier; and
     the source code that stands behind them, all of it or none.
 
-    They answer with all its words in name, title or folders; where no source code holds all words, with all anywhere.
+    They answer with all its words in name, title or folders; where no source code holds all words of a short one, with
+    all anywhere.
     """
     is_source, is_office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
     if not (candidates.concepts and is_source.any() and is_office.any()):
         return is_office & False, is_source & False
     called = (table.levels[:, n_asking(candidates.concepts) :] == OUTSIDE).all(axis=1)
-    complete = (table.levels > ABSENT).all(axis=1)
+    complete = (table.levels > ABSENT).all(axis=1) & (len(candidates.concepts) <= SHORT)
     answers = is_office & (called | (complete & ~(complete & is_source).any())) & table.as_typed
     answers &= not any(concept.written for concept in candidates.concepts)
     return answers, is_source & answers.any()

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (185, 30_161),
+    "app": (185, 30_164),
     "console": (8, 1_063),
     "indexer": (102, 20_383),
     "simulation": (95, 15_476),

@@ -16,6 +16,8 @@ from pathlib import Path
 
 PROGRAM = (sys.executable, "-m", "app")
 """the program as `foltr-search` starts it"""
+BY_WORDS = {"FOLTR_MEANING__ENABLED": "false"}
+"""in its environment, where other programs have no vectors either"""
 POLL_SECONDS = 0.1
 
 

@@ -21,9 +21,9 @@ from urllib.parse import unquote
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
-from app.settings import Settings
+from app.settings import MeaningSettings, Settings
 from benchmarks.peers.pairs import AbsentError, Bench, Sample
-from benchmarks.processes import PROGRAM, Run, run
+from benchmarks.processes import BY_WORDS, PROGRAM, Run, run
 from benchmarks.speed import own_folders
 
 NAME = "Recoll"
@@ -147,7 +147,7 @@ class Sides:
         return [(title, frozenset(twins[names[page]])) for title, page in rows if page in names]
 
     def our_mrr(self, items: Sequence[tuple[str, frozenset[str]]]) -> Sample:
-        search = Search(Settings(), Paths(self.folder / "config", self.data))
+        search = Search(Settings(meaning=MeaningSettings(enabled=False)), Paths(self.folder / "config", self.data))
         try:
             pages = [search.search(SearchRequest(title, explore=False)).hits[:10] for title, _ in items]
         finally:
@@ -159,7 +159,7 @@ class Sides:
         return mrr([[{path} for path in paths_in(page)] for page in pages], items)
 
     def _ours(self, *arguments: str) -> Run:
-        env = own_folders(self.folder)[1]
+        env = own_folders(self.folder)[1] | BY_WORDS
         # 1: nothing was found
         return run((*PROGRAM, *arguments), env, timeout=self.bench.patience(), fine=(0, 1))
 

@@ -24,12 +24,12 @@ import numpy as np
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
-from app.settings import Settings
+from app.settings import MeaningSettings, Settings
 from benchmarks.large import write_pieces
 from benchmarks.peers import engine_indexes
 from benchmarks.peers.engine_indexes import open_bm25s, open_fts5, open_tantivy
 from benchmarks.peers.pairs import AbsentError, Bench, Measure, Sample
-from benchmarks.processes import PROGRAM, run
+from benchmarks.processes import BY_WORDS, PROGRAM, run
 
 NAMES = {"fts5": "SQLite FTS5", "tantivy": "tantivy", "bm25s": "bm25s"}
 """engine -> as the table names it"""
@@ -88,7 +88,7 @@ def ours_built(bench: Bench, folder: Path) -> Sample:
     """`foltr-search index` from nothing."""
     data = folder / "data"
     shutil.rmtree(data, ignore_errors=True)
-    env = {"FOLTR_CONFIG_DIR": str(folder / "config"), "FOLTR_DATA_DIR": str(data)}
+    env = {"FOLTR_CONFIG_DIR": str(folder / "config"), "FOLTR_DATA_DIR": str(data)} | BY_WORDS
     done = run((*PROGRAM, "index", "--quiet", str(folder / "files")), env, timeout=bench.patience())
     return {"CPU-s": done.cpu, "peak memory, MB": done.peak_mb, "on disk, MB": size_of(data) / 1e6}
 
@@ -109,7 +109,7 @@ def size_of(folder: Path) -> int:
 
 def ours_asked(folder: Path, queries: Sequence[str]) -> Sample:
     """Every query once, through `app.search`."""
-    search = Search(Settings(), Paths(folder / "config", folder / "data"))
+    search = Search(Settings(meaning=MeaningSettings(enabled=False)), Paths(folder / "config", folder / "data"))
     try:
         return asked(lambda text: search.search(SearchRequest(text)), queries)
     finally:

@@ -13,6 +13,7 @@ Printed are the sentences by kind, how many were false, and each of these.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import random
 import re
@@ -29,7 +30,7 @@ from msgspec import structs
 
 from app.commands.results_text import explanation_lines
 from app.learning.picks import Picks
-from app.search.reasons import OF_CODE, PART_OF
+from app.search.reasons import OF_CODE, PART_OF, Reasons
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
@@ -58,6 +59,12 @@ ASKING = ("latest", "newest", "last")
 ROWS = 100
 """of a page, that are looked at; what they are alike to stands on twice as many"""
 SAID_OF_CODE = set(OF_CODE.values())
+SPARED = {
+    "called by all your words": "called_first",
+    "all your words, in no source code": "called_first",
+    "not written as you typed it": "written_first",
+}
+"""what is said of a row -> the function of app.search.search that gives it the points"""
 
 Claim = tuple[str, bool]
 """its kind, and whether it is true"""
@@ -101,7 +108,7 @@ def claims(search: Search, page: ResultPage, by_words: ResultPage, facts: Facts)
         why, told = search.why(page, hit), search.explain(page, hit)
         if why:
             yield hit, why, reason(page, hit, why, facts)
-            if claim := moves(search, page, hit, why):
+            if claim := moves(search, page, hit, why, facts.classes):
                 yield hit, f"{why}, without it elsewhere", claim
         yield hit, told.summary, summary(page, hit, told.summary, by_words)
         for word in hit.missing_words:
@@ -133,24 +140,40 @@ def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:
     return structs.replace(usage, same_query=np.zeros_like(usage.same_query))
 
 
-def without(why: str) -> contextlib.ExitStack | None:
-    """In this the cause that is named does nothing; None for words that no cause is known of, as of an order by
-    age that was asked for, in which the others move too."""
+def spared(given: str, candidate: int) -> Any:
+    """The points that app.search.search.`given` gives, but none to one candidate."""
+    points_of = getattr(importlib.import_module("app.search.search"), given)
+
+    def points(*values: Any, **named: Any) -> FloatVector:
+        points: FloatVector = points_of(*values, **named)
+        points[candidate] = 0.0
+        return points
+
+    return mock.patch(f"app.search.search.{given}", points)
+
+
+def dealt_again(points: FloatVector) -> Any:
+    """These points among those alike, whatever else has changed."""
+    return mock.patch("app.search.page.newest_first", lambda scores, *_: (scores + points, [""] * len(scores)))
+
+
+def without(why: str, reasons: Reasons, classes: IntVector, candidate: int) -> contextlib.ExitStack | None:
+    """In this the cause that is named does nothing for a candidate, or for the class of those alike that it is in.
+
+    None for words that no cause is known of, as of an order by age that was asked for, in which the others move too.
+    """
     away = contextlib.ExitStack()
     if _ALIKE.fullmatch(why):
-        dealt = mock.patch("app.search.page.newest_first", lambda scores, *_: (scores.copy(), [""] * len(scores)))
-        away.enter_context(dealt)
+        away.enter_context(dealt_again(reasons.extra["alike"] * (classes != classes[candidate])))
     elif _TIMES.fullmatch(why):
         away.enter_context(mock.patch.object(Picks, "usage", unpicked))
     elif why in ("exact title", "exact file name", "all words in the title"):
         away.enter_context(levelled("title", "name"))
         away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
-    elif why in ("called by all your words", "all your words, in no source code"):
-        away.enter_context(mock.patch("app.search.search.called_first", lambda _, scores, **__: np.zeros(len(scores))))
-    elif why == "not written as you typed it":
-        away.enter_context(
-            mock.patch("app.search.search.written_first", lambda _, features, *__: np.zeros(len(features)))
-        )
+    elif why in SPARED:
+        away.enter_context(spared(SPARED[why], candidate))
+        away.enter_context(mock.patch("app.search.search.named_first", lambda *_: reasons.extra["named"].copy()))
+        away.enter_context(dealt_again(reasons.extra["alike"]))
     elif why.startswith(("you often open", "you like to open")):
         away.enter_context(mock.patch("app.learning.learner.raised", lambda traits, *_: np.zeros_like(traits.held)))
     else:
@@ -158,9 +181,12 @@ def without(why: str) -> contextlib.ExitStack | None:
     return away
 
 
-def moves(search: Search, page: ResultPage, hit: Hit, why: str) -> Claim | None:
+def moves(search: Search, page: ResultPage, hit: Hit, why: str, classes: IntVector) -> Claim | None:
     """Whether a row stands nearer to where its words alone put it once the cause of its place is taken away."""
-    away = without(why)
+    assert page.reasons is not None
+    if hit.copies or hit.twins:  # another of the same content may have the row then, at its own place
+        return None
+    away = without(why, page.reasons, classes, int(page.reasons.shown[hit.rank - 1]))
     if away is None:
         return None
     with away:

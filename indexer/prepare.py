@@ -46,7 +46,7 @@ class PreparedDocument(Described, frozen=True, kw_only=True):
     starts: tuple[int, ...]
     """offsets in the text: of pages, or of the headings of HTML, which has none"""
     content_hash: bytes
-    """16 bytes over type, title and text: equal for copies"""
+    """16 bytes over type, title and text, of an archive over the file: equal for copies"""
     text_z: bytes
     """zlib of the text in UTF-8; empty for no text"""
     sketch: bytes
@@ -92,7 +92,10 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
             break
         if limits.recognised and (read := with_recognised(document, digest, limits)) is not document:
             document, notes = read, tuple(note for note in notes if note != NO_TEXT_IN_PAGES)
-        documents.append(prepare_document(document))
+        prepared = prepare_document(document)
+        if document.type == "archive" and not document.part:  # its text is a list of names
+            prepared = msgspec.structs.replace(prepared, content_hash=digest)
+        documents.append(prepared)
     return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
 
 

@@ -207,7 +207,8 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
     if dates.are_mails[rows].all():
         return moments, BY_FILES
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
-    in_names, is_series = _days(map(day_of_name, stems)), len({dates.members_of[row] for row in rows} | {""}) == 2
+    in_names, all_series = _days(map(day_of_name, stems)), {dates.members_of[row] for row in rows}
+    is_series = len(all_series - {""}) == 1
     versions = [version(stem) if is_series else (1, 0) for stem in stems]
     if len(set(in_names)) > 1:
         return _places(list(zip(in_names, versions, strict=True))), BY_NAMES
@@ -218,7 +219,11 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
     in_texts = _days(map(dates.in_text, rows)) if len(rows) <= MOST_READ else []
     if len(set(in_texts)) > 1:
         return in_texts, BY_TEXTS
-    return (_places([numbers(dates.names[row]) for row in rows]), BY_NUMBERS) if is_series else ([], "")
+    return (
+        (_places([numbers(dates.names[row]) for row in rows]), BY_NUMBERS)
+        if is_series and all(all_series)
+        else ([], "")
+    )
 
 
 def _places(keys: Sequence[tuple[Any, ...]]) -> list[float]:

@@ -128,3 +128,18 @@ def test_of_copies_the_one_outside_of_an_archive_has_the_row(tmp_path: Path) -> 
         assert rows == {"plan.md", "heron.zipheron/other.md", "heron.zip"}
         named = search.search(SearchRequest(text="heron.zip/heron/plan.md")).hits[0]
         assert named.part == "heron/plan.md"
+
+
+def test_archives_are_copies_where_they_hold_the_same_and_not_where_they_name_the_same(tmp_path: Path) -> None:
+    """Three list `plan.md`; two are equal, the third holds another plan."""
+    archives = {}
+    for name, text in (("one", "the heron waits"), ("two", "the heron waits"), ("other", "the kettle boils")):
+        with zipfile.ZipFile(path := tmp_path / f"{name}.zip", "w") as archive:
+            archive.writestr(zipfile.ZipInfo("plan.md"), text)
+        archives[path.name] = path.read_bytes()
+    with searching(tmp_path / "home", archives) as search:
+        rows = [hit for hit in search.search(SearchRequest(text="plan type:archive")).hits if not hit.part]
+        assert sorted(sorted(Path(path).name for path in hit.paths) for hit in rows) == [
+            ["one.zip", "two.zip"],
+            ["other.zip"],
+        ]

@@ -183,8 +183,9 @@ def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
     dealt, said = newest_first(np.array([3.0, 2.0, 1.0]), classes, dates(modified, names, ["n"] * 3))
     assert np.argsort(-dealt).tolist() == [1, 0, 2]
     assert said == ["older of 3 alike by their numbers", "newest of 3 alike by their numbers", ""]
-    apart = newest_first(np.array([3.0, 2.0, 1.0]), classes, dates(modified, names, ["n", "n", "of others"]))[0]
-    assert apart.tolist() == [3.0, 2.0, 1.0]
+    for other in ("of others", ""):  # of another series, or of none
+        apart = newest_first(np.array([3.0, 2.0, 1.0]), classes, dates(modified, names, ["n", "n", other]))[0]
+        assert apart.tolist() == [3.0, 2.0, 1.0]
 
 
 def test_nothing_says_which_is_newer() -> None:

@@ -172,7 +172,7 @@ def without(why: str, reasons: Reasons, classes: IntVector, candidate: int) -> c
         away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
     elif why in SPARED:
         away.enter_context(spared(SPARED[why], candidate))
-        away.enter_context(mock.patch("app.search.search.named_first", lambda *_: reasons.extra["named"].copy()))
+        away.enter_context(mock.patch("app.search.search.named_first", return_value=reasons.extra["named"]))
         away.enter_context(dealt_again(reasons.extra["alike"]))
     elif why.startswith(("you often open", "you like to open")):
         away.enter_context(mock.patch("app.learning.learner.raised", lambda traits, *_: np.zeros_like(traits.held)))

@@ -12,7 +12,7 @@ from app.commands.command import Command, load, load_numpy
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
-    from app.search.results import IndexStatus
+    from app.search.index_status import IndexStatus
     from app.settings import Paths
     from indexer.files.left_out import LeftOut
     from indexer.storage.catalogue import Failure

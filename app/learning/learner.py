@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from pathlib import Path
 from typing import Protocol
@@ -156,7 +156,7 @@ class Learner:
         self.manifest_hash = manifest_hash
         self.settings = settings
         self._store, self._common, self._log, self.of_assistant = store, common, log, of_assistant
-        self._model = self._shipped()
+        self._model = self._shipped
         self._revision: bytes | None = b"not read yet"
         self._is_still = False
 
@@ -170,7 +170,7 @@ class Learner:
             revision = models.revision(self._store, name)
             if revision != self._revision:
                 stored = models.load(self._store, name) if revision else None
-                self._model = self._fitted(stored) if stored else self._shipped()
+                self._model = self._fitted(stored) if stored else self._shipped
                 self._revision = revision
             return self._model
 
@@ -202,7 +202,7 @@ class Learner:
 
     def rehearsal(self) -> Rehearsal:
         """This learner from the shipped ranker on, without a group and without a memory of its own."""
-        return Rehearsal(self, self._shipped())
+        return Rehearsal(self, self._shipped)
 
     def rehearsed(
         self, pages: Iterable[Interaction], queries: Iterable[bytes] | None = None, marks: Iterable[Marks] | None = None
@@ -332,7 +332,7 @@ class Learner:
             if day is not None:
                 today = date.fromtimestamp(moment)
                 model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
-            self._become(self._fitted(model) if model else self._shipped(), moment)
+            self._become(self._fitted(model) if model else self._shipped, moment)
 
     def days(self, *, now: float | None = None) -> tuple[date, ...]:
         """The days of the last month on which something was learned, oldest first; see `reset`."""
@@ -362,7 +362,7 @@ class Learner:
     def hold(self, votes: Votes, *, n_pages: int, n_picks: int, updated: float, now: float) -> None:
         """Have learned this and nothing else; the net, which knows no votes, stays as it is."""
         if self.settings.ranker == "linear":
-            model = replace(self._shipped(), votes=votes, n_pages=n_pages, n_picks=n_picks, updated=updated)
+            model = replace(self._shipped, votes=votes, n_pages=n_pages, n_picks=n_picks, updated=updated)
             self._save(model, now)
 
     def _personal(
@@ -422,6 +422,7 @@ class Learner:
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
 
+    @cached_property
     def _shipped(self) -> PersonalModel:
         """A model that has learned nothing: the ranker's own form of the shipped weights."""
         ranker = make_ranker(self.settings.ranker, len(self.feature_names))

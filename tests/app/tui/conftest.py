@@ -23,6 +23,7 @@ from textual.timer import Timer
 from app.folders import RootSuggestion
 from app.following.indexing import update_index
 from app.learning.outcomes import Outcome
+from app.search.index_status import IndexStatus
 from app.search.results import (
     Contrast,
     Contribution,
@@ -30,7 +31,6 @@ from app.search.results import (
     FacetCount,
     Facets,
     Hit,
-    IndexStatus,
     Part,
     Preview,
     ResultPage,

@@ -1,7 +1,7 @@
 """The device's own ranker: the shipped prior, what was learned on top of it, and how far that may go.
 
     t_d = theta0 . x_d without the pick memory                                    the text
-    way_d = u^-1(u(t_d) + strength * what d's habits are worth) - t_d             (app.learning.bonus)
+    way_d = u^-1(u(t_d) + strength * what d's habits are worth) - t_d             (app.learning.traits)
     s_d = theta0 . x_d + way_d, where the largest and the least of the ways       the score
           are cut so that they are no more than the bound apart
 
@@ -42,10 +42,9 @@ import numpy.typing as npt
 
 from app.learning import models
 from app.learning.blend import Blend
-from app.learning.bonus import moved, raised, scale
 from app.learning.models import LARGEST_WEIGHT, PersonalModel, export_model, import_model
 from app.learning.pace import Pace
-from app.learning.traits import NEW, Marks, Traits, feature_of, wording
+from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
 from app.learning.votes import Vote, Votes, lesson
 from app.settings import LearningSettings
 from app.store import Store

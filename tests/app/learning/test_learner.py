@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from app.learning import models
-from app.learning.bonus import SLOPE
 from app.learning.learner import Learner
 from app.learning.pace import Pace
+from app.learning.traits import SLOPE
 from app.learning.votes import TEMPERATURE, Vote, Votes
 from app.store import Store
 from foltr.errors import ShapeError

@@ -42,7 +42,7 @@ import numpy.typing as npt
 
 from app.learning import models
 from app.learning.blend import Blend
-from app.learning.models import LARGEST_WEIGHT, PersonalModel, export_model, import_model
+from app.learning.models import LARGEST_WEIGHT, PersonalModel, import_model
 from app.learning.pace import Pace
 from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
 from app.learning.votes import Vote, Votes, lesson
@@ -337,10 +337,6 @@ class Learner:
         """The days of the last month on which something was learned, oldest first; see `reset`."""
         today = date.fromtimestamp(time.time() if now is None else now)
         return models.days(self._store, self.settings.ranker, today=today)
-
-    def export(self, path: Path) -> None:
-        """Write the present model to a file; see `app.learning.models`."""
-        export_model(self.model, path)
 
     def import_file(self, path: Path, *, by_name: bool = False, now: float | None = None) -> None:
         """Make the model in a file the present one; ModelError when it does not fit."""

@@ -186,15 +186,12 @@ def shown_page(
 
 def reasons_of(ranked: Ranked, shown: Mapping[int, int], times: Callable[[str, str], float]) -> Reasons:
     """Why the candidates `shown` (each with its rank by BM25F) stand in this order."""
-
-    def n_picks(candidate: int) -> float:
-        row = ranked.table.rows[candidate]
-        return times(row.path, row.part)
-
+    rows = ranked.table.rows
     return Reasons(
         ranked.learner, ranked.table.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
         np.fromiter(shown.values(), dtype=np.int64) - 1,
-        marks=ranked.table.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks, kind=ranked.kind,
+        marks=ranked.table.marks, extra=ranked.extra, notes=ranked.notes, kind=ranked.kind,
+        n_picks=lambda candidate: times(rows[candidate].path, rows[candidate].part),
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ from app.search.page_order import rank
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
-from app.search.shown_page import OpenPages, Visits
+from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
@@ -82,9 +82,9 @@ class Search:
         """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
         paths.create_data_dir()
         self._settings, self._paths = settings, paths
-        self._catalogue = Catalogue.open(paths.catalogue)
-        self._texts = RecentTexts(self._catalogue)
-        self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
+        self.catalogue = Catalogue.open(paths.catalogue)
+        self._texts = RecentTexts(self.catalogue)
+        self._reader = Reader(paths.index, self.catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self._open_state()
         self._shown = OpenPages()
@@ -98,7 +98,7 @@ class Search:
         """why nothing is learned or remembered now, as one line; "" when all is well"""
         learning = self._settings.learning
         self.picks, self.log = open_picks(
-            self.store, self._paths, self._catalogue, enabled=learning.enabled and learning.remember_picks
+            self.store, self._paths, self.catalogue, enabled=learning.enabled and learning.remember_picks
         )
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
@@ -117,7 +117,7 @@ class Search:
         if "machines" in self.__dict__:
             self.machines.close()  # who waits for one has an answer then
         self.store.close()
-        self._catalogue.close()
+        self.catalogue.close()
 
     @property
     def trouble(self) -> str:
@@ -128,10 +128,6 @@ class Search:
     def reading(self) -> Reading:
         """The commit that is asked now."""
         return self._reader.reading
-
-    @property
-    def catalogue(self) -> Catalogue:
-        return self._catalogue
 
     def written_out(self, text: str) -> str:
         """A query with its saved searches written out."""
@@ -180,7 +176,7 @@ class Search:
             relaxed=n_all_words < min(FEW, n_matches),
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
-                roots=self._catalogue.roots, now=tonight,
+                roots=self.catalogue.roots, now=tonight,
             ),
             features=ranked.table.features[chosen],
             words=tuple(dict.fromkeys((*highlight_words(candidates), *(word for one in far for word in one.words)))),
@@ -227,9 +223,9 @@ class Search:
     def _found(self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float) -> Found:
         query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
         terms, completions = query_terms(candidates, reading.languages)
-        table = table_of(reading, self._catalogue, candidates, closeness, self.picks, terms, completions, now=tonight)
+        table = table_of(reading, self.catalogue, candidates, closeness, self.picks, terms, completions, now=tonight)
         if not asks_for_threads(query):
-            table = with_threads(table, self._catalogue)
+            table = with_threads(table, self.catalogue)
         return Found(query, candidates, better, terms, completions, table, reading.snapshot.n_documents)
 
     def _look_up(
@@ -261,7 +257,7 @@ class Search:
         self, reading: Reading, query: Query, request: SearchRequest, now: float, closeness: Closeness | None
     ) -> Candidates:
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
-        named = named_in(reading.snapshot, query.text, self._catalogue.documents, narrow)
+        named = named_in(reading.snapshot, query.text, self.catalogue.documents, narrow)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -280,7 +276,7 @@ class Search:
 
     def day_of(self, row: DocumentRow) -> float | None:
         """The day that a text tells at its beginning."""
-        return day_of_text(self._catalogue.beginning(row.doc_id, HEAD))
+        return day_of_text(self.catalogue.beginning(row.doc_id, HEAD))
 
     def _draw(self, request: SearchRequest) -> int | None:
         """What drafts the first page in turns with plain BM25F, the same all session; None where it is not."""
@@ -295,7 +291,7 @@ class Search:
             if hit.missing and hit.path and hit.path not in self._gone:
                 self._gone.add(hit.path)
                 with contextlib.suppress(IndexerError):  # a full disk is no reason not to answer; scans find it too
-                    self._catalogue.purge(hit.path)
+                    self.catalogue.purge(hit.path)
 
     def opened(self, page: ResultPage, hit: Hit) -> None:
         """Record that a result of a page was opened: a pick at once, a click when the page is left."""
@@ -323,8 +319,8 @@ class Search:
         past = [hit for hit in page.hits if hit.modified < until]
         whole = {hit.path for hit in past if not hit.part}
         changed = [hit for hit in past if not (hit.part and hit.path in whole)][:n_changed]
-        first = self.picks.lately(self._catalogue.paths(), self._catalogue.parts_of, limit=n_opened)
-        rows = self._catalogue.documents(first)
+        first = self.picks.lately(self.catalogue.paths(), self.catalogue.parts_of, limit=n_opened)
+        rows = self.catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in changed if hit.doc_id not in first))
         ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
@@ -332,7 +328,7 @@ class Search:
 
     def failures(self) -> list[tuple[str, str]]:
         """(path, reason) of each file that could not be read."""
-        return [(failure.path, failure.reason) for failure in self._catalogue.failures()]
+        return [(failure.path, failure.reason) for failure in self.catalogue.failures()]
 
     def pending_outcomes(self) -> list[Outcome]:
         """Where the results stand that were opened on pages that were not left yet: what `leave` will note of them."""
@@ -353,9 +349,9 @@ class Search:
     def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
         """Where (line, page) the passages are that were printed of the first results of the kept page."""
         with self._unless_unkept(), self.store.transaction(durable=False):
-            visit = self._visits.kept()
+            visit = load_shown(self.store)
             if visit is not None:
-                self._visits.keep(structs.replace(visit, places=tuple(places)))
+                save_shown(self.store, structs.replace(visit, places=tuple(places)))
 
     def here(self, page: ResultPage, hit: Hit, how: How, data_dir: Path) -> tuple[Hit, How]:
         """A result to open, of another machine where it was brought to, and how; MachineError."""
@@ -371,18 +367,18 @@ class Search:
         `far` is the row of one of another machine.
         """
         with self._unless_unkept(), self.store.transaction():
-            visit = self._visits.kept()
+            visit = load_shown(self.store)
             if visit is None or not 1 <= rank <= visit.n_shown:
                 return None
             doc_id = visit.doc_ids[rank - 1]
-            row = far or self._catalogue.documents([doc_id]).get(doc_id)
+            row = far or self.catalogue.documents([doc_id]).get(doc_id)
             if row is None:
                 return None
             aside = Aside(machine=visit.machines[rank - 1]) if far else PLAIN
             hit = make_hit(
                 row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
             )
-            self._visits.keep(self._visits.opened(visit, hit))
+            save_shown(self.store, self._visits.opened(visit, hit))
             return hit
         return None  # nothing could be kept
 
@@ -404,7 +400,7 @@ class Search:
         return self._texts.snippet(hit, self._row(hit), page.words, width, self.reading.snapshot.generation)
 
     def _row(self, hit: Hit) -> DocumentRow | None:
-        return self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        return self.catalogue.documents([hit.doc_id]).get(hit.doc_id)
 
     def text_of(self, hit: Hit) -> tuple[str, tuple[int, ...]]:
         """The whole extracted text of a result, and the offsets at which its pages begin."""
@@ -437,4 +433,4 @@ class Search:
 
     def status(self) -> IndexStatus:
         """What the index holds and who is writing to it."""
-        return index_status(self._settings, self._paths, self._catalogue, self.reading, self._meaning)
+        return index_status(self._settings, self._paths, self.catalogue, self.reading, self._meaning)

@@ -238,21 +238,13 @@ class Visits:
             for place, won in zip(visit.opened, winners, strict=True)
         ]
 
-    def keep(self, visit: ShownPage) -> None:
-        """Make this the page that `open N` speaks of."""
-        save_shown(self._store, visit)
-
-    def kept(self) -> ShownPage | None:
-        """The page that `open N` speaks of."""
-        return load_shown(self._store)
-
     def exchange(self, visit: ShownPage | None) -> None:
         """Keep this page, or none, and leave the kept one: both or neither, and once, whoever else does so."""
-        kept = self.kept()
+        kept = load_shown(self._store)
         with self._store.transaction(durable=kept is not None and bool(kept.opened)):
-            kept = self.kept()  # another process may have had it meanwhile
+            kept = load_shown(self._store)  # another process may have had it meanwhile
             forget_shown(self._store)
             if kept is not None:
                 self.leave(kept, source="command")
             if visit is not None:
-                self.keep(visit)
+                save_shown(self._store, visit)

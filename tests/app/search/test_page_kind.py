@@ -23,6 +23,7 @@ from app.search.page_kind import LEAST, MOST, share_of_code
 from app.search.reasons import PARTS
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
+from app.search.shown_page import load_shown
 from app.tui.preview.explain_pane import explanation_text
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import NAMES
@@ -211,7 +212,7 @@ def test_a_kept_page_of_code_teaches_the_same(search: Search) -> None:
     shown = search._shown.of(page.page_id)
     assert shown is not None
     search.keep(page)
-    kept = search._visits.kept()
+    kept = load_shown(search.store)
     assert kept is not None
     assert shown.beyond is not None
     assert kept.beyond is not None

@@ -112,7 +112,8 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
             defaults = struct()
             for name in struct.__struct_fields__:
                 dotted = f"{section}.{name}"
-                found[dotted] = Key(dotted, hints[name], getattr(defaults, name), _description(hints[name]))
+                said = " ".join(one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, str))
+                found[dotted] = Key(dotted, hints[name], getattr(defaults, name), said)
         return found
 
     # from the sources to the settings
@@ -346,11 +347,6 @@ def _commented(key: Key, name: str) -> str:
     explanation = textwrap.wrap(f"{key.description} ({in_words(key.info)})", width=117, break_on_hyphens=False)
     comment = "".join(f"# {line}\n" for line in explanation)
     return f"{comment}# {name} = {toml_value(key.default)}\n"
-
-
-def _description(hint: Any) -> str:
-    """The sentence that stands in a field's annotation."""
-    return " ".join(said for said in getattr(hint, "__metadata__", ()) if isinstance(said, str))
 
 
 def _read_as(key: Key, entry: str, text: str) -> Any:

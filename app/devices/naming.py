@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.devices.device_keys import DeviceKeys
 from app.devices.record_log import RecordLog
@@ -43,8 +44,7 @@ class Places:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+class Naming(Struct, frozen=True):
     """A key, and how places are written."""
 
     key: bytes

@@ -10,12 +10,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Vitals:
+
+class Vitals(Struct, frozen=True):
     """One look at a process and all that it started."""
 
     cpu_seconds: float

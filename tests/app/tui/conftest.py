@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer

@@ -10,8 +10,9 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.handing_over import FOLDER
 from app.paths import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, VECTOR_NAMES, Paths
@@ -34,8 +35,7 @@ class InUseError(FoltrError):
     """The program runs elsewhere; the message says who."""
 
 
-@dataclass(frozen=True, slots=True)
-class Belonging:
+class Belonging(Struct, frozen=True):
     """One thing that the program has made."""
 
     what: str

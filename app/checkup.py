@@ -9,10 +9,11 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from app.paths import Paths, SettingsError
 from app.settings import Settings, examine, index_roots
@@ -32,8 +33,7 @@ BREAKAGE = (FoltrError, IndexerError, SettingsError, sqlite3.Error, OSError, met
 INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """One thing that was looked at."""
 
     level: Level
@@ -41,8 +41,7 @@ class Finding:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Patient:
+class Patient(Struct, frozen=True):
     """The device under examination, with the settings that can be used."""
 
     paths: Paths

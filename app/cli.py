@@ -41,8 +41,8 @@ COMMANDS: Mapping[str, str] = {
     "saved": "app.commands.saved",
     "devices": "app.commands.devices",
     "join": "app.commands.join",
-    "invite": "app.commands.invite",
-    "vouch": "app.commands.vouch",
+    "invite": "app.commands.vouch:invite",
+    "vouch": "app.commands.vouch:vouch",
     "sync": "app.commands.sync",
     "federation": "app.commands.federation",
     "privacy": "app.commands.privacy",
@@ -52,11 +52,11 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "app.commands.doctor",
     "completion": "app.commands.completion",
     "man": "app.commands.man",
-    "backup": "app.commands.backup",
-    "restore": "app.commands.restore",
+    "backup": "app.commands.backup:backup",
+    "restore": "app.commands.backup:restore",
     "purge": "app.commands.purge",
 }
-"""Each command's module, whose `command` it is; imported only when it is asked for."""
+"""Each command's module, whose `command` it is, or `MODULE:NAME`; imported only when it is asked for."""
 
 EXAMPLES = """
 foltr-search                          open the screen

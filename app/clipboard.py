@@ -12,14 +12,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 SECONDS = 3.0
 """after which a program is given up; those that keep what they were given go on in the background by themselves"""
 
 
-@dataclass(frozen=True, slots=True)
-class Copier:
+class Copier(Struct, frozen=True):
     """A program that takes text on stdin into a clipboard."""
 
     argv: tuple[str, ...]

@@ -12,16 +12,16 @@ import errno
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from console.durable import sync
 from console.printable import display_path
 from indexer.extract.sources.known import source_of
 
 
-@dataclass(frozen=True, slots=True)
-class Filed:
+class Filed(Struct, frozen=True):
     """What became of one file."""
 
     path: str

@@ -10,8 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from app.paths import Paths, remember_root, remember_source
 from console.wording import count, size
@@ -46,8 +47,7 @@ COUNT_SECONDS = 0.5
 """for one folder, and for the search for collections of notes"""
 
 
-@dataclass(frozen=True, slots=True)
-class RootSuggestion:
+class RootSuggestion(Struct, frozen=True):
     """Something that exists and could be searched."""
 
     choice: str

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import Meta, field
 
 from app.paths import Paths as Paths
 from app.paths import SettingsError as SettingsError
@@ -24,7 +24,7 @@ from app.paths import remembered_sources
 from console.scheme import Assignment, Effective, Scheme, Section
 from indexer.documents import TYPES
 
-Folders = Annotated[list[str], Meta(description="Folders to index; `foltr-search index FOLDER` adds to them.")]
+Folders = Annotated[list[str], "Folders to index; `foltr-search index FOLDER` adds to them."]
 MACHINE = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
 """a name that ssh cannot take for anything else"""
 Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
@@ -48,100 +48,77 @@ def default_secrets() -> list[str]:
 class IndexSettings(Section, frozen=True):
     """What is indexed, and with which resources."""
 
-    roots: Folders = msgspec.field(default_factory=list)
-    exclude: Annotated[list[str], Meta(description="Patterns to exclude, as in .gitignore, relative to each root.")] = (
-        msgspec.field(default_factory=list)
+    roots: Folders = field(default_factory=list)
+    exclude: Annotated[list[str], "Patterns to exclude, as in .gitignore, relative to each root."] = field(
+        default_factory=list
     )
-    hidden: Annotated[bool, Meta(description="Index files and folders whose name begins with a dot.")] = False
-    ignore_files: Annotated[bool, Meta(description="Respect .gitignore and .ignore files.")] = True
-    follow_symlinks: Annotated[bool, Meta(description="Follow symbolic links; loops are visited once.")] = False
-    cross_mounts: Annotated[bool, Meta(description="Enter other file systems mounted below a root.")] = False
+    hidden: Annotated[bool, "Index files and folders whose name begins with a dot."] = False
+    ignore_files: Annotated[bool, "Respect .gitignore and .ignore files."] = True
+    follow_symlinks: Annotated[bool, "Follow symbolic links; loops are visited once."] = False
+    cross_mounts: Annotated[bool, "Enter other file systems mounted below a root."] = False
     max_file_mb: Annotated[
-        dict[str, Megabytes],
-        Meta(description="Skip larger files; in MB, by type. Types not listed here keep their default."),
-    ] = msgspec.field(default_factory=default_caps)
+        dict[str, Megabytes], "Skip larger files; in MB, by type. Types not listed here keep their default."
+    ] = field(default_factory=default_caps)
     max_text_mb: Annotated[
-        float, Meta(gt=0, le=1024, description="Text kept of one document, in MB; the rest is cut, and marked as cut.")
+        float, Meta(gt=0, le=1024), "Text kept of one document, in MB; the rest is cut, and marked as cut."
     ] = 4.0
-    archives: Annotated[
-        bool,
-        Meta(description="Index plain files in ZIP and TAR archives; in 7z and RAR if bsdtar is installed."),
-    ] = True
+    archives: Annotated[bool, "Index plain files in ZIP and TAR archives; in 7z and RAR if bsdtar is installed."] = True
     sources: Annotated[
         list[str],
-        Meta(
-            description="Data of other programs to read: firefox, chromium, thunderbird, maildir, imessage, whatsapp, "
-            "telegram, slack, discord; `foltr-search index --source NAME` adds to them."
-        ),
-    ] = msgspec.field(default_factory=list)
-    names: Annotated[
-        bool,
-        Meta(description="Find unread files by name: pictures, music, programs, failures."),
-    ] = True
+        "Data of other programs to read: firefox, chromium, thunderbird, maildir, imessage, whatsapp, "
+        "telegram, slack, discord; `foltr-search index --source NAME` adds to them.",
+    ] = field(default_factory=list)
+    names: Annotated[bool, "Find unread files by name: pictures, music, programs, failures."] = True
     secrets: Annotated[
         list[str],
-        Meta(
-            description="Files of keys and passwords, found by their names and not read; `!NAME` has one read. "
-            "No agent (mcp) gets what the default names."
-        ),
-    ] = msgspec.field(default_factory=default_secrets)
-    workers: Annotated[
-        int, Meta(ge=0, le=256, description="Processes that read files; 0 chooses by the number of cores.")
-    ] = 0
+        "Files of keys and passwords, found by their names and not read; `!NAME` has one read. "
+        "No agent (mcp) gets what the default names.",
+    ] = field(default_factory=default_secrets)
+    workers: Annotated[int, Meta(ge=0, le=256), "Processes that read files; 0 chooses by the number of cores."] = 0
     seconds_per_file: Annotated[
-        float,
-        Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
+        float, Meta(gt=0, le=3600), "Processor time for one file, in seconds; what was read by then is kept."
     ] = 30.0
-    memory_mb: Annotated[int, Meta(ge=128, le=1_000_000, description="Memory for reading one file, in MB.")] = 1024
-    scan_minutes: Annotated[
-        float, Meta(gt=0, le=10_080, description="Minutes between scans if changes cannot be watched.")
-    ] = 15.0
+    memory_mb: Annotated[int, Meta(ge=128, le=1_000_000), "Memory for reading one file, in MB."] = 1024
+    scan_minutes: Annotated[float, Meta(gt=0, le=10_080), "Minutes between scans if changes cannot be watched."] = 15.0
 
 
 class SearchSettings(Section, frozen=True):
     """How queries are answered."""
 
-    limit: Annotated[int, Meta(ge=1, le=1000, description="Candidates that are ranked; the longest result list.")] = 100
-    page_size: Annotated[int, Meta(ge=1, le=100, description="Results on one page; learning uses these.")] = 10
+    limit: Annotated[int, Meta(ge=1, le=1000), "Candidates that are ranked; the longest result list."] = 100
+    page_size: Annotated[int, Meta(ge=1, le=100), "Results on one page; learning uses these."] = 10
     languages: Annotated[
-        list[str],
-        Meta(description='Languages to stem, as in ["english", "german"]; empty: recognised for each document.'),
-    ] = msgspec.field(default_factory=list)
-    debounce_ms: Annotated[
-        int, Meta(ge=0, le=2000, description="Pause in typing before the screen searches, in milliseconds.")
-    ] = 60
+        list[str], 'Languages to stem, as in ["english", "german"]; empty: recognised for each document.'
+    ] = field(default_factory=list)
+    debounce_ms: Annotated[int, Meta(ge=0, le=2000), "Pause in typing before the screen searches, in milliseconds."] = (
+        60
+    )
 
 
 class MeaningSettings(Section, frozen=True):
     """Search by meaning, not only by words; needs the extra `meaning`."""
 
-    enabled: Annotated[bool, Meta(description="Make vectors of texts on this device, and rank by them too.")] = True
+    enabled: Annotated[bool, "Make vectors of texts on this device, and rank by them too."] = True
     model: Annotated[
-        str,
-        Meta(description="Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."),
+        str, "Folder of another encoder, model.onnx with vocab.txt or tokenizer.json; empty: the shipped."
     ] = ""
     one_shot: Annotated[
         bool,
-        Meta(
-            description="Use it for single commands too; each takes .4 s longer (1.7 with texts in several languages "
-            "and the extra for them), but where a resident process answers."
-        ),
+        "Use it for single commands too; each takes .4 s longer (1.7 with texts in several languages "
+        "and the extra for them), but where a resident process answers.",
     ] = True
-    languages: Annotated[
-        bool,
-        Meta(description="Also find texts in other languages than the query; needs the extra `languages`."),
-    ] = True
-    pause_on_battery: Annotated[bool, Meta(description="Make no vectors on battery.")] = True
+    languages: Annotated[bool, "Also find texts in other languages than the query; needs the extra `languages`."] = True
+    pause_on_battery: Annotated[bool, "Make no vectors on battery."] = True
 
 
 class Recognition(Section, frozen=True):
     """Making text of what is no text yet, in the background."""
 
     minutes_per_day: Annotated[
-        float, Meta(ge=0, le=1440, description="Processor time per day in the background, in minutes; 0: no limit.")
+        float, Meta(ge=0, le=1440), "Processor time per day in the background, in minutes; 0: no limit."
     ] = 60.0
-    pause_on_battery: Annotated[bool, Meta(description="Pause in the background on battery.")] = True
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Skip larger files; in MB.")] = 100.0
+    pause_on_battery: Annotated[bool, "Pause in the background on battery."] = True
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000), "Skip larger files; in MB."] = 100.0
 
     @property
     def max_bytes(self) -> int:
@@ -152,21 +129,16 @@ class Recognition(Section, frozen=True):
 class OcrSettings(Recognition, frozen=True):
     """Text in pictures and scanned PDFs; needs the extra `ocr`, or tesseract."""
 
-    background: Annotated[
-        bool,
-        Meta(description="Recognise in the background, after all else; otherwise only `index --ocr` does."),
-    ] = False
-    engine: Annotated[
-        Literal["auto", "rapidocr", "tesseract"],
-        Meta(description="auto: tesseract if installed, else rapidocr."),
-    ] = "auto"
-    languages: Annotated[
-        list[str], Meta(description='Languages for tesseract, as in ["eng", "deu"]; rapidocr needs none.')
-    ] = msgspec.field(default_factory=lambda: ["eng"])
-    max_pages: Annotated[int, Meta(ge=1, le=10_000, description="Pages to read of one PDF.")] = 30
+    background: Annotated[bool, "Recognise in the background, after all else; otherwise only `index --ocr` does."] = (
+        False
+    )
+    engine: Annotated[Literal["auto", "rapidocr", "tesseract"], "auto: tesseract if installed, else rapidocr."] = "auto"
+    languages: Annotated[list[str], 'Languages for tesseract, as in ["eng", "deu"]; rapidocr needs none.'] = field(
+        default_factory=lambda: ["eng"]
+    )
+    max_pages: Annotated[int, Meta(ge=1, le=10_000), "Pages to read of one PDF."] = 30
     seconds_per_file: Annotated[
-        float,
-        Meta(gt=0, le=3600, description="Processor time for one file, in seconds; what was read by then is kept."),
+        float, Meta(gt=0, le=3600), "Processor time for one file, in seconds; what was read by then is kept."
     ] = 60.0
 
 
@@ -174,107 +146,82 @@ class SpeechSettings(Recognition, frozen=True):
     """Speech in recordings and films; needs the extra `speech`."""
 
     background: Annotated[
-        bool,
-        Meta(description="Recognise in the background, after all else; otherwise only `index --speech` does."),
+        bool, "Recognise in the background, after all else; otherwise only `index --speech` does."
     ] = False
-    max_file_mb: Annotated[float, Meta(gt=0, le=100_000, description="Skip larger files; in MB.")] = 4_000.0
-    max_minutes: Annotated[int, Meta(ge=1, le=10_000, description="Minutes to recognise of one recording.")] = 240
+    max_file_mb: Annotated[float, Meta(gt=0, le=100_000), "Skip larger files; in MB."] = 4_000.0
+    max_minutes: Annotated[int, Meta(ge=1, le=10_000), "Minutes to recognise of one recording."] = 240
 
 
 class LearningSettings(Section, frozen=True):
     """How the ranking learns from what you open."""
 
-    enabled: Annotated[bool, Meta(description="Learn from opened results; off: order by the shipped ranker.")] = True
-    strength: Annotated[
-        float, Meta(ge=0, le=2, description="How far learning may move results; 0 not at all, 1 as shipped.")
-    ] = 1.0
+    enabled: Annotated[bool, "Learn from opened results; off: order by the shipped ranker."] = True
+    strength: Annotated[float, Meta(ge=0, le=2), "How far learning may move results; 0 not at all, 1 as shipped."] = 1.0
     exploration: Annotated[
-        float,
-        Meta(ge=0, le=10, description="Temperature at which close results swap places at random; 0: never."),
+        float, Meta(ge=0, le=10), "Temperature at which close results swap places at random; 0: never."
     ] = 0.0
-    ranker: Annotated[
-        Literal["linear", "neural"], Meta(description="linear, or neural: one hidden layer of 64 units.")
-    ] = "linear"
+    ranker: Annotated[Literal["linear", "neural"], "linear, or neural: one hidden layer of 64 units."] = "linear"
     learning_rate: Annotated[
         float,
-        Meta(
-            gt=0,
-            le=10,
-            description="Step size of each lesson of the neural ranker (pairwise differentiable gradient descent).",
-        ),
+        Meta(gt=0, le=10),
+        "Step size of each lesson of the neural ranker (pairwise differentiable gradient descent).",
     ] = 0.5
     bound: Annotated[
-        float,
-        Meta(ge=0, le=100, description="Two results change places only if their text scores are closer than this."),
+        float, Meta(ge=0, le=100), "Two results change places only if their text scores are closer than this."
     ] = 2.5
-    remember_picks: Annotated[
-        bool, Meta(description="Raise documents you opened before, and for which query; kept as keyed hashes.")
-    ] = True
-    interleave: Annotated[
-        bool, Meta(description="Mix the learned order with plain BM25 to measure which is better (see stats).")
-    ] = False
+    remember_picks: Annotated[bool, "Raise documents you opened before, and for which query; kept as keyed hashes."] = (
+        True
+    )
+    interleave: Annotated[bool, "Mix the learned order with plain BM25 to measure which is better (see stats)."] = False
     max_interactions: Annotated[
-        int, Meta(ge=0, le=1_000_000, description="Interactions kept (features, ranking and clicks; no text).")
+        int, Meta(ge=0, le=1_000_000), "Interactions kept (features, ranking and clicks; no text)."
     ] = 10_000
 
 
 class HistorySettings(Section, frozen=True):
     """Past queries; none are kept unless you turn this on."""
 
-    enabled: Annotated[bool, Meta(description="Keep the text of past queries on this device.")] = False
-    max_entries: Annotated[int, Meta(ge=0, le=1_000_000, description="Queries kept; the oldest go first.")] = 1000
+    enabled: Annotated[bool, "Keep the text of past queries on this device."] = False
+    max_entries: Annotated[int, Meta(ge=0, le=1_000_000), "Queries kept; the oldest go first."] = 1000
 
 
 class ScreenSettings(Section, frozen=True):
     """The terminal screen."""
 
-    theme: Annotated[
-        str,
-        Meta(description="auto: light or dark as the terminal; or one of the palette: ansi-dark, nord, ..."),
-    ] = "auto"
-    preview: Annotated[bool, Meta(description="Show the preview pane beside the results.")] = True
+    theme: Annotated[str, "auto: light or dark as the terminal; or one of the palette: ansi-dark, nord, ..."] = "auto"
+    preview: Annotated[bool, "Show the preview pane beside the results."] = True
     pictures: Annotated[
         Literal["auto", "kitty", "sixel", "blocks", "off"],
-        Meta(description="Pictures and PDF pages. auto: kitty's protocol or sixels if available, else blocks."),
+        "Pictures and PDF pages. auto: kitty's protocol or sixels if available, else blocks.",
     ] = "auto"
-    remember: Annotated[bool, Meta(description="Start with the theme, panes, rows and filters of last time.")] = True
+    remember: Annotated[bool, "Start with the theme, panes, rows and filters of last time."] = True
     keys: Annotated[
-        dict[str, str],
-        Meta(description='Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'),
-    ] = msgspec.field(default_factory=dict)
+        dict[str, str], 'Keys by action, as in { open = "enter", preview = "ctrl+o" }; `?` lists the actions.'
+    ] = field(default_factory=dict)
 
 
 class OpenSettings(Section, frozen=True):
     """Programs that open a result; {path}, {line}, {page} and {seconds} are filled in, and no shell is involved."""
 
-    editor: Annotated[str, Meta(description='As in "code --goto {path}:{line}"; empty: $VISUAL, then $EDITOR.')] = ""
-    pager: Annotated[str, Meta(description='As in "less +{line} {path}"; empty: $PAGER, then less.')] = ""
-    opener: Annotated[str, Meta(description="Empty: the system's own (xdg-open, open, the Windows shell).")] = ""
-    pdf: Annotated[
-        str, Meta(description='As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.')
-    ] = ""
+    editor: Annotated[str, 'As in "code --goto {path}:{line}"; empty: $VISUAL, then $EDITOR.'] = ""
+    pager: Annotated[str, 'As in "less +{line} {path}"; empty: $PAGER, then less.'] = ""
+    opener: Annotated[str, "Empty: the system's own (xdg-open, open, the Windows shell)."] = ""
+    pdf: Annotated[str, 'As in "zathura -P {page} {path}"; empty: a known viewer when a page is asked for.'] = ""
     player: Annotated[
-        str,
-        Meta(description='As in "mpv --start={seconds} {path}"; empty: a known player when a moment is asked for.'),
+        str, 'As in "mpv --start={seconds} {path}"; empty: a known player when a moment is asked for.'
     ] = ""
     mail: Annotated[
         str,
-        Meta(
-            description='As in "thunderbird {path}", "neomutt -f {mailbox}" or "xdg-open mid:{message_id}"; {path} is a'
-            " file with this mail alone; empty: as any file, else the pager."
-        ),
+        'As in "thunderbird {path}", "neomutt -f {mailbox}" or "xdg-open mid:{message_id}"; {path} is a'
+        " file with this mail alone; empty: as any file, else the pager.",
     ] = ""
     folder: Annotated[
-        str,
-        Meta(description='As in "yazi {path}" or "mc {folder}", for the folder of a result; empty: the system\'s own.'),
+        str, 'As in "yazi {path}" or "mc {folder}", for the folder of a result; empty: the system\'s own.'
     ] = ""
     addresses: Annotated[
-        list[str],
-        Meta(description='Address schemes to open besides the web\'s, as in ["joplin"], for your own readers.'),
-    ] = msgspec.field(default_factory=list)
-    enter: Annotated[
-        Literal["system", "editor", "pager", "folder"], Meta(description="How results open by default.")
-    ] = "system"
+        list[str], 'Address schemes to open besides the web\'s, as in ["joplin"], for your own readers.'
+    ] = field(default_factory=list)
+    enter: Annotated[Literal["system", "editor", "pager", "folder"], "How results open by default."] = "system"
 
 
 class ResidentSettings(Section, frozen=True):
@@ -282,61 +229,46 @@ class ResidentSettings(Section, frozen=True):
 
     start: Annotated[
         Literal["when asked", "on demand"],
-        Meta(description="on demand: the first `search` starts one that only answers, and exits when idle."),
+        "on demand: the first `search` starts one that only answers, and exits when idle.",
     ] = "when asked"
-    idle_minutes: Annotated[
-        float, Meta(gt=0, le=10_080, description="Minutes without a query before it exits (serve --idle).")
-    ] = 10.0
+    idle_minutes: Annotated[float, Meta(gt=0, le=10_080), "Minutes without a query before it exits (serve --idle)."] = (
+        10.0
+    )
 
 
 class FederationSettings(Section, frozen=True):
     """Sharing a common ranker with a group (`foltr-search join LINK`); docs/privacy.md says what leaves this device."""
 
     sync: Annotated[
-        Literal["off", "daily", "hourly"],
-        Meta(description="How often the screen syncs by itself, once you agreed to it."),
+        Literal["off", "daily", "hourly"], "How often the screen syncs by itself, once you agreed to it."
     ] = "off"
     epsilon_budget: Annotated[
-        float, Meta(gt=0, le=1000, description="Send nothing that would exceed this epsilon within budget_days.")
+        float, Meta(gt=0, le=1000), "Send nothing that would exceed this epsilon within budget_days."
     ] = 10.0
-    budget_days: Annotated[
-        int, Meta(ge=1, le=36_500, description="Days in a row that may spend at most the budget.")
-    ] = 365
-    delta: Annotated[
-        float, Meta(gt=0, le=0.01, description="Delta at which epsilon is stated and the budget is counted.")
-    ] = 1e-5
+    budget_days: Annotated[int, Meta(ge=1, le=36_500), "Days in a row that may spend at most the budget."] = 365
+    delta: Annotated[float, Meta(gt=0, le=0.01), "Delta at which epsilon is stated and the budget is counted."] = 1e-5
     allow_unprotected: Annotated[
-        bool, Meta(description="Also send updates from which the server can read what was opened; for research.")
+        bool, "Also send updates from which the server can read what was opened; for research."
     ] = False
-    timeout_seconds: Annotated[
-        float, Meta(gt=0, le=600, description="Longest time for one request to the server, in seconds.")
-    ] = 20.0
-    retries: Annotated[int, Meta(ge=0, le=10, description="Times that a failed request is repeated.")] = 3
-    proxy: Annotated[
-        str, Meta(description='Empty: none; "environment": as HTTPS_PROXY says; or the address of a proxy.')
-    ] = ""
-    ca: Annotated[
-        str, Meta(description="PEM file of the authorities for the group's server; empty: the usual ones.")
-    ] = ""
+    timeout_seconds: Annotated[float, Meta(gt=0, le=600), "Longest time for one request to the server, in seconds."] = (
+        20.0
+    )
+    retries: Annotated[int, Meta(ge=0, le=10), "Times that a failed request is repeated."] = 3
+    proxy: Annotated[str, 'Empty: none; "environment": as HTTPS_PROXY says; or the address of a proxy.'] = ""
+    ca: Annotated[str, "PEM file of the authorities for the group's server; empty: the usual ones."] = ""
 
 
 class DevicesSettings(Section, frozen=True):
     """Several computers as one (`foltr-search devices`); docs/devices.md says what is shared."""
 
-    share: Annotated[
-        list[str],
-        Meta(description="Settings to share; on each device its own config.toml wins."),
-    ] = msgspec.field(
+    share: Annotated[list[str], "Settings to share; on each device its own config.toml wins."] = field(
         default_factory=lambda: ["learning.strength", "learning.bound", "search.languages", "search.page_size"]
     )
-    ask: Annotated[
-        list[str],
-        Meta(description="Other machines to search over ssh, by their ssh names; `search --on` does it once."),
-    ] = msgspec.field(default_factory=list)
-    ask_seconds: Annotated[
-        float, Meta(gt=0, le=60, description="Seconds to wait for a machine that does not answer.")
-    ] = 3.0
-    ssh: Annotated[str, Meta(description='The ssh program with options, as in "ssh -F ~/.ssh/home".')] = "ssh"
+    ask: Annotated[list[str], "Other machines to search over ssh, by their ssh names; `search --on` does it once."] = (
+        field(default_factory=list)
+    )
+    ask_seconds: Annotated[float, Meta(gt=0, le=60), "Seconds to wait for a machine that does not answer."] = 3.0
+    ssh: Annotated[str, 'The ssh program with options, as in "ssh -F ~/.ssh/home".'] = "ssh"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

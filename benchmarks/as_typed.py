@@ -65,7 +65,7 @@ def main() -> None:
     with libraries(settings, tuple(wanted.collections), n_queries=n_each) as made:
         for name, library in made.items():
             with device(library.paths, settings) as search:
-                texts = {i: text.lower() for i, text in search._catalogue.written(search._catalogue.doc_ids())}
+                texts = {i: text.lower() for i, text in search.catalogue.written(search.catalogue.doc_ids())}
                 found = [as_typed(search, *word) for word in words_by_lot(texts, wanted.words).items()]
                 queries = list(library.collection.queries.values())
                 others = list(respelt(search, queries))

@@ -104,7 +104,7 @@ def worth(paths: Sequence[Sequence[str]], query: Query) -> float:
 @contextmanager
 def ranked_by(weights: FloatVector | None) -> Iterator[None]:
     """Pages of source code are ranked by these weights [n_code]; None: as texts are."""
-    where = "app.search.search.page_kind" if weights is None else "app.search.page_kind.shipped_weights"
+    where = "app.search.page_order.page_kind" if weights is None else "app.search.page_kind.shipped_weights"
     with mock.patch(where, return_value=weights):
         yield
 

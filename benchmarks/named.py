@@ -141,7 +141,7 @@ def ask(search: Search, home: Path, *, most: int) -> tuple[dict[str, list[tuple[
     found: dict[str, list[tuple[bool, bool]]] = {}
     failures: list[str] = []
     titles: dict[str, list[str]] = {}
-    for row in search._catalogue.documents(search._catalogue.doc_ids()).values():
+    for row in search.catalogue.documents(search.catalogue.doc_ids()).values():
         titles.setdefault(row.path, []).append(row.title)
     chosen = sorted(titles)
     if most:

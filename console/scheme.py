@@ -89,9 +89,9 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
     """the section whose variables need no name: FOLTR_SERVER__PORT for server.port"""
     others: tuple[str, ...] = ()
     """beginnings of variables that belong to other programs"""
-    entries: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+    entries: Mapping[str, tuple[str, ...]] = {}
     """the entries that a table accepts, by dotted key; a table that is not named here accepts any"""
-    checks: Mapping[str, Callable[[Any], Any]] = msgspec.field(default_factory=dict)
+    checks: Mapping[str, Callable[[Any], Any]] = {}
     """by dotted key: gives the value to use; a ValueError says what was wanted and what came"""
     contradictions: Callable[[S], Iterable[str]] | None = None
     """what cannot hold together in the settings as a whole, each in one line"""
@@ -112,7 +112,8 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
             defaults = struct()
             for name in struct.__struct_fields__:
                 dotted = f"{section}.{name}"
-                found[dotted] = Key(dotted, hints[name], getattr(defaults, name), _description(hints[name]))
+                said = " ".join(one for one in getattr(hints[name], "__metadata__", ()) if isinstance(one, str))
+                found[dotted] = Key(dotted, hints[name], getattr(defaults, name), said)
         return found
 
     # from the sources to the settings
@@ -346,11 +347,6 @@ def _commented(key: Key, name: str) -> str:
     explanation = textwrap.wrap(f"{key.description} ({in_words(key.info)})", width=117, break_on_hyphens=False)
     comment = "".join(f"# {line}\n" for line in explanation)
     return f"{comment}# {name} = {toml_value(key.default)}\n"
-
-
-def _description(hint: Any) -> str:
-    metadata = getattr(hint, "__metadata__", ())
-    return " ".join(m.description for m in metadata if isinstance(m, msgspec.Meta) and m.description)
 
 
 def _read_as(key: Key, entry: str, text: str) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import ssl
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+from msgspec import Struct
 from prometheus_client import start_http_server
 from sqlalchemy import Engine
 from sqlalchemy.engine import make_url
@@ -33,8 +33,7 @@ from foltr.federated.sealed.points import check_library
 log = logging.getLogger("foltr-server")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Installation:
+class Installation(Struct, frozen=True, eq=False):
     """A server's folder: its settings, its secrets and its database, open."""
 
     folder: Path

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import msgspec
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, field
 
 from console.scheme import Effective, Scheme, Section
 from foltr.errors import FoltrError, ValueRangeError
@@ -43,17 +43,17 @@ class ServerSettingsError(FoltrError):
 class ServerSection(Section, frozen=True):
     """Where the server listens and what it keeps its rows in."""
 
-    address: Annotated[str, Meta(description="Address to listen on; loopback unless you change it.")] = "127.0.0.1"
-    port: Annotated[Port, Meta(description="Port to listen on.")] = 8421
-    public: Annotated[str, Meta(description="Address in invite links; default http(s)://address:port.")] = ""
-    database: Annotated[
-        str, Meta(description="sqlite:///file, relative to this file, or postgresql+psycopg://user@host/name.")
-    ] = "sqlite:///foltr-server.sqlite"
-    keys: Annotated[str, Meta(description="The file of the server's secrets, relative to this file.")] = "keys.json"
-    trusted_proxies: Annotated[
-        list[str], Meta(description="Proxies whose X-Forwarded-For is believed; nobody's by default.")
-    ] = msgspec.field(default_factory=list)
-    shutdown_seconds: Annotated[Count, Meta(description="How long requests may still run when the server stops.")] = 10
+    address: Annotated[str, "Address to listen on; loopback unless you change it."] = "127.0.0.1"
+    port: Annotated[Port, "Port to listen on."] = 8421
+    public: Annotated[str, "Address in invite links; default http(s)://address:port."] = ""
+    database: Annotated[str, "sqlite:///file, relative to this file, or postgresql+psycopg://user@host/name."] = (
+        "sqlite:///foltr-server.sqlite"
+    )
+    keys: Annotated[str, "The file of the server's secrets, relative to this file."] = "keys.json"
+    trusted_proxies: Annotated[list[str], "Proxies whose X-Forwarded-For is believed; nobody's by default."] = field(
+        default_factory=list
+    )
+    shutdown_seconds: Annotated[Count, "How long requests may still run when the server stops."] = 10
 
 
 class TlsSection(Section, frozen=True):
@@ -61,32 +61,28 @@ class TlsSection(Section, frozen=True):
 
     mode: Annotated[
         Literal["off", "self-signed", "files"],
-        Meta(description="off (loopback, or behind a proxy), self-signed (pinned by the invite), files."),
+        "off (loopback, or behind a proxy), self-signed (pinned by the invite), files.",
     ] = "off"
-    certificate: Annotated[str, Meta(description="PEM file, relative to this file.")] = "certificate.pem"
-    private_key: Annotated[str, Meta(description="PEM file, relative to this file.")] = "certificate-key.pem"
+    certificate: Annotated[str, "PEM file, relative to this file."] = "certificate.pem"
+    private_key: Annotated[str, "PEM file, relative to this file."] = "certificate-key.pem"
 
 
 class RoundsSection(Section, frozen=True):
     """When a round closes."""
 
-    quorum: Annotated[
-        int, Meta(ge=0, description="Updates that close a round at once; 0: those of all active members.")
-    ] = 0
-    floor: Annotated[Count, Meta(description="A round never closes with fewer updates; fixed with the group.")] = 3
-    hours: Annotated[float, Meta(gt=0, le=8760, description="Until a round's deadline.")] = 168.0
+    quorum: Annotated[int, Meta(ge=0), "Updates that close a round at once; 0: those of all active members."] = 0
+    floor: Annotated[Count, "A round never closes with fewer updates; fixed with the group."] = 3
+    hours: Annotated[float, Meta(gt=0, le=8760), "Until a round's deadline."] = 168.0
     sum_hours: Annotated[
-        float, Meta(gt=0, le=8760, description="Sealed: until the threshold of the committee's answers suffices.")
+        float, Meta(gt=0, le=8760), "Sealed: until the threshold of the committee's answers suffices."
     ] = 24.0
-    n_local: Annotated[
-        Count, Meta(description="A device replays at most so many of its interactions a round; fixed with the group.")
-    ] = 40
+    n_local: Annotated[Count, "A device replays at most so many of its interactions a round; fixed with the group."] = (
+        40
+    )
     in_period: Annotated[
-        int, Meta(ge=0, description="Rounds in a period, then the group rests; 0: no end; fixed with the group.")
+        int, Meta(ge=0), "Rounds in a period, then the group rests; 0: no end; fixed with the group."
     ] = 4
-    period_days: Annotated[
-        Count, Meta(description="What rounds and privacy are counted over; fixed with the group.")
-    ] = 365
+    period_days: Annotated[Count, "What rounds and privacy are counted over; fixed with the group."] = 365
 
 
 SHARED = (
@@ -102,25 +98,21 @@ SUM_PRIVACY = Gaussian(clip=0.8, noise_multiplier=2.17, distributed=True)
 class MethodSection(Section, frozen=True):
     """How devices learn; fixed when the group is made."""
 
-    mode: Annotated[
-        Mode,
-        Meta(description="What the server learns: each update, their sum alone, several sums; see docs/server.md."),
-    ] = "sealed"
-    name: Annotated[Literal["fpdgd"], Meta(description="The federated method.")] = "fpdgd"
-    ranker: Annotated[Literal["linear", "neural"], Meta(description="The common ranker.")] = "linear"
-    shared: Annotated[
-        list[str], Meta(description="Features whose weights the group learns; the others stay as shipped. []: all.")
-    ] = msgspec.field(default_factory=lambda: list(SHARED))
-    learning_rate: Annotated[float, Meta(gt=0, description="eta of the devices.")] = 0.5
-    longest_step: Annotated[
-        float, Meta(ge=0, description="How far one page may move an update, in points; 0: no limit.")
-    ] = 0.15
+    mode: Annotated[Mode, "What the server learns: each update, their sum alone, several sums; see docs/server.md."] = (
+        "sealed"
+    )
+    name: Annotated[Literal["fpdgd"], "The federated method."] = "fpdgd"
+    ranker: Annotated[Literal["linear", "neural"], "The common ranker."] = "linear"
+    shared: Annotated[list[str], "Features whose weights the group learns; the others stay as shipped. []: all."] = (
+        field(default_factory=lambda: list(SHARED))
+    )
+    learning_rate: Annotated[float, Meta(gt=0), "eta of the devices."] = 0.5
+    longest_step: Annotated[float, Meta(ge=0), "How far one page may move an update, in points; 0: no limit."] = 0.15
     longest_query: Annotated[
-        float, Meta(ge=0, description="How far all pages of one query may move an update together; 0: no limit.")
+        float, Meta(ge=0), "How far all pages of one query may move an update together; 0: no limit."
     ] = 0.15
     privacy: Annotated[
-        Mechanism | Literal["by-mode"],
-        Meta(description="What devices do to an update before it leaves them; see docs/server.md."),
+        Mechanism | Literal["by-mode"], "What devices do to an update before it leaves them; see docs/server.md."
     ] = "by-mode"
 
     @property
@@ -134,19 +126,16 @@ class MethodSection(Section, frozen=True):
 class AggregationSection(Section, frozen=True):
     """How updates are joined."""
 
-    rule: Annotated[Aggregation, Meta(description="How updates are joined in peace; see docs/methods.md.")] = Mean()
-    optimizer: Annotated[
-        Optimizer, Meta(description="What the server does with the joined update; sgd at 1 is FedAvg.")
-    ] = SGD()
+    rule: Annotated[Aggregation, "How updates are joined in peace; see docs/methods.md."] = Mean()
+    optimizer: Annotated[Optimizer, "What the server does with the joined update; sgd at 1 is FedAvg."] = SGD()
     largest_weight: Annotated[
-        Count, Meta(description="Cap of the interactions that count for one device; unused while privacy is on.")
+        Count, "Cap of the interactions that count for one device; unused while privacy is on."
     ] = 50
     guard: Annotated[
-        bool | Literal["by-mode"],
-        Meta(description="Switch to a robust rule while updates look like an attack; by-mode: in open groups."),
+        bool | Literal["by-mode"], "Switch to a robust rule while updates look like an attack; by-mode: in open groups."
     ] = "by-mode"
     assumed_malicious: Annotated[
-        int, Meta(ge=0, description="How many members the robust rule withstands; 0 takes a fifth of the updates.")
+        int, Meta(ge=0), "How many members the robust rule withstands; 0 takes a fifth of the updates."
     ] = 0
 
 
@@ -155,40 +144,40 @@ class ForgettingSection(Section, frozen=True):
 
     method: Annotated[
         Literal["by-mode", "reaggregate", "noise", "rollback", "federaser"],
-        Meta(description="See docs/server.md, Forget-me; by-mode: reaggregate in open groups, else noise."),
+        "See docs/server.md, Forget-me; by-mode: reaggregate in open groups, else noise.",
     ] = "by-mode"
-    every: Annotated[Count, Meta(description="FedEraser: every so many rounds the server keeps the updates.")] = 10
+    every: Annotated[Count, "FedEraser: every so many rounds the server keeps the updates."] = 10
     n_unlearn: Annotated[
-        Count, Meta(description="FedEraser: interactions a device replays in a forgetting round; fixed with the group.")
+        Count, "FedEraser: interactions a device replays in a forgetting round; fixed with the group."
     ] = 50
 
 
 class RetentionSection(Section, frozen=True):
     """How long rows stay."""
 
-    update_days: Annotated[int, Meta(ge=0, description="Updates of closed rounds; 0 keeps none but FedEraser's.")] = 30
-    invite_days: Annotated[int, Meta(ge=0, description="Used and expired invites.")] = 30
-    member_days: Annotated[int, Meta(ge=0, description="A membership ends after so many days; 0 means never.")] = 0
-    receipt_days: Annotated[Count, Meta(description="Receipts of forget-me requests.")] = 365
+    update_days: Annotated[int, Meta(ge=0), "Updates of closed rounds; 0 keeps none but FedEraser's."] = 30
+    invite_days: Annotated[int, Meta(ge=0), "Used and expired invites."] = 30
+    member_days: Annotated[int, Meta(ge=0), "A membership ends after so many days; 0 means never."] = 0
+    receipt_days: Annotated[Count, "Receipts of forget-me requests."] = 365
 
 
 class LimitsSection(Section, frozen=True):
     """Against floods."""
 
-    device_per_minute: Annotated[Count, Meta(description="Requests of one device.")] = 60
-    address_per_minute: Annotated[Count, Meta(description="Requests of one IPv4 address or IPv6 /64.")] = 600
-    address_connections: Annotated[Count, Meta(description="Open connections of one such address.")] = 64
-    joins_per_hour: Annotated[Count, Meta(description="Attempts to join from one address.")] = 20
-    body_bytes: Annotated[int, Meta(ge=0, description="Largest body; 0 takes what an update needs.")] = 0
+    device_per_minute: Annotated[Count, "Requests of one device."] = 60
+    address_per_minute: Annotated[Count, "Requests of one IPv4 address or IPv6 /64."] = 600
+    address_connections: Annotated[Count, "Open connections of one such address."] = 64
+    joins_per_hour: Annotated[Count, "Attempts to join from one address."] = 20
+    body_bytes: Annotated[int, Meta(ge=0), "Largest body; 0 takes what an update needs."] = 0
 
 
 class OperationsSection(Section, frozen=True):
     """What an operator watches."""
 
-    metrics_address: Annotated[str, Meta(description="Where Prometheus metrics are served.")] = "127.0.0.1"
-    metrics_port: Annotated[Port, Meta(description="Port of the metrics; 0 serves none.")] = 9421
-    log: Annotated[Literal["text", "json"], Meta(description="Form of the log on stderr.")] = "text"
-    dashboard: Annotated[bool, Meta(description="Serve the dashboard; needs `foltr-server keys dashboard`.")] = True
+    metrics_address: Annotated[str, "Where Prometheus metrics are served."] = "127.0.0.1"
+    metrics_port: Annotated[Port, "Port of the metrics; 0 serves none."] = 9421
+    log: Annotated[Literal["text", "json"], "Form of the log on stderr."] = "text"
+    dashboard: Annotated[bool, "Serve the dashboard; needs `foltr-server keys dashboard`."] = True
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

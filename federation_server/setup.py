@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from console.durable import replace_durably
 from federation_server import tls

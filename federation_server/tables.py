@@ -21,28 +21,25 @@ def _place() -> tuple[Column[int], Column[int]]:
     )
 
 
+def _table(name: str, *columns: SchemaItem) -> Table:
+    return Table(name, metadata, *columns)
+
+
 def _of_rounds(name: str, *columns: SchemaItem) -> Table:
     """A table of what came in rounds."""
-    return Table(
-        name,
-        metadata,
-        *_place(),
-        *columns,
-        sa.ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"]),
-    )
+    of_round = sa.ForeignKeyConstraint(["lineage", "round"], ["rounds.lineage", "rounds.round"])
+    return _table(name, *_place(), *columns, of_round)
 
 
-facts = Table(
+facts = _table(
     "facts",
-    metadata,
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
 """small named values: the group's id and name, the hash of the server's key, the guard's state"""
 
-invites = Table(
+invites = _table(
     "invites",
-    metadata,
     Column("key_hash", String(64), primary_key=True),
     Column("note", String(200), nullable=False),
     Column("created", BigInteger, nullable=False),
@@ -54,9 +51,8 @@ invites = Table(
 )
 """voucher is the number of the roster's entry by which the inviting member joined, NULL for the administrator's"""
 
-members = Table(
+members = _table(
     "members",
-    metadata,
     Column("device", String(32), primary_key=True),
     Column("device_key", LargeBinary(32), nullable=False),
     Column("joined", BigInteger, nullable=False),
@@ -70,17 +66,15 @@ members = Table(
 )
 """pseudonyms; first and last say in which rounds an update was counted, answered how many rounds had one, ever"""
 
-nonces = Table(
+nonces = _table(
     "nonces",
-    metadata,
     Column("nonce_hash", String(64), primary_key=True),
     Column("expires", BigInteger, nullable=False),
     Index("nonces_expires", "expires"),
 )
 
-lineages = Table(
+lineages = _table(
     "lineages",
-    metadata,
     Column("lineage", BigInteger, primary_key=True, autoincrement=False),
     Column("began", BigInteger, nullable=False),
     Column("reason", String(40), nullable=False),
@@ -88,9 +82,8 @@ lineages = Table(
     Column("parent_round", Integer),
 )
 
-models = Table(
+models = _table(
     "models",
-    metadata,
     *_place(),
     Column("hash", String(64), nullable=False, unique=True),
     Column("record", LargeBinary, nullable=False),
@@ -100,9 +93,8 @@ models = Table(
 )
 """published rankers; model r is what r closed rounds of the lineage led to, and what round r + 1 begins from"""
 
-rounds = Table(
+rounds = _table(
     "rounds",
-    metadata,
     *_place(),
     Column("purpose", String(8), nullable=False),
     Column("state", String(10), nullable=False),
@@ -139,18 +131,16 @@ updates = _of_rounds(
 """payload is encrypted at rest; the primary key makes a second update of a device in a round impossible; left_out: 1
 where the guard did not let it count"""
 
-guarded = Table(
+guarded = _table(
     "guarded",
-    metadata,
     Column("device", String(32), primary_key=True),
     Column("n_rounds", Integer, nullable=False),
     Column("sums", LargeBinary, nullable=False),
 )
 """what each member sent in all its rounds, added up, and what of it counted: two vectors, encrypted at rest"""
 
-roster = Table(
+roster = _table(
     "roster",
-    metadata,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("entry", LargeBinary, nullable=False),
 )
@@ -198,9 +188,8 @@ named = _of_rounds(
 """who has lied in a sealed round, by what (proof, message, complaint, answer), and the signed record; deleted when the
 round is over, whose report names them"""
 
-forgettings = Table(
+forgettings = _table(
     "forgettings",
-    metadata,
     Column("request", String(32), primary_key=True),
     Column("asked", BigInteger, nullable=False),
     Column("state", String(10), nullable=False),
@@ -213,9 +202,8 @@ forgettings = Table(
 )
 """requests to be forgotten, without the member's name; see federation_server.forgetting.forgetting"""
 
-tombstones = Table(
+tombstones = _table(
     "tombstones",
-    metadata,
     Column("member", String(64), primary_key=True),
     Column("lineage", BigInteger),
     Column("round", Integer),
@@ -225,9 +213,8 @@ tombstones = Table(
 )
 """who was forgotten, by hash alone, and is in this database no more; see federation_server.forgetting.tombstones"""
 
-journal = Table(
+journal = _table(
     "journal",
-    metadata,
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("body", LargeBinary, nullable=False),
     Column("hash", String(64), nullable=False),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from console.printable import display_path
 
@@ -140,8 +140,7 @@ AGREEMENT, SLACK_SECONDS = 3.0, 3.0
 """An estimate by files and one by bytes may differ by this factor and this much; else nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkDone:
+class WorkDone(Struct, frozen=True):
     """A part of the work and all of it."""
 
     done: int

@@ -17,10 +17,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
 
 from console.printable import display_path
 from indexer.confined.pool import WorkerPool
@@ -65,8 +65,7 @@ BULK_FILES = 200
 """With this many files or more, segments of like size are left apart until the end, which saves most merging."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommitPolicy:
+class CommitPolicy(Struct, frozen=True):
     """When what was read is committed; a commit makes it findable and safe, and costs some merging."""
 
     first_seconds: tuple[float, ...] = (3.0, 15.0, 40.0)
@@ -85,8 +84,7 @@ class CommitPolicy:
         return early or now - last >= self.seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """What is updated, and for whom."""
 
     index: Path
@@ -330,8 +328,7 @@ def _nothing(*_: object) -> None:
     """What is told is not wanted."""
 
 
-@dataclass(slots=True)
-class Updater:
+class Updater(Struct):
     """Updates one index; for one thread at a time. The pool stays with the caller and may serve many updates."""
 
     job: Job

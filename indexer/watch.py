@@ -12,10 +12,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from indexer.errors import IndexDamaged, IndexerError, LockedError
@@ -105,8 +106,7 @@ CALM = 4.0
 """a file left alone for this many of its pauses is new to us again"""
 
 
-@dataclass(slots=True)
-class _Pace:
+class _Pace(Struct):
     ready: float
     """when it may be read again"""
     pause: float
@@ -221,8 +221,7 @@ class Work:
         """Send them away while nothing may be done."""
 
 
-@dataclass(slots=True)
-class Follower:
+class Follower(Struct):
     """Keeps one index up to date until it is stopped."""
 
     updater: Updater

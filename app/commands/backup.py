@@ -1,4 +1,4 @@
-"""`foltr-search backup`: what this device cannot make anew, in one file."""
+"""`foltr-search backup` and `restore`: what this device cannot make anew, in one file, and a device made of one."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import click
 
 from app.commands.command import Command, say
 
-EXAMPLES = """
+BACKUP_EXAMPLES = """
 foltr-search backup --to ~/foltr-2026-11.zip
 foltr-search backup --to /media/disk/foltr.zip     restore brings it back
 """
+RESTORE_EXAMPLES = """
+foltr-search restore ~/foltr-2026-11.zip      show the contents, ask, restore
+foltr-search restore --verify FILE            only check it
+"""
 
 
-@click.command(cls=Command, examples=EXAMPLES)
+@click.command(cls=Command, examples=BACKUP_EXAMPLES)
 @click.option(
     "--to", "target", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file to write."
 )
-def command(target: Path) -> int:
+def backup(target: Path) -> int:
     """Save what was learned, the folders, settings and saved searches in one file, while anything runs.
 
     It includes picks, and past queries if you keep them, but not the index, which comes from your files. It holds this
@@ -35,4 +39,35 @@ def command(target: Path) -> int:
     paths.refuse_foreign()
     names = write_backup(paths, target, now=time.time())
     say(f"{printed_path(str(target))}: {', '.join(names)}")
+    return 0
+
+
+@click.command(cls=Command, examples=RESTORE_EXAMPLES)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--verify", "only_verify", is_flag=True, help="Only check the backup.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def restore(file: Path, only_verify: bool, yes: bool) -> int:
+    """Replace what was learned, the folders, settings and saved searches with the backup FILE.
+
+    What was spent on privacy since stays spent, and a group that was joined or left since stays so. The index does not
+    change; `index` builds one if it is missing. Files that the backup lacks stay.
+    """
+    from app.backup import read_backup, replaced
+    from app.backup import restore as put_back
+    from app.commands.command import printed_path
+    from app.paths import Paths
+    from console.wording import iso_minute
+
+    paths = Paths.from_environment()  # not the settings, which may be what is to be mended
+    paths.refuse_foreign()
+    about, inside = read_backup(file)
+    say(f"made {iso_minute(about.made)}: {', '.join(inside)}")
+    if only_verify:
+        return 0
+    there = replaced(paths, inside)
+    if there and not yes:
+        named = ", ".join(printed_path(str(path)) for path in there)
+        click.confirm(f"What these hold now is lost: {named}. Restore?", abort=True, err=True)
+    put_back(paths, file)
+    say("restored; `foltr-search index` brings the index up to date")
     return 0

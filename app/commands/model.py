@@ -90,8 +90,10 @@ def show(as_json: bool) -> int:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(file: Path) -> int:
     """Write the model to FILE (JSON: weights and names of features, no document or query)."""
+    from app.learning.models import export_model
+
     with opened() as search:
-        search.learner.export(file)
+        export_model(search.learner.model, file)
     return 0
 
 

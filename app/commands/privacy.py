@@ -21,7 +21,8 @@ def command(as_json: bool) -> int:
     """
     import json
     import time
-    from dataclasses import asdict
+
+    from msgspec import to_builtins
 
     from app.federation import group_roster, ledger, membership
     from app.federation.consent import NOBODY, of_group
@@ -35,7 +36,7 @@ def command(as_json: bool) -> int:
     summary = privacy(spent, settings.federation, now=int(time.time()))
     told = of_group(terms, delta=settings.federation.delta, company=here)
     if as_json:
-        sent = [asdict(record) for record in records()]
+        sent = to_builtins(list(records()))
         entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]
         found = {"v": 1, "claims": told, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}
         click.echo(json.dumps(found))

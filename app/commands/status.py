@@ -12,7 +12,7 @@ from app.commands.command import Command, load, load_numpy
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
-    from app.search.results import IndexStatus
+    from app.search.index_status import IndexStatus
     from app.settings import Paths
     from indexer.files.left_out import LeftOut
     from indexer.storage.catalogue import Failure
@@ -177,7 +177,6 @@ def _in_one_line(reason: str) -> str:
 def _print_json(
     status: IndexStatus, resident: str, failures: list[Failure] | None, passed_over: list[LeftOut] | None
 ) -> None:
-    import dataclasses
     import json
 
     from msgspec.structs import asdict
@@ -188,5 +187,5 @@ def _print_json(
     if failures is not None:
         record["failures"] = [{**path_fields(f.path), "kind": f.kind, "reason": f.reason} for f in failures]
     if passed_over is not None:
-        record["left_out"] = [{**dataclasses.asdict(one), **path_fields(one.path)} for one in passed_over]
+        record["left_out"] = [{**asdict(one), **path_fields(one.path)} for one in passed_over]
     click.echo(json.dumps(record, ensure_ascii=False))

@@ -1,12 +1,16 @@
-"""`foltr-search vouch`: a member's word for one whom the operator let in, or that one is gone."""
+"""`foltr-search invite` and `vouch`: by a member's word another one is let in, or taken off the roster."""
 
 from __future__ import annotations
 
 import click
 
 from app.commands.command import NOTHING_FOUND, Command, say, state_of_member
+from console.wording import iso_minute
 
-EXAMPLES = """
+INVITE_EXAMPLES = """
+foltr-search invite                           print a link for one person
+"""
+VOUCH_EXAMPLES = """
 foltr-search vouch                            list who waits, with fingerprints to compare
 foltr-search vouch 3fa9c1                     ask, then vouch
 foltr-search vouch 3fa9c1 --gone              remove a member who lost the device
@@ -14,12 +18,30 @@ foltr-search vouch 77b0e2 --was 3fa9c1        they joined again: one person, one
 """
 
 
-@click.command(cls=Command, examples=EXAMPLES)
+@click.command(cls=Command, examples=INVITE_EXAMPLES)
+def invite() -> int:
+    """Print an invite link for one person; this device vouches for them.
+
+    The link holds a secret that the server never sees: give it to that person only. They become a full member at once,
+    and are counted on to add noise. Exit code 3 if the server cannot be reached.
+    """
+    from app.federation import group_roster
+    from app.federation.server import Reach
+    from foltr.federated.links import to_link
+
+    with state_of_member() as (store, settings):
+        made = group_roster.invite(store, Reach(settings.federation))
+    click.echo(to_link(made.invite))
+    say(f"for one person, until {iso_minute(made.expires)}; you vouch for whoever uses it")
+    return 0
+
+
+@click.command(cls=Command, examples=VOUCH_EXAMPLES)
 @click.argument("member", default="")
 @click.option("--gone", is_flag=True, help="Sign that the member is gone instead.")
 @click.option("--was", default="", metavar="FORMER", help="Sign that this person was FORMER, who is gone.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(member: str, gone: bool, was: str, yes: bool) -> int:
+def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
     """Vouch for a MEMBER (the first digits of the pseudonym) whom nobody invited; without one, list who waits.
 
     Compare the fingerprint with what that person's `foltr-search federation` shows, but not over the server. Members

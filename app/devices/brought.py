@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, time
 
 import msgspec
+from msgspec import Struct
 
 from app.devices.naming import Naming, hashed_content
 from app.devices.record_log import RecordLog
@@ -27,8 +27,7 @@ from app.store import Store
 from indexer.storage.catalogue import Catalogue
 
 
-@dataclass(frozen=True, slots=True)
-class Renaming:
+class Renaming(Struct, frozen=True):
     """Names by one key and by another."""
 
     old: Hasher

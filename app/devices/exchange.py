@@ -14,10 +14,9 @@ from msgspec import Struct
 from app.devices.brought import Renaming, bring, folders_above
 from app.devices.choices import follow_choices, note_choices
 from app.devices.device_keys import DeviceKeys, Generation, write_keys
-from app.devices.file_places import Places
 from app.devices.group_record import follow_group, note_group
 from app.devices.merged_state import is_merged, merge_records
-from app.devices.naming import ADOPTED, Naming
+from app.devices.naming import ADOPTED, Naming, Places
 from app.devices.record_log import UNREAD, RecordLog, RecordsRead
 from app.devices.records import DeviceCard, DeviceRecord, Removed, bodies
 from app.devices.sealing import DevicesError, public_key

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
 
 from app.devices.device_keys import DeviceKeys
-from app.devices.file_places import Places
 from app.devices.record_log import RecordLog
 from app.devices.records import Forgettable, Forgotten, Lesson, Moved, Opened, told_as_lessons
 from app.learning.pick_keys import DOCUMENT_BYTES, Hasher, load_key
@@ -21,8 +23,28 @@ PAGES_FORGOTTEN = "devices pages forgotten"
 """the records by which pages were forgotten that this state has followed, one after another"""
 
 
-@dataclass(frozen=True, slots=True)
-class Naming:
+HOME = "~"
+
+
+class Places:
+    """Names files the same on each of a person's computers: below the home, or below the indexed root they lie in."""
+
+    def __init__(self, roots: Sequence[str], home: str | None = None) -> None:
+        homes = dict.fromkeys([home or str(Path.home()), os.path.realpath(home or Path.home())])
+        outer = sorted(roots, key=len, reverse=True)
+        named = [*((one, HOME) for one in homes), *((root, os.path.basename(root)) for root in outer)]
+        self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]
+
+    def of(self, path: str) -> str:
+        """ "~/tax/2024.pdf" or "notes/2024.pdf"; what is nowhere of these stays as it is."""
+        plain = os.path.normpath(path)
+        for folder, name in self._above:
+            if plain == folder or plain.startswith(folder + os.sep):
+                return name + plain[len(folder) :]
+        return plain
+
+
+class Naming(Struct, frozen=True):
     """A key, and how places are written."""
 
     key: bytes

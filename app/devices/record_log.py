@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from app.devices.records import ID_BYTES, Body, DeviceRecord, Forgotten, that_count
 from app.devices.sealing import DevicesError
@@ -26,8 +26,7 @@ UNREAD = "unread "
 """stands before what a file that could not be used is known by"""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsRead:
+class RecordsRead(Struct, frozen=True):
     """All records of one moment, and which of them mean something: decoding them takes most of an exchange's time."""
 
     stamp: bytes

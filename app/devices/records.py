@@ -157,15 +157,13 @@ def that_count(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
     known = [record for record in ordered if record.id not in gone]
     last = {_name(record.body): record.id for record in known}
     latest = [record for record in known if last[_name(record.body)] == record.id or not _name(record.body)]
-    passed = {id_ for kinds, n in _CAPS for id_ in _all_but_last(latest, kinds, n)}
+    passed = {
+        id_ for kinds, n in _CAPS for id_ in [record.id for record in latest if isinstance(record.body, kinds)][:-n]
+    }
     return [record for record in latest if record.id not in passed]
 
 
 _CAPS: Sequence[tuple[tuple[type, ...], int]] = (((Lesson,), MOST_LESSONS), ((Opened, Moved), MOST_PICKS))
-
-
-def _all_but_last(records: Sequence[DeviceRecord], kinds: tuple[type, ...], n: int) -> list[bytes]:
-    return [record.id for record in records if isinstance(record.body, kinds)][:-n]
 
 
 def _name(body: Body) -> tuple[object, ...]:

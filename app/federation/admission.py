@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from app.federation import consent, group_roster, membership, moving, receipts
 from app.federation.adoption import consider, note_newest
@@ -24,8 +24,7 @@ from app.store import Store
 from foltr.federated.wire import Invite, encode
 
 
-@dataclass(frozen=True, slots=True)
-class JournalFinding:
+class JournalFinding(Struct, frozen=True):
     """Whether a server keeps to a receipt."""
 
     request: str
@@ -34,8 +33,7 @@ class JournalFinding:
     """None where the server could not be asked"""
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(Struct, frozen=True):
     """One device that enters or leaves a group."""
 
     store: Store

@@ -17,9 +17,9 @@ and tests it once there are enough. The one taken over is then weighed against t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from app.federation import group_ranker, membership
 from app.federation.failures import Declined
@@ -53,8 +53,7 @@ NORMAL_95 = 1.6449
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class AdoptionVerdict:
+class AdoptionVerdict(Struct, frozen=True):
     """What the test found."""
 
     adopt: bool

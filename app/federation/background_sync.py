@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from app.federation import consent, group_roster, ledger, membership, pen
 from app.federation.failures import ConsentError, Unreachable
@@ -24,8 +25,7 @@ RETRY_SECONDS = 900
 """after a sync that did not succeed"""
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """What became of a sync."""
 
     text: str

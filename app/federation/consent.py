@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from app.federation import group_roster, ledger, membership
 from app.federation.failures import ConsentError, FederationError

@@ -19,9 +19,10 @@ import hashlib
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
+
+from msgspec import Struct
 
 from app.federation import membership, pen
 from app.federation.failures import Declined, Distrusted, FederationError
@@ -138,8 +139,7 @@ def at_opening(store: Store, now: Roster, number: int, head: str) -> Roster:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Company:
+class Company(Struct, frozen=True):
     """Who takes part in a sealed group, as one member sees it."""
 
     n_members: int = 0
@@ -216,8 +216,7 @@ def _check_end(found: Roster, states: Sequence[Roster], head: str, voucher: Invi
 TOKEN_BYTES = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Invitation:
+class Invitation(Struct, frozen=True):
     """For one person."""
 
     invite: Invite

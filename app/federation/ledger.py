@@ -17,16 +17,15 @@ group's ranker stays, nothing is sent, and `opens` says when the oldest entries 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import math
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Struct, structs
 
 from app.federation.failures import FederationError, SpentError
 from app.federation.terms import is_share, protection_of
@@ -41,8 +40,7 @@ Number = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
 """that the database can hold"""
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class LedgerEntry(Struct, frozen=True):
     """One round's update."""
 
     time: Number
@@ -58,7 +56,7 @@ class LedgerEntry:
     """ "sum" in a sealed group alone: nobody sees more than the sum of at least `n_clients` honest shares"""
 
 
-ENTRY = tuple(field.name for field in dataclasses.fields(LedgerEntry))
+ENTRY = LedgerEntry.__struct_fields__
 """the columns of the table"""
 
 
@@ -98,7 +96,7 @@ def has(spent: tuple[LedgerEntry, ...], entry: LedgerEntry) -> bool:
 
 def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
-    row = dataclasses.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
+    row = structs.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
     db.execute(f"INSERT INTO privacy_ledger ({', '.join(ENTRY)}) VALUES (:{', :'.join(ENTRY)})", row)
 
 
@@ -107,7 +105,7 @@ def aside(entry: LedgerEntry, origin: bytes = b"") -> LedgerEntry:
     if entry.lineage < 0:
         return entry
     hashed = hashlib.blake2b(origin + msgspec.msgpack.encode(entry), digest_size=6).digest()
-    return dataclasses.replace(entry, lineage=-1 - int.from_bytes(hashed, "big"))
+    return structs.replace(entry, lineage=-1 - int.from_bytes(hashed, "big"))
 
 
 def add_entries(store: Store, others: Iterable[LedgerEntry], known: Iterable[LedgerEntry]) -> None:
@@ -164,7 +162,7 @@ def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: in
     with store.transaction() as db:
         before = sum((e.group_id, e.lineage) == (planned.group_id, 0) for e in entries(store))
         for number in range(before + 1, before + 1 + missing):
-            write_entry(db, dataclasses.replace(planned, lineage=0, round=number))
+            write_entry(db, structs.replace(planned, lineage=0, round=number))
     return missing
 
 
@@ -173,8 +171,7 @@ COLUMNS = "lineage, round, body, state, last_page, n_interactions"
 """of an Upload, in the order of its fields"""
 
 
-@dataclass(frozen=True, slots=True)
-class Upload:
+class Upload(Struct, frozen=True):
     """One round's update."""
 
     lineage: int
@@ -218,7 +215,7 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
         write_entry(db, cost)
         db.execute(
             f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
-            dataclasses.astuple(upload),
+            structs.astuple(upload),
         )
     return upload
 

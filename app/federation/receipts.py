@@ -12,9 +12,9 @@ here: whether it shows others another journal, and whether it kept copies of wha
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from app.federation.failures import Distrusted
 from app.federation.membership import KeptReceipt
@@ -28,8 +28,7 @@ MOST_PAGES = 1000
 KEEPS_RANKER = ("none", "noise")
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Struct, frozen=True):
     """All of it, its chain checked."""
 
     entries: tuple[JournalEntry, ...]

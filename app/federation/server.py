@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct, structs
+from msgspec.structs import replace
 
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing
@@ -309,8 +309,7 @@ class Correspondence:
             return None
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """How this device reaches a group's server."""
 
     settings: FederationSettings

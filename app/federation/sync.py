@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.federation import consent, group_roster, ledger, membership, moving, pen, taking_part
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
@@ -38,8 +40,7 @@ ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", 
 """refusals after which an update is of no use any more, and the next round is another matter"""
 
 
-@dataclass(frozen=True, slots=True)
-class SyncReport:
+class SyncReport(Struct, frozen=True):
     """What one sync did."""
 
     round: int
@@ -51,8 +52,7 @@ class SyncReport:
     """why the privacy ledger, or its user, kept this device from sending, "" where they did not"""
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(Struct, frozen=True):
     """What becomes of this device's answer to the present round."""
 
     upload: Upload | None = None
@@ -65,8 +65,7 @@ class _Decision:
     """the same, where the budget or the user says so"""
 
 
-@dataclass(frozen=True, slots=True)
-class Sync:
+class Sync(Struct, frozen=True):
     """Syncs one device; `agrees` is asked when the group's terms are new to its user."""
 
     store: Store

@@ -32,9 +32,9 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 
 from app.federation import group_roster, membership, pen
 from app.federation.failures import Distrusted, FederationError
@@ -90,8 +90,7 @@ LONGEST_WALK = 1000
 """rankers that a device follows back to the last one it saw: with four rounds a year enough for 250 years"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ReplayPages:
+class ReplayPages(Struct, frozen=True, eq=False):
     """Stored interactions, oldest first."""
 
     interactions: tuple[Interaction, ...]
@@ -193,8 +192,7 @@ PROOF = 2
 """lists of one round that are kept: two prove what a hundred would"""
 
 
-@dataclass(frozen=True, slots=True)
-class RoundPlace:
+class RoundPlace(Struct, frozen=True):
     """Where this device stands in the open round."""
 
     occasion: Occasion | None

@@ -15,12 +15,13 @@ import ast
 import inspect
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
@@ -35,8 +36,7 @@ from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import NAMES
 
 
-@dataclass(frozen=True, slots=True)
-class Protection:
+class Protection(Struct, frozen=True):
     """What some terms do to hide a member: for one round, and for a whole period."""
 
     mechanism: Mechanism
@@ -178,8 +178,7 @@ TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field of a record."""
 
     name: str
@@ -187,8 +186,7 @@ class Field:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class SentRecord:
+class SentRecord(Struct, frozen=True):
     """One kind of record."""
 
     name: str

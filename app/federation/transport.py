@@ -32,6 +32,7 @@ import requests
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from msgspec import Struct
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 from urllib3.connection import HTTPSConnection
@@ -172,8 +173,7 @@ class Transport:
         return urlsplit(self.membership.address).netloc
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(Struct, frozen=True):
     status: int
     body: bytes
     retry_after: float

@@ -1,7 +1,7 @@
 """The device's own ranker: the shipped prior, what was learned on top of it, and how far that may go.
 
     t_d = theta0 . x_d without the pick memory                                    the text
-    way_d = u^-1(u(t_d) + strength * what d's habits are worth) - t_d             (app.learning.bonus)
+    way_d = u^-1(u(t_d) + strength * what d's habits are worth) - t_d             (app.learning.traits)
     s_d = theta0 . x_d + way_d, where the largest and the least of the ways       the score
           are cut so that they are no more than the bound apart
 
@@ -29,9 +29,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from datetime import date
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import repeat
 from pathlib import Path
 from typing import Protocol
@@ -39,13 +38,14 @@ from typing import Protocol
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
+from msgspec.structs import replace
 
 from app.learning import models
 from app.learning.blend import Blend
-from app.learning.bonus import moved, raised, scale
-from app.learning.models import LARGEST_WEIGHT, PersonalModel, export_model, import_model
+from app.learning.models import LARGEST_WEIGHT, PersonalModel, import_model
 from app.learning.pace import Pace
-from app.learning.traits import NEW, Marks, Traits, feature_of, wording
+from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
 from app.learning.votes import Vote, Votes, lesson
 from app.settings import LearningSettings
 from app.store import Store
@@ -156,7 +156,7 @@ class Learner:
         self.manifest_hash = manifest_hash
         self.settings = settings
         self._store, self._common, self._log, self.of_assistant = store, common, log, of_assistant
-        self._model = self._shipped()
+        self._model = self._shipped
         self._revision: bytes | None = b"not read yet"
         self._is_still = False
 
@@ -170,7 +170,7 @@ class Learner:
             revision = models.revision(self._store, name)
             if revision != self._revision:
                 stored = models.load(self._store, name) if revision else None
-                self._model = self._fitted(stored) if stored else self._shipped()
+                self._model = self._fitted(stored) if stored else self._shipped
                 self._revision = revision
             return self._model
 
@@ -202,7 +202,7 @@ class Learner:
 
     def rehearsal(self) -> Rehearsal:
         """This learner from the shipped ranker on, without a group and without a memory of its own."""
-        return Rehearsal(self, self._shipped())
+        return Rehearsal(self, self._shipped)
 
     def rehearsed(
         self, pages: Iterable[Interaction], queries: Iterable[bytes] | None = None, marks: Iterable[Marks] | None = None
@@ -332,16 +332,12 @@ class Learner:
             if day is not None:
                 today = date.fromtimestamp(moment)
                 model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
-            self._become(self._fitted(model) if model else self._shipped(), moment)
+            self._become(self._fitted(model) if model else self._shipped, moment)
 
     def days(self, *, now: float | None = None) -> tuple[date, ...]:
         """The days of the last month on which something was learned, oldest first; see `reset`."""
         today = date.fromtimestamp(time.time() if now is None else now)
         return models.days(self._store, self.settings.ranker, today=today)
-
-    def export(self, path: Path) -> None:
-        """Write the present model to a file; see `app.learning.models`."""
-        export_model(self.model, path)
 
     def import_file(self, path: Path, *, by_name: bool = False, now: float | None = None) -> None:
         """Make the model in a file the present one; ModelError when it does not fit."""
@@ -362,7 +358,7 @@ class Learner:
     def hold(self, votes: Votes, *, n_pages: int, n_picks: int, updated: float, now: float) -> None:
         """Have learned this and nothing else; the net, which knows no votes, stays as it is."""
         if self.settings.ranker == "linear":
-            model = replace(self._shipped(), votes=votes, n_pages=n_pages, n_picks=n_picks, updated=updated)
+            model = replace(self._shipped, votes=votes, n_pages=n_pages, n_picks=n_picks, updated=updated)
             self._save(model, now)
 
     def _personal(
@@ -422,6 +418,7 @@ class Learner:
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
 
+    @cached_property
     def _shipped(self) -> PersonalModel:
         """A model that has learned nothing: the ranker's own form of the shipped weights."""
         ranker = make_ranker(self.settings.ranker, len(self.feature_names))
@@ -457,8 +454,7 @@ class Learner:
         return f"learned from {picks}: you {often} {' and '.join(list(wordings)[:2])}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rehearsal:
+class Rehearsal(Struct, frozen=True, eq=False):
     """What a learner would know after some pages: the same lessons, of which nothing is kept."""
 
     learner: Learner

@@ -2,7 +2,7 @@
 
 A lesson is PDGD's gradient of the page as the text alone would have it, held against what it is when the text alone
 chooses. For an opened row c, S the rows seen (the first five and all down to one below the last opened one, without
-the other opened ones), u the scale of the text (app.learning.bonus), h what the rows have of each trait:
+the other opened ones), u the scale of the text (app.learning.traits), h what the rows have of each trait:
 
     g_d = PDGD's gradient of h (foltr.online.pdgd) on S at u / 2 if d were the one opened       [n_traits]
     p = softmax(u / 2);  w = k / (k - 1) * sum_d p_d (weights of d's pairs)
@@ -70,7 +70,7 @@ Said = dict[str, tuple[Annotated[float, Meta(ge=-1e6, le=1e6)], Annotated[float,
 
 
 def lesson(page: Interaction, scale: FloatVector, traits: Traits, *, of_assistant: bool = False) -> Said:
-    """What one page says about each trait; `scale` `[n_docs]` is that of the text alone (app.learning.bonus)."""
+    """What one page says about each trait; `scale` `[n_docs]` is that of the text alone (app.learning.traits)."""
     shown, clicks = page.ranking, page.clicks
     n_seen = max(int(np.flatnonzero(clicks)[-1]) + 2, SEEN) if clicks.any() else 0
     r, v, by_text = np.zeros(len(traits.names)), np.zeros(len(traits.names)), 0.0

@@ -13,8 +13,9 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
+
+from msgspec import Struct
 
 from app import cli
 from app.resident import protocol
@@ -29,8 +30,7 @@ class BadQuestion(ValueError):
     """What came is no question."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What another process asks, and where it stands."""
 
     version: bytes

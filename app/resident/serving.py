@@ -13,10 +13,11 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from threading import Event
+
+from msgspec import Struct, field
 
 import app
 from app.resident import answering, protocol
@@ -61,8 +62,7 @@ def take_place(data_dir: Path) -> FileLock:
     return lock
 
 
-@dataclass(slots=True)
-class _Caller:
+class _Caller(Struct):
     """One connection: what came of its question, what is left of its answer."""
 
     line: LocalLine
@@ -71,8 +71,7 @@ class _Caller:
     to_send: memoryview | None = None
 
 
-@dataclass(slots=True)
-class ResidentServer:
+class ResidentServer(Struct):
     """Answers calls until `stop` is set, or nobody has called for `idle_seconds` (0: for ever)."""
 
     data_dir: Path

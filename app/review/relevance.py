@@ -26,6 +26,10 @@ from indexer.storage.snapshot import Snapshot
 FIELDS = ("title", "body", "name", "author")
 BLOCK = 1 << 20
 """cells that are worked on at once"""
+PENALTY = 0.03
+N_PRESUMED = 300
+STEPS = 25
+"""of the descent: what is left of its distance is about a ten-thousandth"""
 
 
 class WordTable(Struct, frozen=True, eq=False):
@@ -80,9 +84,8 @@ class WordColumns(Struct, frozen=True, eq=False):
 
     def row_of(self, words: Sequence[str]) -> tuple[Ints, Floats]:
         """The columns of a text's words, and their values; words that are in no document are passed over."""
-        columns = [
-            self.columns[code] for word in words if (code := word.encode("utf-8", "surrogatepass")) in self.columns
-        ]
+        codes = (word.encode("utf-8", "surrogatepass") for word in words)
+        columns = [self.columns[code] for code in codes if code in self.columns]
         own, counts = np.unique(np.array(columns, dtype=np.int64), return_counts=True)
         values = (1 + np.log(counts)) * self.idf[own]
         return own, values / max(float(np.sqrt(values @ values)), 1e-9)
@@ -129,12 +132,6 @@ def _cells(snapshot: Snapshot, place: Ints, known: dict[bytes, int]) -> Iterator
             columns = np.array([known.setdefault(term, len(known)) for term in terms], dtype=np.int64).repeat(df)
             wanted = place[numbers] >= 0
             yield place[numbers[wanted]], columns[wanted], tf[wanted]
-
-
-PENALTY = 0.03
-N_PRESUMED = 300
-STEPS = 25
-"""of the descent: what is left of its distance is about a ten-thousandth"""
 
 
 def fit(table: WordTable, matters: Mask) -> Floats:

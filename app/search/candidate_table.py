@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from app.learning.learner import DECIMALS
+from app.learning.picks import Picks
+from app.search.meaning import languages_of, passages_without_words
+from app.search.reading import Reading
 from foltr.arrays import FloatMatrix, FloatVector
+from indexer.meaning.nearest import Closeness, meaning_feature
 from indexer.postings import Bytes, Ints, Mask
-from indexer.storage.catalogue import DocumentRow
+from indexer.retrieval.alike import evidence
+from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.feature_values import held_as_written, raw_features
+from indexer.retrieval.named import TITLE
+from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.mail_threads import Thread
+
+ONCE = 0.1
+"""`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
+_name_of = lru_cache(maxsize=10_000)(os.path.basename)
 
 
 class Aside(Struct, frozen=True):
@@ -90,3 +104,69 @@ def by_bm25f(rows: Sequence[DocumentRow], bm25f: FloatVector) -> list[int]:
     """Candidates of highest `bm25f` [n_docs] first; equal ones newest first, then by path: in any index."""
     scores = np.round(bm25f, DECIMALS).tolist()
     return sorted(range(len(rows)), key=lambda i: (-scores[i], -rows[i].modified, rows[i].path, rows[i].part))
+
+
+def table_of(
+    reading: Reading, catalogue: Catalogue, candidates: Candidates, closeness: Closeness | None,
+    picks: Picks, terms: list[str], completions: list[str], *, now: float,
+) -> CandidateTable:  # fmt: skip
+    """All that this machine knows of the candidates, in BM25F order; `terms` and `completions` name the query to the
+    pick memory."""
+    rows = _rows(reading, catalogue, candidates)
+    documents = [(row.path, row.part, row.type) for row in rows]
+    usage = picks.usage(terms, documents, now=now, completions=completions)
+    names = [_name_of(row.part or row.path) for row in rows]
+    features = raw_features(
+        reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
+        meaning=meaning_feature(closeness, candidates, reading.snapshot) if closeness else None,
+    )  # fmt: skip
+    is_called = candidates.named > TITLE
+    return CandidateTable(
+        rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
+        levels=evidence(candidates), named=candidates.named,
+        missing_words=[() if i else words for words, i in zip(candidates.missing_words, is_called, strict=True)],
+        as_typed=held_as_typed(candidates), chosen_before=usage.same_query > ONCE, marks=list(picks.marks(documents)),
+        sketches=reading.snapshot.documents.take("sketch", candidates.docs),
+        asides=_asides(reading, candidates, closeness) if closeness else [PLAIN] * len(rows),
+        added=np.arange(len(rows)) >= candidates.n_best,
+    ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
+
+
+def _rows(reading: Reading, catalogue: Catalogue, candidates: Candidates) -> list[DocumentRow]:
+    """The catalogue's rows; a document removed since the commit was opened gets an empty one, marked missing."""
+    ids = reading.snapshot.documents["doc_id"][candidates.docs].tolist()
+    known = catalogue.documents(ids)
+    return [
+        known.get(i) or DocumentRow(i, "", "", "(removed)", "text", "", "", (), 0.0, 0, "", "", 0, b"", ()) for i in ids
+    ]
+
+
+def held_as_typed(candidates: Candidates) -> Mask:
+    """[n_docs] False for what holds another form of a word, or only the pieces of an identifier.
+
+    Only for a query of that one word: beside others it is one of many.
+    """
+    held = np.ones(candidates.docs.size, dtype=bool)
+    if len(candidates.concepts) == 1:
+        held = held_as_written(candidates) & candidates.held[:, 0] & candidates.as_typed
+    return held
+
+
+def _asides(reading: Reading, candidates: Candidates, closeness: Closeness) -> list[Aside]:
+    """[n_docs] of the candidates."""
+    passages = passages_without_words(closeness, candidates, candidates.docs)
+    foreign = languages_of(reading, closeness, candidates.docs)
+    rare = passages.keys() | foreign.keys()
+    return [
+        Aside(passage=passages.get(i), foreign=foreign.get(i, "")) if i in rare else PLAIN
+        for i in range(candidates.docs.size)
+    ]
+
+
+def with_threads(table: CandidateTable, catalogue: Catalogue) -> CandidateTable:
+    """With the threads of the mails, so that those of one share a row."""
+    mails = {row.doc_id: i for i, row in enumerate(table.rows) if row.type == "mail"}
+    asides = list(table.asides)
+    for doc_id, thread in catalogue.threads_of(mails).items() if mails else ():
+        asides[mails[doc_id]] = structs.replace(asides[mails[doc_id]], thread=thread)
+    return structs.replace(table, asides=asides)

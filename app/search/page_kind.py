@@ -26,6 +26,7 @@ from indexer.postings import Mask
 from indexer.retrieval.alike import ABSENT, OUTSIDE
 from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, code_counts, code_values
+from indexer.retrieval.concepts import Concept
 from indexer.retrieval.feature_values import TYPE_GROUPS
 from indexer.retrieval.features import Feature
 from indexer.storage.snapshot import Snapshot
@@ -63,31 +64,37 @@ class PageKind(Struct, frozen=True, eq=False):
         return [(*own, *roles[2 * (not test) + (own[0] == "source")]) for own, test in zip(marks, tests, strict=True)]
 
 
-def documents_and_code(candidates: Candidates, table: CandidateTable) -> tuple[Mask, Mask]:
-    """[n_docs] the mails and office documents, which no checkout holds, that answer a query which is no identifier; and
-    the source code that stands behind them, all of it or none.
+class Sides(Struct, frozen=True, eq=False):
+    """Documents and source code on one page; [n_docs] each."""
 
-    They answer with all its words in name, title or folders; where no source code holds all words of a short one, with
-    all anywhere.
-    """
-    is_source, is_office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
-    if not (candidates.concepts and is_source.any() and is_office.any()):
-        return is_office & False, is_source & False
-    called = (table.levels[:, n_asking(candidates.concepts) :] == OUTSIDE).all(axis=1)
-    complete = (table.levels > ABSENT).all(axis=1) & (len(candidates.concepts) <= SHORT)
-    answers = is_office & (called | (complete & ~(complete & is_source).any())) & table.as_typed
-    answers &= not any(concept.written for concept in candidates.concepts)
-    return answers, is_source & answers.any()
+    source: Mask
+    """the source code"""
+    answers: Mask
+    """the mails and office documents, which no checkout holds, that answer a query which is no identifier"""
+    behind: Mask
+    """the source code that stands behind them, all of it or none"""
+
+
+def sides_of(concepts: tuple[Concept, ...], table: CandidateTable) -> Sides:
+    """Documents answer with all words of a query in name, title or folders; where no source code holds all words of a
+    short one, with all anywhere."""
+    source, office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
+    if not (concepts and source.any() and office.any()):
+        return Sides(source, office & False, source & False)
+    called = (table.levels[:, n_asking(concepts) :] == OUTSIDE).all(axis=1)
+    complete = (table.levels > ABSENT).all(axis=1) & (len(concepts) <= SHORT)
+    answers = office & (called | (complete & ~(complete & source).any())) & table.as_typed
+    answers &= not any(concept.written for concept in concepts)
+    return Sides(source, answers, source & answers.any())
 
 
 def page_kind(
-    snapshot: Snapshot, candidates: Candidates, table: CandidateTable, behind: Mask
+    snapshot: Snapshot, candidates: Candidates, table: CandidateTable, sides: Sides
 ) -> PageKind | None:  # fmt: skip
     """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts.
 
-    Of source code that stands `behind` documents [n_docs] no page is."""
-    is_source = np.array([row.type == "source" for row in table.rows], dtype=bool) & ~behind
-    share = share_of_code(is_source, table.bm25f) if candidates.concepts else 0.0
+    Of source code that stands behind documents no page is."""
+    share = share_of_code(sides.source & ~sides.behind, table.bm25f) if candidates.concepts else 0.0
     if share <= 0.0:
         return None
     counts, own = np.array([aside.code for aside in table.asides]), table.docs >= 0

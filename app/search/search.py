@@ -8,13 +8,9 @@ The page that was shown is the page that is learned from. Nothing here touches t
 from __future__ import annotations
 
 import contextlib
-import itertools
-import os
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache, partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,63 +21,45 @@ from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce, theta_prior
 from app.learning.outcomes import Outcome
 from app.learning.pace import Pace
-from app.learning.pick_keys import QueryKey
 from app.paths import Paths
-from app.search.candidate_table import PLAIN, Aside, CandidateTable, by_bm25f, joined
+from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads
+from app.search.document_texts import RecentTexts, preview
 from app.search.explanation import explanation
 from app.search.facets import DAY, facets_of, narrowing
-from app.search.headings import heading_among, heading_over
-from app.search.meaning import Meaning, languages_of, nearest_documents, passages_without_words
+from app.search.index_status import IndexStatus, index_status
+from app.search.meaning import Meaning, nearest_documents
 from app.search.page import (
     Found,
-    Ranked,
-    are_called,
-    beside_texts,
+    arranged,
     bm25_ranks,
-    called_first,
     end_of_day,
-    held_as_typed,
     highlight_words,
-    interleave,
     is_surely_meant,
-    latest_first,
-    likeness,
     make_hit,
     make_hits,
-    named_first,
-    nearest_first,
     query_terms,
+    reasons_of,
     remarks,
-    sort_rows,
+    shown_page,
     suggestion,
-    without_copies,
-    written_first,
 )
-from app.search.page_kind import documents_and_code, page_kind
-from app.search.reading import Reader, Reading, RecentTexts, language_codes
-from app.search.reasons import Reasons
-from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, SearchRequest, Snippet
+from app.search.page_order import rank
+from app.search.reading import Reader, Reading, language_codes
+from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
-from app.search.shown_page import ShownPage, Visits
-from app.search.snippets import matches, passage, passage_snippet, snippet
-from app.settings import Settings, index_roots
+from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
+from app.settings import Settings
 from app.store import StateError, Store
-from console.printable import display_path
-from indexer.documents import HEARD, page_name
 from indexer.errors import IndexerError
-from indexer.meaning.nearest import Closeness, meaning_feature
+from indexer.meaning.nearest import Closeness
 from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
-from indexer.retrieval.alike import IN_TEXT, evidence
-from indexer.retrieval.candidates import FEW, Candidates, find, n_asking
+from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection import CollectionStatistics
 from indexer.retrieval.dated import HEAD, day_of_text
-from indexer.retrieval.feature_values import raw_features, scaled
-from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
-from indexer.retrieval.named import TITLE, named_by, named_in
+from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.named import named_in
 from indexer.storage.catalogue import Catalogue, DocumentRow
-from indexer.storage.index import Index, lock_holder
-from indexer.storage.mail_threads import Thread
 from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.text.spelling import Vocabulary
 
@@ -91,20 +69,8 @@ if TYPE_CHECKING:
     from app.machines.far_messages import FarFound
     from app.machines.own_machines import OwnMachines
     from app.opener import How
-    from indexer.extract.media.recognised import Coverage
 
 UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
-MARKED = ("markdown", "text")
-"""types whose excerpts go without rules and signs of headings: plain text mostly underlines its headings, too"""
-ONCE = 0.1
-"""`same_query` of one pick is less than this, of two more: one does not take a document out of those alike"""
-_USAGE = np.isin(NAMES, USAGE_NAMES)
-"""[n_features] those made from the user's own picks"""
-_name_of = lru_cache(maxsize=10_000)(os.path.basename)
-KEPT_PAGES = 50
-"""pages that can still be opened from and left"""
-
-
 PARTS = 5
 """documents that are looked at for each row of those changed lately"""
 
@@ -116,16 +82,14 @@ class Search:
         """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
         paths.create_data_dir()
         self._settings, self._paths = settings, paths
-        self._catalogue = Catalogue.open(paths.catalogue)
-        self._texts = RecentTexts(self._catalogue)
-        self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
+        self.catalogue = Catalogue.open(paths.catalogue)
+        self._texts = RecentTexts(self.catalogue)
+        self._reader = Reader(paths.index, self.catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self._open_state()
-        self._page_ids = itertools.count(1)
-        self._shown: OrderedDict[int, ShownPage] = OrderedDict()
+        self._shown = OpenPages()
         self._gone: set[str] = set()
         self._saved = SavedSearches(paths.saved)
-        self._lock = threading.Lock()
 
     def _open_state(self) -> None:
         """What was learned, and what learns."""
@@ -134,7 +98,7 @@ class Search:
         """why nothing is learned or remembered now, as one line; "" when all is well"""
         learning = self._settings.learning
         self.picks, self.log = open_picks(
-            self.store, self._paths, self._catalogue, enabled=learning.enabled and learning.remember_picks
+            self.store, self._paths, self.catalogue, enabled=learning.enabled and learning.remember_picks
         )
         self.learner = Learner(
             self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
@@ -153,7 +117,7 @@ class Search:
         if "machines" in self.__dict__:
             self.machines.close()  # who waits for one has an answer then
         self.store.close()
-        self._catalogue.close()
+        self.catalogue.close()
 
     @property
     def trouble(self) -> str:
@@ -164,10 +128,6 @@ class Search:
     def reading(self) -> Reading:
         """The commit that is asked now."""
         return self._reader.reading
-
-    @property
-    def catalogue(self) -> Catalogue:
-        return self._catalogue
 
     def written_out(self, text: str) -> str:
         """A query with its saved searches written out."""
@@ -194,10 +154,10 @@ class Search:
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
         query, candidates, better = found.query, found.candidates, found.better
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
-        ranked = self._rank(reading, candidates, table)
+        ranked = rank(table, candidates, reading.snapshot, self.learner, self.day_of)
         n_matches = candidates.n_matches + sum(one.n_matches for one in far)
         n_all_words = candidates.n_all_words + sum(one.n_all_words for one in far)
-        shown, owners = self._arrange(ranked, request)
+        shown, owners = arranged(ranked, request, page_size=self._settings.search.page_size, draw=self._draw(request))
         chosen = list(shown)[: request.limit]
         by_words = bm25_ranks(ranked.rows_shared)
         hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
@@ -216,16 +176,16 @@ class Search:
             relaxed=n_all_words < min(FEW, n_matches),
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
-                roots=self._catalogue.roots, now=tonight,
+                roots=self.catalogue.roots, now=tonight,
             ),
             features=ranked.table.features[chosen],
             words=tuple(dict.fromkeys((*highlight_words(candidates), *(word for one in far for word in one.words)))),
             unasked=unasked,
-            page_id=self._remember(structs.replace(
-                self._visit(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners),
+            page_id=self._shown.add(structs.replace(
+                shown_page(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners),
                 queries={one.machine: one.query for one in far},
             )),
-            reasons=self._reasons(
+            reasons=reasons_of(
                 ranked, {i: by_words[i] for i in shown},
                 partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
@@ -255,7 +215,7 @@ class Search:
     ) -> tuple[CollectionStatistics, Callable[[CollectionStatistics], Found]]:
         """For another machine that asks: what this collection is like, then what is found in it beside the others."""
         self._follow_state()
-        reading, typed = self._reader.reading.stemmed(languages), parse(request.text, now=now)
+        reading, typed = self.reading.stemmed(languages), parse(request.text, now=now)
         return reading.statistics(typed), lambda others: self._found(
             reading.among_others(others), request, typed, now, tonight
         )
@@ -263,10 +223,9 @@ class Search:
     def _found(self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float) -> Found:
         query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
         terms, completions = query_terms(candidates, reading.languages)
-        table = self._table(reading, candidates, terms, completions, tonight, closeness)
-        if not asks_for_threads(query) and (threads := self._threads(table.rows)):
-            asides = [structs.replace(own, thread=threads.get(i)) for i, own in enumerate(table.asides)]
-            table = structs.replace(table, asides=asides)
+        table = table_of(reading, self.catalogue, candidates, closeness, self.picks, terms, completions, now=tonight)
+        if not asks_for_threads(query):
+            table = with_threads(table, self.catalogue)
         return Found(query, candidates, better, terms, completions, table, reading.snapshot.n_documents)
 
     def _look_up(
@@ -298,7 +257,7 @@ class Search:
         self, reading: Reading, query: Query, request: SearchRequest, now: float, closeness: Closeness | None
     ) -> Candidates:
         narrow = narrowing(reading.snapshot, request, reading.folder_ids, now=now)
-        named = named_in(reading.snapshot, query.text, self._catalogue.documents, narrow)
+        named = named_in(reading.snapshot, query.text, self.catalogue.documents, narrow)
         if query.root is None and query.text.strip():
             narrow = np.zeros(reading.snapshot.alive.size, dtype=np.bool_)  # nothing in the text can be looked for
         return find(
@@ -315,137 +274,16 @@ class Search:
     def _limit(self, request: SearchRequest) -> int:
         return max(self._settings.search.limit, request.limit)
 
-    def _rows(self, reading: Reading, candidates: Candidates) -> list[DocumentRow]:
-        """The catalogue's rows; a document removed since the commit was opened gets an empty one, marked missing."""
-        ids = reading.snapshot.documents["doc_id"][candidates.docs].tolist()
-        known = self._catalogue.documents(ids)
-        return [known.get(i) or _gone(i) for i in ids]
-
-    def _threads(self, rows: Sequence[DocumentRow]) -> dict[int, Thread]:
-        """The threads of the mails among `rows`, by their places."""
-        mails = {row.doc_id: i for i, row in enumerate(rows) if row.type == "mail"}
-        return {mails[i]: thread for i, thread in self._catalogue.threads_of(mails).items()} if mails else {}
-
-    def _table(
-        self, reading: Reading, candidates: Candidates, terms: list[str], completions: list[str], now: float,
-        closeness: Closeness | None,
-    ) -> CandidateTable:  # fmt: skip
-        """All that is known of the candidates, in BM25F order."""
-        rows = self._rows(reading, candidates)
-        documents = [(row.path, row.part, row.type) for row in rows]
-        usage = self.picks.usage(terms, documents, now=now, completions=completions)
-        names = [_name_of(row.part or row.path) for row in rows]
-        features = raw_features(
-            reading.snapshot, candidates, usage, titles=[row.title for row in rows], names=names, now=now,
-            meaning=meaning_feature(closeness, candidates, reading.snapshot) if closeness else None,
-        )  # fmt: skip
-        is_called = candidates.named > TITLE
-        return CandidateTable(
-            rows=rows, names=names, docs=candidates.docs, bm25f=candidates.bm25f, features=features,
-            levels=evidence(candidates), named=candidates.named,
-            missing_words=[() if i else words for words, i in zip(candidates.missing_words, is_called, strict=True)],
-            as_typed=held_as_typed(candidates), chosen_before=usage.same_query > ONCE,
-            marks=list(self.picks.marks(documents)),
-            sketches=reading.snapshot.documents.take("sketch", candidates.docs),
-            asides=_asides(reading, candidates, closeness) if closeness else [PLAIN] * len(rows),
-            added=np.arange(len(rows)) >= candidates.n_best,
-        ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
-
-    def _rank(self, reading: Reading, candidates: Candidates, found: CandidateTable) -> Ranked:
-        features = scaled(found.features)
-        features[:, _USAGE] *= min(self._settings.learning.strength, 1.0)
-        table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))
-        learner, fixed = self.learner.as_it_is(), table.chosen_before | False
-        answers, behind = documents_and_code(candidates, table)
-        kind = page_kind(reading.snapshot, candidates, table, behind)
-        if kind and learner.of_assistant:
-            table = structs.replace(table, marks=kind.with_roles(table.marks))
-        beyond = kind.beyond(learner.text(table.features)) if kind else None
-        written = written_first(table.as_typed, learner.text(table.features, beyond))
-        scores, extra = learner.scores(table.features, table.marks, beyond) + written, {"written": written}
-        are_texts = np.array([row.n_words > 0 for row in table.rows], dtype=bool)
-        extra["called"] = called_first(
-            table.levels, scores, called=are_called(table, by_names_alone=kind is not None), fixed=table.chosen_before,
-            are_texts=are_texts, answers=answers, behind=behind,
-        )  # fmt: skip
-        scores += extra["called"]
-        extra["latest"], asked = latest_first(table, scores, n_asking(candidates.concepts), behind)
-        scores += extra["latest"]
-        extra["named"] = named_first(table.named, scores, table.chosen_before)
-        fixed[[i for i, aside in enumerate(table.asides) if aside.passage]] = True  # they hold none of the words
-        fixed |= extra["latest"] != 0
-        alike = likeness(
-            table, scores + extra["named"],
-            fixed=fixed, apart=2 * table.named + (written < 0), by_age=not learner.prefers_older(),
-            day_of=lambda i: table.asides[i].day if table.asides[i].machine else self.day_of(table.rows[i]),
-        )  # fmt: skip
-        extra["alike"] = alike.moved
-        scores += extra["named"] + extra["alike"]
-        extra["beside"] = beside_texts(table.rows, [not words for words in table.missing_words], scores)
-        notes = {"alike": alike.notes, "named": list(map(named_by, table.named.tolist())), "latest": asked}
-        in_text = answers & (table.levels == IN_TEXT).any(axis=1)
-        notes["called"] = ["all your words, in no source code" if own else "" for own in in_text.tolist()]
-        return Ranked(
-            table, scores + extra["beside"], learner, alike.contents,
-            extra=extra, notes=notes, kind=kind, has_words=bool(candidates.concepts),
-        )  # fmt: skip
-
     def day_of(self, row: DocumentRow) -> float | None:
         """The day that a text tells at its beginning."""
-        return day_of_text(self._catalogue.beginning(row.doc_id, HEAD))
+        return day_of_text(self.catalogue.beginning(row.doc_id, HEAD))
 
-    def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
-        """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""
-        if request.order in ("modified", "name"):
-            return without_copies(ranked.rows_shared, sort_rows(ranked.table.rows, request.order)), ()
-        if request.order == "bm25" or not ranked.has_words:
-            return without_copies(ranked.rows_shared, range(len(ranked.table.rows))), ()
-        keys = [row.doc_id for row in ranked.table.rows]
-        k = self._settings.search.page_size
-        order = self.learner.order(ranked.table.features, keys, k=k, explore=request.explore, scores=ranked.scores)
-        shown = nearest_first(without_copies(ranked.rows_shared, order.tolist()), ranked.table, ranked.contents)
+    def _draw(self, request: SearchRequest) -> int | None:
+        """What drafts the first page in turns with plain BM25F, the same all session; None where it is not."""
         learning = self._settings.learning
         if not (learning.interleave and learning.enabled and request.explore):
-            return shown, ()
-        seed = int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
-        return interleave(shown, k=k, seed=seed)
-
-    @staticmethod
-    def _reasons(ranked: Ranked, shown: Mapping[int, int], times: Callable[[str, str], float]) -> Reasons:
-        """Why the candidates `shown` (each with its rank by BM25F) stand in this order."""
-
-        def n_picks(candidate: int) -> float:
-            row = ranked.table.rows[candidate]
-            return times(row.path, row.part)
-
-        return Reasons(
-            ranked.learner, ranked.table.features, ranked.scores, np.fromiter(shown, dtype=np.int64),
-            np.fromiter(shown.values(), dtype=np.int64) - 1,
-            marks=ranked.table.marks, extra=ranked.extra, notes=ranked.notes, n_picks=n_picks, kind=ranked.kind,
-        )  # fmt: skip
-
-    def _visit(
-        self, ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,
-        owners: tuple[int, ...],
-    ) -> ShownPage:  # fmt: skip
-        scores = ranked.scores[chosen]
-        places = np.empty(len(chosen), dtype=np.int64)
-        places[np.argsort(-scores, kind="stable")] = np.arange(1, len(chosen) + 1)
-        return ShownPage(
-            doc_ids=tuple(hit.doc_id for hit in hits),
-            features=ranked.table.features[chosen],
-            scores=scores,
-            n_shown=len(hits),
-            learned_ranks=tuple(places.tolist()),
-            bm25_ranks=tuple(hit.bm25_rank for hit in hits),
-            query=query,
-            manifest_hash=MANIFEST_HASH if request.order == "learned" and ranked.has_words else "",
-            time=time.time(),
-            owners=owners[: len(chosen)],
-            marks=tuple(tuple(ranked.table.marks[i]) for i in chosen),
-            beyond=None if ranked.beyond is None else ranked.beyond[chosen],
-            machines=tuple(hit.machine for hit in hits) if any(hit.machine for hit in hits) else (),
-        )
+            return None
+        return int.from_bytes(session_nonce(self.store, now=time.time())[:8], "little")
 
     def _purge(self, hits: tuple[Hit, ...]) -> None:
         """Note files that are gone, each once: the catalogue may be busy, and nobody waits for this twice."""
@@ -453,29 +291,19 @@ class Search:
             if hit.missing and hit.path and hit.path not in self._gone:
                 self._gone.add(hit.path)
                 with contextlib.suppress(IndexerError):  # a full disk is no reason not to answer; scans find it too
-                    self._catalogue.purge(hit.path)
-
-    def _remember(self, visit: ShownPage) -> int:
-        with self._lock:
-            page_id = next(self._page_ids)
-            self._shown[page_id] = visit
-            while len(self._shown) > KEPT_PAGES:
-                self._shown.popitem(last=False)
-            return page_id
+                    self.catalogue.purge(hit.path)
 
     def opened(self, page: ResultPage, hit: Hit) -> None:
         """Record that a result of a page was opened: a pick at once, a click when the page is left."""
-        with self._lock, self._unless_unkept():
-            visit = self._shown.get(page.page_id)
-            if visit is not None and not self.unkept:
-                self._shown[page.page_id] = self._visits.opened(visit, hit)
-            elif page.page_id == 0 and not self.unkept:
+        with self._unless_unkept():
+            if self.unkept or self._shown.change(page.page_id, lambda visit: self._visits.opened(visit, hit)):
+                return
+            if page.page_id == 0:
                 self.picks.record((), hit.path, hit.part, type=hit.type, now=time.time())
 
     def leave(self, page: ResultPage) -> str | None:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
-        with self._lock:
-            visit = self._shown.pop(page.page_id, None)
+        visit = self._shown.take(page.page_id)
         with self._unless_unkept():
             return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
         return None
@@ -491,8 +319,8 @@ class Search:
         past = [hit for hit in page.hits if hit.modified < until]
         whole = {hit.path for hit in past if not hit.part}
         changed = [hit for hit in past if not (hit.part and hit.path in whole)][:n_changed]
-        first = self.picks.lately(self._catalogue.paths(), self._catalogue.parts_of, limit=n_opened)
-        rows = self._catalogue.documents(first)
+        first = self.picks.lately(self.catalogue.paths(), self.catalogue.parts_of, limit=n_opened)
+        rows = self.catalogue.documents(first)
         opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in changed if hit.doc_id not in first))
         ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
@@ -500,13 +328,11 @@ class Search:
 
     def failures(self) -> list[tuple[str, str]]:
         """(path, reason) of each file that could not be read."""
-        return [(failure.path, failure.reason) for failure in self._catalogue.failures()]
+        return [(failure.path, failure.reason) for failure in self.catalogue.failures()]
 
     def pending_outcomes(self) -> list[Outcome]:
         """Where the results stand that were opened on pages that were not left yet: what `leave` will note of them."""
-        with self._lock:
-            visits = tuple(self._shown.values())
-        return [outcome for visit in visits for outcome in self._visits.outcomes_of(visit)]
+        return [outcome for visit in self._shown.all() for outcome in self._visits.outcomes_of(visit)]
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
         """Files were moved, (from, to) each: what was learned about them goes along."""
@@ -516,22 +342,20 @@ class Search:
 
     def keep(self, page: ResultPage) -> None:
         """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""
-        with self._lock:
-            visit = self._shown.get(page.page_id)
+        visit = self._shown.of(page.page_id)
         with self._unless_unkept():
             self._visits.exchange(visit)
 
     def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
         """Where (line, page) the passages are that were printed of the first results of the kept page."""
         with self._unless_unkept(), self.store.transaction(durable=False):
-            visit = self._visits.kept()
+            visit = load_shown(self.store)
             if visit is not None:
-                self._visits.keep(structs.replace(visit, places=tuple(places)))
+                save_shown(self.store, structs.replace(visit, places=tuple(places)))
 
     def here(self, page: ResultPage, hit: Hit, how: How, data_dir: Path) -> tuple[Hit, How]:
         """A result to open, of another machine where it was brought to, and how; MachineError."""
-        with self._lock:
-            visit = self._shown.get(page.page_id)
+        visit = self._shown.of(page.page_id)
         if not hit.machine or visit is None:
             return hit, how
         row, how = self.machines.bring(visit, hit.rank, how, data_dir)
@@ -543,18 +367,18 @@ class Search:
         `far` is the row of one of another machine.
         """
         with self._unless_unkept(), self.store.transaction():
-            visit = self._visits.kept()
+            visit = load_shown(self.store)
             if visit is None or not 1 <= rank <= visit.n_shown:
                 return None
             doc_id = visit.doc_ids[rank - 1]
-            row = far or self._catalogue.documents([doc_id]).get(doc_id)
+            row = far or self.catalogue.documents([doc_id]).get(doc_id)
             if row is None:
                 return None
             aside = Aside(machine=visit.machines[rank - 1]) if far else PLAIN
             hit = make_hit(
                 row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
             )
-            self._visits.keep(self._visits.opened(visit, hit))
+            save_shown(self.store, self._visits.opened(visit, hit))
             return hit
         return None  # nothing could be kept
 
@@ -573,45 +397,29 @@ class Search:
         """The best lines of one result."""
         if hit.machine:
             return self.machines.snippet(page, hit, width)
-        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        generation = self._reader.reading.snapshot.generation
-        text, pages = self._texts.of(hit.doc_id, generation), row.pages if row else ()
-        if hit.passage:
-            found = passage_snippet(text, hit.passage, width=width, pages=pages)
-        else:
-            plain = self._texts.of(hit.doc_id, generation, unmarked=True) if hit.type in MARKED else text
-            found = snippet(plain, page.words, width=width, pages=pages, title=hit.title)
-        if hit.type in HEARD and found.page:
-            return structs.replace(found, heading=f"at {page_name(hit.type, found.page)}")
-        if hit.type == "markdown" and found.line:
-            return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
-        if row and row.headings and found.line:
-            return structs.replace(found, heading=heading_among(text, found.line, row.headings, title=hit.title))
-        return found
+        return self._texts.snippet(hit, self._row(hit), page.words, width, self.reading.snapshot.generation)
+
+    def _row(self, hit: Hit) -> DocumentRow | None:
+        return self.catalogue.documents([hit.doc_id]).get(hit.doc_id)
 
     def text_of(self, hit: Hit) -> tuple[str, tuple[int, ...]]:
         """The whole extracted text of a result, and the offsets at which its pages begin."""
-        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
-        return self._texts.of(hit.doc_id, self._reader.reading.snapshot.generation), row.pages if row else ()
+        row = self._row(hit)
+        return self._texts.of(hit.doc_id, self.reading.snapshot.generation), row.pages if row else ()
 
     def vocabulary_of(self, doc_ids: Iterable[int]) -> Vocabulary:
         """The words of these documents alone."""
-        return self._reader.reading.vocabulary_of(doc_ids)
+        return self.reading.vocabulary_of(doc_ids)
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""
-        row = self._catalogue.documents([hit.doc_id]).get(hit.doc_id)
+        row = self._row(hit)
         if hit.machine:
             note, text = self.machines.text_or_why(hit.machine, hit.doc_id)
         else:
             note = "the file is gone" if hit.missing or row is None else row.truncated
-            text = self._texts.of(hit.doc_id, self._reader.reading.snapshot.generation)
-        if hit.passage:
-            return Preview(text, (hit.passage,) if any(hit.passage) else (), row.pages if row else (), note)
-        shown, spans = passage(text, page.words, width=width), matches(text, page.words)
-        if shown and shown[0] not in spans:
-            spans = tuple(sorted({*spans, *shown}))
-        return Preview(text, spans, row.pages if row else (), note, spans.index(shown[0]) if shown else 0)
+            text = self._texts.of(hit.doc_id, self.reading.snapshot.generation)
+        return preview(text, hit, page.words, width, pages=row.pages if row else (), note=note)
 
     def explain(self, page: ResultPage, hit: Hit) -> Explanation:
         """Why a result stands where it stands."""
@@ -625,44 +433,4 @@ class Search:
 
     def status(self) -> IndexStatus:
         """What the index holds and who is writing to it."""
-        counts = self._catalogue.counts()
-        why_none, n_read, n_all = self._meaning.coverage(self._reader.reading)
-        ocr, speech = self._recognition()
-        return IndexStatus(
-            n_files=counts.n_files, n_named=counts.n_named, n_documents=counts.n_documents,
-            n_failures=counts.n_failures, n_skipped=counts.n_skipped,
-            generation=self._reader.reading.snapshot.generation, index_bytes=Index.bytes_on_disk(self._paths.index),
-            data_bytes=Index.bytes_on_disk(self._paths.data_dir),
-            roots=self._catalogue.roots or index_roots(self._settings, self._paths),
-            writer=lock_holder(self._paths.index), last_update=self._catalogue.last_update,
-            away=tuple(display_path(f"{one.path} {one.reason}") for one in self._catalogue.away()),
-            n_read_for_meaning=n_read, n_for_meaning=n_all, why_no_meaning=why_none,
-            n_recognised=ocr.n_recognised, n_to_recognise=ocr.n_waiting, n_without_text=ocr.n_empty,
-            n_unrecognised=ocr.n_failed, n_heard=speech.n_recognised, n_to_hear=speech.n_waiting,
-            n_without_speech=speech.n_empty, n_unheard=speech.n_failed, n_unwiped=Index(self._paths.index).n_unwiped,
-        )  # fmt: skip
-
-    def _recognition(self) -> tuple[Coverage, Coverage]:
-        """Of pictures and of recordings."""
-        from indexer.extract.media.recognised import FILE, PICTURES, RECORDINGS, coverage  # no query asks
-
-        connection, store = self._catalogue.connection, self._paths.data_dir / FILE
-        return (
-            coverage(connection, store, PICTURES, self._settings.ocr.max_bytes),
-            coverage(connection, store, RECORDINGS, self._settings.speech.max_bytes),
-        )
-
-
-def _asides(reading: Reading, candidates: Candidates, closeness: Closeness) -> list[Aside]:
-    """[n_docs] of the candidates."""
-    passages = passages_without_words(closeness, candidates, candidates.docs)
-    foreign = languages_of(reading, closeness, candidates.docs)
-    rare = passages.keys() | foreign.keys()
-    return [
-        Aside(passage=passages.get(i), foreign=foreign.get(i, "")) if i in rare else PLAIN
-        for i in range(candidates.docs.size)
-    ]
-
-
-def _gone(doc_id: int) -> DocumentRow:
-    return DocumentRow(doc_id, "", "", "(removed)", "text", "", "", (), 0.0, 0, "", "", 0, b"", ())
+        return index_status(self._settings, self._paths, self.catalogue, self.reading, self._meaning)

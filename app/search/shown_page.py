@@ -6,7 +6,10 @@ ids, features, ranks, line numbers, types, hashed folders and query terms; no pa
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import msgspec
@@ -73,6 +76,49 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
         ):
             if length != n:
                 raise ShapeError(f"{what} of a page of {n} documents must have {n} entries, not {length}")
+
+
+KEPT_PAGES = 50
+"""pages that can still be opened from and left"""
+
+
+class OpenPages:
+    """The pages shown last, by the numbers that they get here; safe to call from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ids = itertools.count(1)
+        self._pages: dict[int, ShownPage] = {}
+
+    def add(self, page: ShownPage) -> int:
+        """The number of one more page; the oldest is forgotten."""
+        with self._lock:
+            page_id = next(self._ids)
+            self._pages[page_id] = page
+            if len(self._pages) > KEPT_PAGES:
+                del self._pages[next(iter(self._pages))]
+            return page_id
+
+    def of(self, page_id: int) -> ShownPage | None:
+        with self._lock:
+            return self._pages.get(page_id)
+
+    def all(self) -> tuple[ShownPage, ...]:
+        with self._lock:
+            return tuple(self._pages.values())
+
+    def change(self, page_id: int, change: Callable[[ShownPage], ShownPage]) -> bool:
+        """Put what `change` makes of a page in its place; False where it is no longer open."""
+        with self._lock:
+            if page_id not in self._pages:
+                return False
+            self._pages[page_id] = change(self._pages[page_id])
+            return True
+
+    def take(self, page_id: int) -> ShownPage | None:
+        """The page, which is no longer open then."""
+        with self._lock:
+            return self._pages.pop(page_id, None)
 
 
 class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -192,21 +238,13 @@ class Visits:
             for place, won in zip(visit.opened, winners, strict=True)
         ]
 
-    def keep(self, visit: ShownPage) -> None:
-        """Make this the page that `open N` speaks of."""
-        save_shown(self._store, visit)
-
-    def kept(self) -> ShownPage | None:
-        """The page that `open N` speaks of."""
-        return load_shown(self._store)
-
     def exchange(self, visit: ShownPage | None) -> None:
         """Keep this page, or none, and leave the kept one: both or neither, and once, whoever else does so."""
-        kept = self.kept()
+        kept = load_shown(self._store)
         with self._store.transaction(durable=kept is not None and bool(kept.opened)):
-            kept = self.kept()  # another process may have had it meanwhile
+            kept = load_shown(self._store)  # another process may have had it meanwhile
             forget_shown(self._store)
             if kept is not None:
                 self.leave(kept, source="command")
             if visit is not None:
-                self.keep(visit)
+                save_shown(self._store, visit)

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from app.filing import Filed
     from app.folders import RootSuggestion
     from app.handing_over import Prepared
-    from app.search.results import Explanation, Hit, IndexStatus, Preview, ResultPage, Snippet
+    from app.search.index_status import IndexStatus
+    from app.search.results import Explanation, Hit, Preview, ResultPage, Snippet
     from app.tui.preview.preview_rows import Row, Rows
     from app.tui.screen_parts import ProgressLine
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import pairwise
 
+from msgspec import Struct, field
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -51,8 +51,7 @@ PLAIN_SIGN = ("≡", "text")
 KINDS = tuple(dict.fromkeys(kind for _, kind in (*SIGNS.values(), PLAIN_SIGN)))
 
 
-@dataclass(frozen=True, slots=True)
-class RowStyles:
+class RowStyles(Struct, frozen=True):
     """The styles of one row, each complete."""
 
     base: Style

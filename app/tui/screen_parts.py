@@ -11,11 +11,11 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from app.paths import forget_source
 from app.settings import Paths, Settings, anything_to_index, chosen_to_index, forget_root, index_roots
@@ -82,8 +82,7 @@ def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
         return  # a data folder that cannot be written: the next start is as the last one
 
 
-@dataclass(frozen=True, slots=True)
-class ProgressLine:
+class ProgressLine(Struct, frozen=True):
     """How far indexing is, in words."""
 
     text: str
@@ -226,8 +225,7 @@ class StoredHistory:
                 SearchHistory(store, self._settings).add(query, now=time.time())
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
+class Setup(Struct, frozen=True):
     """The parts that the screen talks to; those that take their time are called in workers alone."""
 
     settings: Settings
@@ -262,8 +260,7 @@ CHOSEN, NOTHING, LEFT = 0, 1, 130
 """exit codes, those of fzf: chosen; Enter where nothing is found; left with Esc or Ctrl-C"""
 
 
-@dataclass(slots=True)
-class Picking:
+class Picking(Struct):
     """A screen that chooses and opens nothing."""
 
     multi: bool = False

@@ -9,12 +9,12 @@ import os
 import signal
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console, RenderableType
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType

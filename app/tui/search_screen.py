@@ -21,7 +21,8 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from app.search.results import ORDERS, Facets, Hit, IndexStatus, ResultPage
+from app.search.index_status import IndexStatus
+from app.search.results import ORDERS, Facets, Hit, ResultPage
 from app.tui import messages
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.query_input import QueryInput

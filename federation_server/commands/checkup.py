@@ -6,11 +6,11 @@ import http.client
 import shutil
 import ssl
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+from msgspec import Struct
 from sqlalchemy import Connection, text
 
 from console.wording import round_label
@@ -45,8 +45,7 @@ def doctor() -> int:
     return 0 if good else 1
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One finding."""
 
     name: str

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import json
-from dataclasses import replace
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from console.extras import how_to_add
 from console.wording import round_label

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.database import note_erasure
@@ -50,8 +50,7 @@ KEEPS_RANKER = ("none", "noise")
 """methods that leave the models as they are"""
 
 
-@dataclass(frozen=True, slots=True)
-class Forgetter:
+class Forgetter(Struct, frozen=True):
     """What forgetting takes."""
 
     vault: Vault

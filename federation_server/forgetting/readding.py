@@ -12,10 +12,11 @@ difference, which is what the device said, stays.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server.group import group
@@ -105,8 +106,7 @@ def rounds_since(connection: Connection, place: Place) -> tuple[Place, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredRound:
+class StoredRound(Struct, frozen=True, eq=False):
     """What is left of one round."""
 
     place: Place

@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection, delete, insert, select
 
 from console.durable import sync
@@ -59,8 +59,7 @@ def hash_of_member(device: str) -> str:
     return hashlib.blake2b(device.encode(), digest_size=32, person=b"foltr-forgotten").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class TombstoneFile:
+class TombstoneFile(Struct, frozen=True):
     """Lines of JSON, only ever added to; readable by its owner alone."""
 
     path: Path

@@ -10,9 +10,9 @@ import binascii
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -29,8 +29,7 @@ MOST_OPEN = 100
 """invites of one member that are neither used nor expired"""
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """A device that takes part."""
 
     device: str
@@ -46,8 +45,7 @@ class Member:
     last_round: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class InviteState:
+class InviteState(Struct, frozen=True):
     """An invite as the administrator sees it; the server never knew its secret but when it made the invite itself."""
 
     key_hash: str
@@ -92,7 +90,7 @@ def key_hash(invite_key: bytes) -> str:
 
 def all_invites(connection: Connection) -> tuple[InviteState, ...]:
     """Newest first."""
-    columns = (getattr(invites.c, name) for name in InviteState.__dataclass_fields__)
+    columns = (getattr(invites.c, name) for name in InviteState.__struct_fields__)
     rows = connection.execute(select(*columns).order_by(invites.c.created.desc(), invites.c.key_hash))
     return tuple(InviteState(*row) for row in rows)
 
@@ -244,7 +242,7 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
 
 
 def _member(row: Any) -> Member:
-    found = {name: getattr(row, name) for name in Member.__dataclass_fields__}
+    found = {name: getattr(row, name) for name in Member.__struct_fields__}
     return Member(**{**found, "device_key": bytes(row.device_key)})
 
 
@@ -254,8 +252,7 @@ NONCE = re.compile("[0-9A-Za-z]{16,64}")
 DEVICE = re.compile("[0-9a-f]{32}")
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Struct, frozen=True):
     """What the headers of a signed request say; nothing of it is believed yet."""
 
     device: str

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from sqlalchemy import Connection, func, insert, select, update
 
 from federation_server.tables import facts, journal, lineages, models
@@ -32,8 +32,7 @@ class GroupError(FoltrError):
     """The group cannot be used as the configuration says."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Published:
+class Published(Struct, frozen=True, eq=False):
     """A stored model with the hash that devices know it by."""
 
     record: wire.ModelRecord

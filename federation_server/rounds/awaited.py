@@ -6,9 +6,9 @@ at least the terms' floor: a group of three is not left waiting for a fourth.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
 from console.wording import count, iso_minute
@@ -20,8 +20,7 @@ from federation_server.tables import rounds as rounds_table
 from foltr.federated.wire import Terms
 
 
-@dataclass(frozen=True, slots=True)
-class Awaited:
+class Awaited(Struct, frozen=True):
     """How far the open round is."""
 
     lineage: int
@@ -100,8 +99,7 @@ def _answered(table: Table, here: Round) -> ColumnElement[bool]:
 WORDS = {"collect": "collecting", "sum": "adding up", "rest": "resting", "none": "waiting for its first start"}
 
 
-@dataclass(frozen=True, slots=True)
-class Phase:
+class Phase(Struct, frozen=True):
     """As devices hear it in the announcement; "none" before the first start."""
 
     name: Literal["collect", "sum", "rest", "none"]

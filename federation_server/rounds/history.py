@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from federation_server.group import group, roster_book
@@ -33,8 +33,7 @@ ERASED = "erased with a member"
 """in place of what closing a round had said of its updates"""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSummary:
+class ModelSummary(Struct, frozen=True):
     """A published ranker as numbers about it."""
 
     lineage: int
@@ -89,8 +88,7 @@ DELTA = 1e-5
 DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """Privacy in the present period."""
 
     n_rounds: int

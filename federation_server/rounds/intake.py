@@ -19,9 +19,9 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec import Struct, field
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from federation_server.database import reading
@@ -40,8 +40,7 @@ from foltr.federated.fpdgd import FPDGD, decode_message, largest_update
 from foltr.federated.wire import Accepted, Sealed, Terms, Update, decode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expectation:
+class Expectation(Struct, frozen=True, eq=False):
     """What an update of the open round must look like."""
 
     open_round: Round
@@ -52,8 +51,7 @@ class Expectation:
     """[n_sent] the shared weights of the model that devices begin from"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Offer:
+class Offer(Struct, frozen=True, eq=False):
     """A checked update that waits for its transaction."""
 
     credentials: Credentials
@@ -200,8 +198,7 @@ def has_update(connection: Connection, here: Round, device: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-@dataclass(slots=True, eq=False)
-class Expectations:
+class Expectations(Struct, eq=False):
     """Of one process; another may close the round, which the writer's transaction finds out."""
 
     engine: Engine
@@ -247,14 +244,12 @@ Keep = Callable[[Sequence[Offer]], Sequence[Accepted | Refused]]
 """stores them durably in one transaction and answers each"""
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     offer: Offer
     answer: Future[Accepted]
 
 
-@dataclass(slots=True, eq=False)
-class Writer:
+class Writer(Struct, eq=False):
     """One thread that writes updates down; start it before use, stop it after the last request.
 
     A request hands over a checked offer and waits for its answer, which comes only after the transaction is on disk;
@@ -337,8 +332,7 @@ class Writer:
             self.settled.set()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Received:
+class Received(Struct, frozen=True, eq=False):
     """What arrived, in the order of the pseudonyms, so that every server adds up alike."""
 
     devices: tuple[str, ...]

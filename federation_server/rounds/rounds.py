@@ -8,9 +8,9 @@ The policy says when this server closes a round and how it joins it; foltr.feder
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
 from federation_server.group import enrolment, group, roster_book
@@ -26,8 +26,7 @@ Phase = Literal["collect", "sum"]
 DAY = 86_400
 
 
-@dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Struct, frozen=True):
     """When a round closes."""
 
     quorum: int
@@ -38,8 +37,7 @@ class Schedule:
     """that a sealed round's committee has to answer, all of it, before its threshold suffices"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Round:
+class Round(Struct, frozen=True, eq=False):
     """The row of a round, its private key still encrypted."""
 
     lineage: int
@@ -229,8 +227,7 @@ def _round(row: Any) -> Round:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What the settings say about rounds."""
 
     schedule: Schedule
@@ -259,8 +256,7 @@ def chance(n_updates: int) -> float | None:
     return 1.0 / math.sqrt(n_updates) if n_updates else None
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """A round that is over, for the log and the counters."""
 
     lineage: int

@@ -12,12 +12,12 @@ import math
 import secrets
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from html import escape
 from typing import Any
 from urllib.parse import parse_qs
 
 from jinja2 import Environment, PackageLoader
+from msgspec.structs import asdict
 from sqlalchemy import Connection
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request

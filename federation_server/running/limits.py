@@ -15,11 +15,11 @@ import socket
 import weakref
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
 import h11
+from msgspec import Struct, field
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from federation_server.refusals import Refused
@@ -28,8 +28,7 @@ LARGEST_TABLE = 50_000
 """buckets kept; beyond that the fullest (least active) are dropped"""
 
 
-@dataclass(slots=True, eq=False)
-class Buckets:
+class Buckets(Struct, eq=False):
     """`per_period` requests in each `seconds`, all at once at most."""
 
     per_period: int
@@ -99,8 +98,7 @@ TURNED_AWAY_AT_ONCE = 100
 """before other work has its turn"""
 
 
-@dataclass(slots=True, eq=False)
-class Crowd:
+class Crowd(Struct, eq=False):
     """How many connections each address has open; for one thread."""
 
     per_address: int

@@ -14,6 +14,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 import msgspec
+from msgspec import Struct
 from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -83,8 +84,7 @@ def now() -> int:
     return int(time.time())
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """A signed request, as the network brought it."""
 
     credentials: Credentials

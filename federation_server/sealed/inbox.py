@@ -10,9 +10,10 @@ federation_server.sealed.summing, and never changed.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from console.wording import count
@@ -62,8 +63,7 @@ KNOWN = 8
 Lie = Literal["proof", "message", "complaint", "answer"]
 
 
-@dataclass(slots=True, eq=False)
-class SealedRounds:
+class SealedRounds(Struct, eq=False):
     """What one process works out once of its group's rounds; for many threads."""
 
     _method: FPDGD | None = None
@@ -151,8 +151,7 @@ def keep_noise(
     return Coins(round=round_.number, seed=_coins(vault, round_, device, sent.point))
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
+class Offered(Struct, frozen=True):
     """A message that holds together, but for the proof of its note, which is still to be checked."""
 
     message: str

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server.database import note_erasure
@@ -185,7 +186,7 @@ def _summed(
         if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
             why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
             return _void(connection, here, why, now=now)
-        again = replace(policy.schedule, seconds=policy.schedule.sum_seconds)
+        again = structs.replace(policy.schedule, seconds=policy.schedule.sum_seconds)
         rounds.prolong(connection, here, again, now=now)
     return None
 

@@ -321,13 +321,11 @@ class SegmentFiles:
         """[n_terms] documents with each term, deleted ones included."""
         return self._table(field).df
 
-    def position_of(self, field: str, term: bytes, least: int = 0) -> int:
-        """Where `term` is or would stand among the field's terms; not before `least`, and soonest known near that."""
-        table, terms, high = self._table(field), self._terms, least + 16
-        while least and high < len(table.df) and table.text(high, terms) < term:
-            high += 3 * (high - least)
-        high = min(high, len(table.df)) if least else len(table.df)
-        return bisect.bisect_left(range(len(table.df)), term, least, high, key=lambda i: table.text(i, terms))
+    def position_of(self, field: str, term: bytes, start: int = 0, stop: int | None = None) -> int:
+        """Where `term` is or would stand among the field's terms of the numbers from `start` to before `stop`."""
+        table, terms = self._table(field), self._terms
+        places = range(len(table.df))[start:stop]
+        return start + bisect.bisect_left(places, term, key=lambda i: table.text(i, terms))
 
     def find(self, field: str, term: bytes) -> int:
         """The number of `term` in the field, -1 when it is not there."""

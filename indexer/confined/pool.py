@@ -3,9 +3,8 @@
 Each worker has a few files ahead of it and reports every one when it is done; so when a worker dies or hangs,
 the file it was at is known, that file alone fails, and the rest goes to the next worker.
 
-What a process says is decoded as data, never as objects, for it may have been taken over. What it uses (processor
-time, bytes read, memory, and whether it waits) is seen from outside: from /proc on Linux, from psutil elsewhere; where
-there is neither, nothing is known and nothing is said.
+What a process says is decoded as data, never as objects, for it may have been taken over. What it uses is seen from
+outside (indexer.confined.vitals).
 """
 
 from __future__ import annotations
@@ -18,12 +17,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from multiprocessing import Pipe, connection, get_context
 from multiprocessing.process import BaseProcess
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Generic, TypeVar, get_type_hints
 
@@ -32,6 +28,7 @@ import msgspec
 from indexer.confined.confinement import prepare
 from indexer.confined.porter import FilesOf
 from indexer.confined.reading_process import MEGABYTE, FileReport, Order, needed_too_much, work
+from indexer.confined.vitals import Vitals, descendants, look_at_process
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
@@ -54,107 +51,9 @@ LOOK_SECONDS = 0.1
 LONGEST_STILL = 1.0
 """seconds that count as waited for between two looks at most; the parent may have been busy or asleep itself"""
 
-
 MAX_REPORT = 1 << 30
 """bytes of one report"""
 _REPORTS = msgspec.msgpack.Decoder(FileReport)
-
-
-@dataclass(frozen=True, slots=True)
-class Vitals:
-    """One look at a process and all that it started."""
-
-    cpu_seconds: float
-    n_bytes_read: int
-    """by any means, also from caches; 0 where the system does not say"""
-    resident_bytes: int
-    is_waiting: bool
-    """Nothing of it runs or wants to: it waits for a disk, a network, a lock. A stopped process does not wait."""
-
-
-def look_at_process(pid: int) -> Vitals | None:
-    """The vitals of the process `pid`; None when it is gone or the system does not say."""
-    try:
-        return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
-    except (OSError, ValueError, IndexError):
-        return None
-
-
-_WAITING = frozenset("SDI")
-"""proc_pid_stat(5): asleep, in a disk's hands, idle"""
-
-
-def _from_proc(pid: int) -> Vitals:
-    state, _, cpu_seconds, resident = _stat(str(pid))
-    waits = state in _WAITING
-    for child in descendants(pid) if waits else ():  # one that waits for what it started is at work
-        with contextlib.suppress(OSError, IndexError):
-            state, _, seconds, size = _stat(str(child))
-            cpu_seconds, resident, waits = cpu_seconds + seconds, resident + size, waits and state in _WAITING
-    return Vitals(cpu_seconds, _bytes_read(pid), resident, waits)
-
-
-def _stat(pid: str) -> tuple[str, int, float, int]:
-    """(state, parent, processor seconds with those of ended children, resident bytes) by /proc/PID/stat."""
-    fields = Path("/proc", pid, "stat").read_bytes().rpartition(b")")[2].split()
-    seconds = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
-    return fields[0].decode(), int(fields[1]), seconds, int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-
-
-def _bytes_read(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/io").read_bytes().split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0  # a kernel without accounting of reads
-
-
-def descendants(pid: int) -> list[int]:
-    """What the process `pid` started and what that started, those of now; [] where the system does not say."""
-    if sys.platform != "linux":
-        with contextlib.suppress(Exception):
-            return [child.pid for child in _psutil().Process(pid).children(recursive=True)]
-        return []
-    above = dict(_parents())
-    found = {pid}
-    while more := {child for child, parent in above.items() if parent in found} - found:
-        found |= more
-    return sorted(found - {pid})
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    """(process, its parent) for all that can be seen."""
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            with contextlib.suppress(OSError, IndexError):
-                yield int(name), _stat(name)[1]
-
-
-@lru_cache(maxsize=1)
-def _psutil() -> Any:
-    """The module psutil; OSError when it is not installed."""
-    try:
-        import psutil
-    except ImportError as error:
-        raise OSError("psutil is not installed") from error
-    return psutil
-
-
-def _from_psutil(pid: int) -> Vitals | None:
-    psutil = _psutil()
-    try:
-        process = psutil.Process(pid)
-        everyone = [process, *process.children(recursive=True)]
-        seconds, size, n_read, waits = 0.0, 0, 0, True
-        for one in everyone:
-            times = one.cpu_times()
-            seconds += times.user + times.system
-            seconds += getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
-            size += one.memory_info().rss
-            n_read += one.io_counters().read_bytes if hasattr(one, "io_counters") else 0
-            waits = waits and one.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
-    except psutil.Error:
-        return None
-    return Vitals(seconds, n_read, size, waits)
 
 
 class Waiting:
@@ -384,7 +283,7 @@ class WorkerPool(Generic[Result]):
                 f"wanted n_workers >= 1, seconds > 0, memory_mb >= 1; got {n_workers}, {seconds}, {memory_mb}"
             )
         self._order = Order(function, limits or Limits(), seconds, still_seconds, memory_mb, files_of)
-        self._decoder = msgspec.msgpack.Decoder(_given_by(function))
+        self._decoder = msgspec.msgpack.Decoder(get_type_hints(getattr(function, "func", function)).get("return", Any))
         self._n_workers = n_workers
         self._workers: list[Worker] = []
         self._n_failed_starts = 0
@@ -514,8 +413,3 @@ class WorkerPool(Generic[Result]):
         left = list(worker.ahead)
         worker.ahead.clear()
         return left
-
-
-def _given_by(function: Callable[..., Any]) -> Any:
-    """The type that a function is annotated to give; anything where it does not say."""
-    return get_type_hints(getattr(function, "func", function)).get("return", Any)

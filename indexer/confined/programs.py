@@ -137,8 +137,7 @@ def _seconds_of_children() -> float:
         return 0.0
     import resource
 
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return children.ru_utime + children.ru_stime
+    return sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])  # for the user and in the system
 
 
 def _limit_time(pid: int, seconds: float) -> None:

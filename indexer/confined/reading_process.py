@@ -18,12 +18,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from indexer.confined.confinement import available, c_library, close_all_but
 from indexer.confined.porter import FilesOf, requests_through_porter
@@ -73,8 +73,7 @@ def give_way() -> None:
 MEGABYTE = 2**20
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(Struct, frozen=True):
     """What a worker does all its life."""
 
     function: Callable[[str, Limits], Any]

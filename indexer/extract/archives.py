@@ -13,11 +13,12 @@ import sys
 import tarfile
 import zipfile
 import zlib
-from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import IO, Literal
+
+from msgspec.structs import replace
 
 from indexer.confined.programs import output_of, program_path, seconds_left
 from indexer.documents import ExtractedDocument, Extraction

@@ -13,10 +13,10 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
+from msgspec import Struct
 
 from indexer.confined.given import open_file, open_unbuffered, status_of
 from indexer.documents import ExtractedDocument, Extraction
@@ -84,8 +84,7 @@ def cut(text: str, max_bytes: int) -> tuple[str, str]:
     return data[:max_bytes].decode("utf-8", "ignore"), f"first {shown_size(max_bytes)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """One stream of bytes with the name that its extension is taken from."""
 
     name: str

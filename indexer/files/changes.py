@@ -16,9 +16,10 @@ import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from indexer.documents import FileEntry
 from indexer.files.crawl import storable_identity
@@ -26,8 +27,7 @@ from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue, KnownFile, p
 from indexer.storage.unchanged import BY_NAME, Stamp
 
 
-@dataclass(frozen=True, slots=True)
-class FilesRead:
+class FilesRead(Struct, frozen=True):
     """One file to be read."""
 
     entry: FileEntry
@@ -130,8 +130,7 @@ class Readings:
                 yield FilesRead(entry, file_id, os.fsdecode(old_path), digest, tries)
 
 
-@dataclass(slots=True)
-class ChangePlan:
+class ChangePlan(Struct):
     """The work that brings the index up to date."""
 
     readings: Readings = field(default_factory=Readings)
@@ -166,8 +165,7 @@ def is_settled(entry: FileEntry, stamp: Stamp) -> bool:
     )
 
 
-@dataclass(slots=True)
-class FileComparison:
+class FileComparison(Struct):
     """Makes the plan while files are seen, one after the other.
 
     A file is unchanged when its size, modification time, inode and ctime are; the device does not count, for a disk
@@ -249,8 +247,7 @@ NEIGHBOURS = 100
 """files of a device that are asked whether it has another number now"""
 
 
-@dataclass(slots=True)
-class OutOfSight:
+class OutOfSight(Struct):
     """What one scan or update could not see."""
 
     unread: Collection[str]

@@ -12,12 +12,12 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct, field
 
 from indexer.documents import FileEntry, Listing, Skipped, storable
 from indexer.extract.kinds import (
@@ -70,8 +70,7 @@ def storable_identity(number: int) -> int:
     return number & _MOST
 
 
-@dataclass(frozen=True, slots=True)
-class CrawlRules:
+class CrawlRules(Struct, frozen=True):
     """What of the roots is indexed."""
 
     ignore: IgnoreRules = field(default_factory=IgnoreRules)
@@ -100,8 +99,7 @@ class CrawlRules:
         return hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class PathEntry:
+class PathEntry(Struct, frozen=True):
     """One path outside a folder listing, asked like an `os.DirEntry`."""
 
     path: str
@@ -133,8 +131,7 @@ Entry = os.DirEntry[str] | PathEntry
 """what the rules ask of one path"""
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """A folder to be walked, with the ignore lists in force in it."""
 
     path: str

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from console.printable import display_path
 from indexer.documents import FileEntry, Skipped
@@ -21,8 +22,7 @@ from indexer.storage.catalogue import AWAY, Catalogue, Failure, FileRow
 Status = Literal["indexed", "named", "changed", "failed", "new", "skipped", "folder", "missing", "outside"]
 
 
-@dataclass(frozen=True, slots=True)
-class Why:
+class Why(Struct, frozen=True):
     """The answer for one path."""
 
     path: str
@@ -44,8 +44,7 @@ _REMEDIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(Struct, frozen=True):
     """A file or folder that the last scan passed over."""
 
     path: str

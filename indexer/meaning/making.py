@@ -15,13 +15,13 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import Struct, field
 
 from indexer.confined.confinement import available, confine_reader, end_with_parent
 from indexer.confined.pool import how_it_ended, start_process
@@ -135,8 +135,7 @@ Wanted = Callable[[Ints], Floats]
 """document ids [n] -> how much each is wanted [n]; equals go by their date"""
 
 
-@dataclass(slots=True)
-class _Work:
+class _Work(Struct):
     """One document to be encoded, and how far that is."""
 
     doc_id: int
@@ -149,8 +148,7 @@ class _Work:
     made: list[Vectors] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class VectorMaker:
+class VectorMaker(Struct):
     """Makes what is missing, most wanted first; for one thread."""
 
     catalogue: Catalogue

@@ -289,7 +289,7 @@ class Snapshot:
         found: dict[str, int] = {}
         for files in self._segments:
             first = files.position_of(own, start + rest[:1].encode())
-            last = min(files.position_of(own, start + rest[1:].encode() + b"\xff", first), first + limit)
+            last = files.position_of(own, start + rest[1:].encode() + b"\xff", first, first + limit)
             df = files.document_frequencies(own)[first:last].tolist()
             with damage_named(files.name):
                 words = [term.decode("utf-8", "surrogatepass") for term in files.all_terms(own, first, last)]

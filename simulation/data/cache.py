@@ -31,6 +31,7 @@ import numpy as np
 import numpy.typing as npt
 import platformdirs
 
+from console.durable import replace_durably
 from foltr.errors import FoltrError
 from simulation.data.letor import parse_file
 from simulation.data.queries import OneDocument, QuerySet, normalise_queries, widen
@@ -285,7 +286,4 @@ def _remember(note: Path, path: Path, stat: os.stat_result, content: str, binary
         made = binary.stat()
         source = (str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
         known = _Known(*source, content, made.st_size, made.st_mtime_ns)
-        handle, temporary = tempfile.mkstemp(dir=note.parent, suffix=".part")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(msgspec.json.encode(known))
-        os.replace(temporary, note)
+        replace_durably(note, msgspec.json.encode(known))

@@ -15,8 +15,6 @@ import contextlib
 import csv
 import hashlib
 import io
-import os
-import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -25,6 +23,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
+from console.durable import replace_durably
 from simulation.data.cache import Cache, chosen_folder
 from simulation.data.letor import open_text
 from simulation.errors import DataFileError, DatasetError
@@ -58,10 +57,7 @@ def load_log(path: Path, *, users: int, without: Collection[str] = (), cache: Ca
     log = read_log(path, users=users, without=without)
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".part")
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(msgspec.json.encode(log))
-        os.replace(temporary, kept)
+        replace_durably(kept, msgspec.json.encode(log))
     return log
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 from sqlalchemy import Engine
 
 from federation_server.database import reading, writing
@@ -41,7 +42,7 @@ def served(engine: Engine, joining: Joining, thetas: FloatMatrix, counts: list[i
     """One round: every member's update sealed, checked, stored, and all of them joined; the next model of the table."""
     for number, (theta, count) in enumerate(zip(thetas, counts, strict=True)):
         send(engine, number, theta, count=count)
-    schedule = replace(SCHEDULE, quorum=len(thetas))
+    schedule = structs.replace(SCHEDULE, quorum=len(thetas))
     with writing(engine) as connection:
         closed = closing.close_due(connection, VAULT, Policy(schedule, joining), now=NOW)
     assert closed is not None

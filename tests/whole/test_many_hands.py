@@ -91,8 +91,8 @@ search = Search(settings, paths)
 others = {
     "history": lambda: SearchHistory(Store.for_searching(paths.state), settings.history).add("fish", now=time.time()),
     "sync": lambda: BackgroundSync(settings, paths).question(),
-    "vectors": lambda: _opened_first(settings, paths, search._catalogue)(np.array([hit.doc_id for hit in page.hits])),
-    "moves": lambda: _followed_by_picks(settings, paths, search._catalogue)([("/none", "/nowhere")]),
+    "vectors": lambda: _opened_first(settings, paths, search.catalogue)(np.array([hit.doc_id for hit in page.hits])),
+    "moves": lambda: _followed_by_picks(settings, paths, search.catalogue)([("/none", "/nowhere")]),
 }
 page = search.search(SearchRequest("fish"))
 search.opened(page, page.hits[0])

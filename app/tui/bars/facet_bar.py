@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
@@ -24,8 +24,7 @@ CHIP_WIDTH = 32
 """cells that one chip may take at most"""
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(Struct, frozen=True):
     """One value to narrow to; "" stands for no narrowing."""
 
     value: str

@@ -15,7 +15,8 @@ from rich.text import Text
 from textual import events, on
 from textual.widget import Widget
 
-from app.search.results import IndexStatus, ResultPage
+from app.search.index_status import IndexStatus
+from app.search.results import ResultPage
 from app.tui.keys import Action, actions_of, is_letter, keys_of, typed_action
 from app.tui.messages import Learned
 from console.printable import safe_line

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.text import Text
 from textual.widgets import Static
 
-from app.search.results import IndexStatus, ResultPage
+from app.search.index_status import IndexStatus
+from app.search.results import ResultPage
 from app.tui.screen_parts import ProgressLine
 from console.printable import safe_line
 from console.wording import count

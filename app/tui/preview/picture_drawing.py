@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from indexer.confined.given import mapped, open_file, status_of
 from indexer.errors import ExtractionError
@@ -23,8 +24,7 @@ GROUND = (0, 0, 0, 255)
 """what is behind a picture that is transparent"""
 
 
-@dataclass(frozen=True, slots=True)
-class Drawing:
+class Drawing(Struct, frozen=True):
     """Points of what a file shows."""
 
     width: int

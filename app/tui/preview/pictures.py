@@ -12,8 +12,9 @@ import subprocess
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
 
 from app.tui.preview.picture_drawing import NO_PILLOW, Drawing, address_of, draw, files_of
 from app.tui.preview.picture_rows import (
@@ -50,8 +51,7 @@ TMUX_SECONDS = 1.0
 """to wait for tmux"""
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """The rows of a picture or of one page."""
 
     rows: tuple[Row, ...]

@@ -20,7 +20,9 @@ import struct
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[16t\x1b[c"
 SECONDS = 0.5
@@ -36,8 +38,7 @@ _KITTY = re.compile(r"kitty\((\d+)\.(\d+)")
 _KITTY_PLACES_SINCE = (0, 28)
 
 
-@dataclass(frozen=True, slots=True)
-class TerminalTraits:
+class TerminalTraits(Struct, frozen=True):
     """What is known of the terminal that the screen is shown on."""
 
     is_light: bool = False

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.kinds import base_name, is_in_maildir
@@ -22,8 +23,7 @@ MAX_IDS = 30
 """of the mails that a mail answers: the oldest and the newest are kept"""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Letterhead:
+class Letterhead(Struct, frozen=True, kw_only=True):
     """What stands over the text of a mail, beside sender, subject and date."""
 
     to: tuple[str, ...] = ()

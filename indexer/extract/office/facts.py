@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
@@ -34,8 +35,7 @@ class Parts(Protocol):
         """One part, see `indexer.extract.markup.xml.parse`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     title: str = ""
     author: str = ""
     properties: Properties = ()

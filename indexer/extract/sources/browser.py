@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
@@ -27,8 +28,7 @@ _SINCE_1601 = 11_644_473_600
 """seconds from 1601 to 1970"""
 
 
-@dataclass(slots=True)
-class VisitedPage:
+class VisitedPage(Struct):
     """What a browser knows of one address."""
 
     address: str

@@ -13,11 +13,12 @@ import io
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from indexer.confined.given import open_file
 from indexer.documents import ExtractedDocument, Extraction
@@ -41,8 +42,7 @@ _SINCE_2001 = 978_307_200
 """seconds from 1970 to 2001, where the clock of macOS begins"""
 
 
-@dataclass(frozen=True, slots=True)
-class ChatMessage:
+class ChatMessage(Struct, frozen=True):
     """One message of a chat."""
 
     chat: str
@@ -52,8 +52,7 @@ class ChatMessage:
     text: str
 
 
-@dataclass(slots=True)
-class _Day:
+class _Day(Struct):
     """What was said in one chat on one day."""
 
     lines: list[str]

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class DataSource:
+
+class DataSource(Struct, frozen=True):
     """One program, or one kind of store."""
 
     name: str

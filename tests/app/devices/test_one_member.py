@@ -6,12 +6,12 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select
 
 from app import backup

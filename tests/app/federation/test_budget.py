@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 
 from app.federation import ledger
 from app.federation.failures import SpentError
@@ -77,7 +76,7 @@ def test_a_clock_that_went_back_refunds_nothing() -> None:
     spent = tuple(entry(20 * 365 * DAY + n) for n in range(4))
     back = entry(10 * 365 * DAY)
     with pytest.raises(SpentError):
-        ledger.check_budget(spent, dataclasses.replace(back, time=ledger.latest_moment(spent, back.time)), FOUR_A_YEAR)
+        ledger.check_budget(spent, structs.replace(back, time=ledger.latest_moment(spent, back.time)), FOUR_A_YEAR)
     with pytest.raises(SpentError):
         ledger.check_budget(spent, back, FOUR_A_YEAR)
     assert ledger.rounds_left(spent, back, FOUR_A_YEAR) == 0
@@ -87,7 +86,7 @@ def test_a_device_holds_the_group_to_its_rounds() -> None:
     """Four rounds in 365 days and no fifth, whatever the lineage or the budget; rounds of other groups do not count."""
     agreed = make_terms("g", {"privacy": {"mechanism": "gaussian", "clip": 0.8, "noise_multiplier": 4.0}}, 3)
     agreed = msgspec.structs.replace(agreed, n_rounds=4, period_days=365)
-    spent = tuple(dataclasses.replace(entry(n * DAY, STRONG), lineage=n) for n in range(4))
+    spent = tuple(structs.replace(entry(n * DAY, STRONG), lineage=n) for n in range(4))
     ledger.check_period(spent[:3], entry(5 * DAY), agreed)
     with pytest.raises(SpentError, match=r"the 4 rounds that the group's terms allow in 365 days; .* 19"):
         ledger.check_period(spent, entry(365 * DAY - 1), agreed)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import pytest
+from msgspec import structs
 
 from app.federation import ledger
 from app.federation.consent import in_words
@@ -35,7 +35,7 @@ def spend(store: Store, number: int, mechanism: Mechanism = LOCAL) -> Upload:
 def test_what_other_devices_spent_counts_once(store: Store) -> None:
     """However often it is told; a round that both had paid for, each as a member of its own, counts for both."""
     spend(store, 1)
-    theirs = [dataclasses.replace(entry(number), time=2) for number in (1, 2)]
+    theirs = [structs.replace(entry(number), time=2) for number in (1, 2)]
     for _ in range(2):
         ledger.add_entries(store, [entry(1), *theirs], ledger.entries(store))
     assert sorted((one.time, one.lineage > 0, one.round) for one in ledger.entries(store)) == [

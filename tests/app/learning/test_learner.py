@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from datetime import date
 from math import exp, log
 
@@ -9,11 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from app.learning import models
-from app.learning.bonus import SLOPE
 from app.learning.learner import Learner
 from app.learning.pace import Pace
+from app.learning.traits import SLOPE
 from app.learning.votes import TEMPERATURE, Vote, Votes
 from app.store import Store
 from foltr.errors import ShapeError

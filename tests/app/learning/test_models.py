@@ -54,7 +54,7 @@ def test_export_and_import(store: Store, tmp_path: Path, ranker: str) -> None:
     for i in range(10):
         marks = [("pdf", "folder 3f")] + [("html", "folder 40")] * 4
         device.learn(np.full((5, 4), 0.5), range(5), np.arange(5) == 0, query=b"q%d" % i, marks=marks, now=NOW)
-    device.export(tmp_path / "model.json")
+    models.export_model(device.model, tmp_path / "model.json")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere, ranker=ranker)
         other.import_file(tmp_path / "model.json", now=NOW)
@@ -87,7 +87,7 @@ def test_files_that_are_no_model_are_refused(store: Store, tmp_path: Path, old: 
     """Each fault of an imported file is named, and the present model stays."""
     device, path = learner(store), tmp_path / "model.json"
     prefer_recent(device, 1)
-    device.export(path)
+    models.export_model(device.model, path)
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -102,7 +102,7 @@ def test_a_model_of_other_features_needs_consent(store: Store, tmp_path: Path) -
     path = tmp_path / "model.json"
     device = learner(store, ranker="neural")
     prefer_recent(device, 5)
-    device.export(path)
+    models.export_model(device.model, path)
     names = ("recent_year", "pages", "title")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere, names=names, theta0=np.array([0.5, 1.0, 3.0]), ranker="neural")
@@ -163,7 +163,7 @@ def test_an_imported_model_is_a_version_of_its_day(store: Store, tmp_path: Path)
     """Of the time that is given, or of today: one can go back to it like to a day of learning."""
     device = learner(store)
     prefer_recent(device, 1)
-    device.export(tmp_path / "model.json")
+    models.export_model(device.model, tmp_path / "model.json")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere)
         other.import_file(tmp_path / "model.json", now=NOW - DAY)

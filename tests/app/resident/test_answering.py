@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import os
 import random
@@ -13,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from app.following.indexing import update_index
 from app.resident import on_behalf, protocol
@@ -52,7 +52,7 @@ def test_each_stream_has_the_encoding_and_the_order_of_the_one_that_asked(tmp_pa
 def test_no_encoding_is_left_over_for_the_next(tmp_path: Path) -> None:
     """Whoever asks after whom; ASCII stands for none, and is UTF-8."""
     for encoding, wanted in (("ascii", "utf-8"), ("latin-1", "latin-1"), ("utf-8", "utf-8"), ("ascii", "utf-8")):
-        asked = dataclasses.replace(question(tmp_path, "search", "--café", "x"), encodings=(f"{encoding} strict",) * 2)
+        asked = structs.replace(question(tmp_path, "search", "--café", "x"), encodings=(f"{encoding} strict",) * 2)
         assert "café".encode(wanted) in next(protocol.parts(answer(asked)))[1]
 
 

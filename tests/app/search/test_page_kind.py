@@ -23,6 +23,7 @@ from app.search.page_kind import LEAST, MOST, share_of_code
 from app.search.reasons import PARTS
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
+from app.search.shown_page import load_shown
 from app.tui.preview.explain_pane import explanation_text
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import NAMES
@@ -53,7 +54,7 @@ def names(page: ResultPage) -> list[str]:
 
 
 def without_kinds(search: Search, text: str) -> ResultPage:
-    with mock.patch("app.search.search.page_kind", return_value=None):
+    with mock.patch("app.search.page_order.page_kind", return_value=None):
         return ask(search, text)
 
 
@@ -171,9 +172,13 @@ def test_an_assistant_learns_of_tests_and_of_what_is_no_source_code(search: Sear
     with closing(Search(search._settings, structs.replace(search._paths, assistant="own"))) as assistant:
         for one, known in ((search, dict[str, set[str]]()), (assistant, roles)):
             page, texts = ask(one, "policy of each retry"), ask(one, "heron waits")
-            marked = [set(own) & {TEST, NO_CODE} for own in one._shown[page.page_id].marks]
-            assert marked == [known.get(name, set()) for name in names(page)]
-            assert not any({TEST, NO_CODE} & set(own) for own in one._shown[texts.page_id].marks)
+            code, notes = one._shown.of(page.page_id), one._shown.of(texts.page_id)
+            assert code is not None
+            assert notes is not None
+            assert [set(own) & {TEST, NO_CODE} for own in code.marks] == [
+                known.get(name, set()) for name in names(page)
+            ]
+            assert not any({TEST, NO_CODE} & set(own) for own in notes.marks)
             one.opened(page, page.hits[0])
             one.leave(page)
             assert (BY_TEXT in one.learner.habits.recent[-1].said) == bool(known)
@@ -182,7 +187,8 @@ def test_an_assistant_learns_of_tests_and_of_what_is_no_source_code(search: Sear
 def test_a_lesson_is_held_against_the_ranker_of_code(search: Search) -> None:
     """Opening what stands first by the ranker of code is no surprise: it votes for less than where texts' was asked."""
     page = ask(search, "policy of each retry")
-    kept = search._shown[page.page_id]
+    kept = search._shown.of(page.page_id)
+    assert kept is not None
     assert kept.beyond is not None
     assert page.reasons is not None
     np.testing.assert_allclose(
@@ -203,9 +209,10 @@ def test_a_lesson_is_held_against_the_ranker_of_code(search: Search) -> None:
 def test_a_kept_page_of_code_teaches_the_same(search: Search) -> None:
     """`open N` learns from the page that the command printed: what the kind added is kept with it."""
     page = ask(search, "policy of each retry")
-    shown = search._shown[page.page_id]
+    shown = search._shown.of(page.page_id)
+    assert shown is not None
     search.keep(page)
-    kept = search._visits.kept()
+    kept = load_shown(search.store)
     assert kept is not None
     assert shown.beyond is not None
     assert kept.beyond is not None

@@ -22,7 +22,8 @@ from app.following.indexing import update_index
 from app.learning import outcomes
 from app.learning.learner import theta_prior
 from app.search.results import ORDERS, ResultPage, SearchRequest
-from app.search.search import KEPT_PAGES, Search
+from app.search.search import Search
+from app.search.shown_page import KEPT_PAGES
 from app.settings import IndexSettings, LearningSettings, Paths, SearchSettings, Settings
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue

@@ -13,7 +13,7 @@ from app.learning import outcomes
 from app.learning.learner import Learner
 from app.learning.picks import Picks
 from app.search.results import Hit
-from app.search.shown_page import ShownPage, Visits
+from app.search.shown_page import ShownPage, Visits, load_shown, save_shown
 from app.settings import LearningSettings
 from app.store import StateError, Store
 from foltr.online.interleaving import FIRST, SECOND
@@ -123,19 +123,19 @@ def test_an_interleaved_page_has_one_winner(room: Room, places: tuple[int, ...],
 
 def test_a_kept_page_is_settled_once(room: Room) -> None:
     """What was kept comes back from the store, is left when something else is searched, and is gone then."""
-    room.visits.keep(room.visit(1))
-    kept = room.visits.kept()
+    save_shown(room.store, room.visit(1))
+    kept = load_shown(room.store)
     assert kept is not None
     assert kept.opened == (1,)
     room.visits.exchange(None)
     room.visits.exchange(None)
-    assert (len(room.clicks()), room.visits.kept()) == (1, None)
+    assert (len(room.clicks()), load_shown(room.store)) == (1, None)
     assert [outcome.source for outcome in outcomes.read(room.store)] == ["command"]
 
 
 def test_a_lesson_and_the_end_of_its_page_are_one(room: Room, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the lesson cannot be kept the page stays, and teaches when it is left again."""
-    room.visits.keep(room.visit(1))
+    save_shown(room.store, room.visit(1))
 
     def learn(*_: object, **__: object) -> None:
         raise StateError("the disk is gone")

@@ -9,13 +9,14 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec import structs
+from msgspec.structs import replace
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer
@@ -23,6 +24,7 @@ from textual.timer import Timer
 from app.folders import RootSuggestion
 from app.following.indexing import update_index
 from app.learning.outcomes import Outcome
+from app.search.index_status import IndexStatus
 from app.search.results import (
     Contrast,
     Contribution,
@@ -30,7 +32,6 @@ from app.search.results import (
     FacetCount,
     Facets,
     Hit,
-    IndexStatus,
     Part,
     Preview,
     ResultPage,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec import structs
 from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing
@@ -53,7 +54,7 @@ def served(engine: Engine, updates: np.ndarray, *, joining: Joining = GUARDED) -
     for number, row in zip(in_order(), updates, strict=True):
         send(engine, number, theta + row)
     with writing(engine) as connection:
-        policy = Policy(replace(SCHEDULE, quorum=len(updates)), joining)
+        policy = Policy(structs.replace(SCHEDULE, quorum=len(updates)), joining)
         closed = closing.close_due(connection, VAULT, policy, now=NOW)
     assert closed is not None
     return closed

@@ -13,6 +13,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 import pytest
+from msgspec import structs
 from sqlalchemy import Engine, delete, event, select, text
 from sqlalchemy.exc import OperationalError
 
@@ -120,7 +121,7 @@ def test_an_update_is_kept_once(engine: Engine) -> None:
 def test_a_refused_offer_does_not_spoil_the_others(engine: Engine) -> None:
     """In one transaction a stranger, a good update and the same again each get their own answer."""
     expected = prepared(engine)
-    stranger = replace(offer(expected), credentials=credentials(8, "4" * 32))
+    stranger = structs.replace(offer(expected), credentials=credentials(8, "4" * 32))
     batch = [stranger, offer(expected), offer(expected)]
     with writing(engine) as connection:
         answers = intake.keep(connection, VAULT, batch, now=NOW)
@@ -244,7 +245,7 @@ def test_each_round_takes_one_update_of_each_device(engine: Engine) -> None:
         rounds.open_next(connection, VAULT, SCHEDULE, now=NOW)
     assert told([send(engine, 0, START)]) == [1]
     with writing(engine) as connection:
-        late = replace(again, credentials=credentials(0, "9" * 32))
+        late = structs.replace(again, credentials=credentials(0, "9" * 32))
         assert told(intake.keep(connection, VAULT, [late], now=NOW)) == ["stale-round"]
         counts = connection.execute(select(rounds_table.c.n_updates).order_by(rounds_table.c.round)).scalars().all()
     assert counts == [2, 1]

@@ -11,7 +11,6 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 import requests
 import uvicorn
+from msgspec.structs import replace
 from requests.adapters import HTTPAdapter
 from sqlalchemy import Engine
 

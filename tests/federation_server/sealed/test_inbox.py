@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from federation_server.database import reading
 from federation_server.group import group

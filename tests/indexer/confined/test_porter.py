@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from indexer.confined.confinement import available
-from indexer.confined.pool import WorkerPool, descendants
+from indexer.confined.pool import WorkerPool
+from indexer.confined.vitals import descendants
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import remember

@@ -8,10 +8,10 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from indexer.documents import FileEntry, Skipped
 from indexer.files.crawl import Crawl, CrawlRules, Folder, normal_roots, root_of

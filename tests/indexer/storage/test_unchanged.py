@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Listing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.devices.file_places import Places
+from app.devices.naming import Places
 
 
 @pytest.mark.parametrize(

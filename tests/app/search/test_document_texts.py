@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.following.indexing import update_index
-from app.search import reading
-from app.search.reading import RecentTexts
+from app.search import document_texts
+from app.search.document_texts import RecentTexts
 from app.settings import IndexSettings, Paths, Settings
 from indexer.storage.catalogue import Catalogue
 
@@ -62,7 +62,7 @@ def test_a_text_is_read_once_until_the_index_changes(index: tuple[Path, Paths, C
 def test_no_more_is_kept_than_has_room(index: tuple[Path, Paths, Counting], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is room for one text only the last one is at hand."""
     folder, _, catalogue = index
-    monkeypatch.setattr(reading, "MOST_KEPT", 10)
+    monkeypatch.setattr(document_texts, "MOST_KEPT", 10)
     texts = RecentTexts(catalogue)
     heron, pond = (catalogue.doc_ids_of(str(folder / name))[0] for name in ("heron.md", "pond.txt"))
     for doc_id in (heron, pond, pond, heron):

@@ -1,0 +1,87 @@
+"""Texts of documents as results show them: excerpts, the whole with its matches, and the line where a match stands.
+
+The next letter of a query mostly brings back the same documents, so that their texts stay at hand.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from msgspec import structs
+
+from app.search.headings import heading_among, heading_over
+from app.search.results import Hit, Preview, Snippet
+from app.search.snippets import matches, passage, passage_snippet, snippet, without_marks
+from indexer.documents import HEARD, page_name
+from indexer.storage.catalogue import Catalogue, DocumentRow
+
+MARKED = ("markdown", "text")
+"""types whose excerpts go without rules and signs of headings: plain text mostly underlines its headings, too"""
+MOST_KEPT = 2_000_000
+"""characters kept together; one text is kept however long it is"""
+
+
+class RecentTexts:
+    """Unpacked texts by document, and whether marks of lines are blanks in them; any thread may ask."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._lock = threading.Lock()
+        self._generation = -1
+        self._kept: OrderedDict[tuple[int, bool], str] = OrderedDict()
+        self._n_kept = 0
+        """characters"""
+
+    def of(self, doc_id: int, generation: int, *, unmarked: bool = False) -> str:
+        """The text of a document, "" when it was removed meanwhile; `unmarked`: see `without_marks`.
+
+        What is kept is of the commit `generation`, and forgotten with it.
+        """
+        key = doc_id, unmarked
+        with self._lock:
+            if generation != self._generation:
+                self._kept.clear()
+                self._generation, self._n_kept = generation, 0
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        text = without_marks(self.of(doc_id, generation)) if unmarked else self._catalogue.text(doc_id)
+        with self._lock:
+            self._keep(key, text, generation)
+        return text
+
+    def _keep(self, key: tuple[int, bool], text: str, generation: int) -> None:
+        if generation != self._generation or key in self._kept:
+            return
+        self._kept[key] = text
+        self._n_kept += len(text)
+        while self._n_kept > MOST_KEPT and len(self._kept) > 1:
+            self._n_kept -= len(self._kept.popitem(last=False)[1])
+
+    def snippet(self, hit: Hit, row: DocumentRow | None, words: Sequence[str], width: int, generation: int) -> Snippet:
+        """The best lines of one result."""
+        text, pages = self.of(hit.doc_id, generation), row.pages if row else ()
+        if hit.passage:
+            found = passage_snippet(text, hit.passage, width=width, pages=pages)
+        else:
+            plain = self.of(hit.doc_id, generation, unmarked=True) if hit.type in MARKED else text
+            found = snippet(plain, words, width=width, pages=pages, title=hit.title)
+        if hit.type in HEARD and found.page:
+            return structs.replace(found, heading=f"at {page_name(hit.type, found.page)}")
+        if hit.type == "markdown" and found.line:
+            return structs.replace(found, heading=heading_over(text, found.line, hit.part or hit.path, title=hit.title))
+        if row and row.headings and found.line:
+            return structs.replace(found, heading=heading_among(text, found.line, row.headings, title=hit.title))
+        return found
+
+
+def preview(text: str, hit: Hit, words: Sequence[str], width: int, *, pages: tuple[int, ...], note: str) -> Preview:
+    """A whole text with the matches of one result, and where the snippet of that width is in it."""
+    if hit.passage:
+        return Preview(text, (hit.passage,) if any(hit.passage) else (), pages, note)
+    shown, spans = passage(text, words, width=width), matches(text, words)
+    if shown and shown[0] not in spans:
+        spans = tuple(sorted({*spans, *shown}))
+    return Preview(text, spans, pages, note, spans.index(shown[0]) if shown else 0)

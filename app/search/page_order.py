@@ -1,0 +1,293 @@
+"""The order of a page: what the ranker gives, then the rules that raise and lower candidates, one after another.
+
+A rule sees the page as the rules before it left it. It gives each candidate points, and what is said of that in a few
+words; the reasons of a result name the rule that moved it (app.search.reasons.PARTS).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date
+from functools import cached_property
+
+import numpy as np
+from msgspec import Struct, structs
+
+from app.learning.learner import Learner
+from app.search.candidate_table import CandidateTable
+from app.search.page_kind import PageKind, Sides, page_kind, sides_of
+from foltr.arrays import FloatVector
+from indexer.postings import Floats, Ints, Mask
+from indexer.retrieval.alike import (
+    ABSENT,
+    IN_TEXT,
+    LEAST_RESEMBLANCE,
+    LEAST_STEP,
+    NAMESAKE_RESEMBLANCE,
+    OUTSIDE,
+    Dates,
+    alike,
+    asks_for_contents,
+    newest_first,
+    resembling,
+    series,
+    twins,
+    version,
+)
+from indexer.retrieval.candidates import Candidates, n_asking
+from indexer.retrieval.concepts import Concept
+from indexer.retrieval.dated import day_of_name
+from indexer.retrieval.feature_values import scaled
+from indexer.retrieval.features import NAMES, USAGE_NAMES
+from indexer.retrieval.named import named_by
+from indexer.storage.catalogue import DocumentRow
+from indexer.storage.snapshot import Snapshot
+
+CALLED_SHARE, CALLED_ROUNDING = 0.4, 1e-9
+"""`name_share` of k words that stand in a name of 4 k words: 2 k / (k + 4 k)"""
+STEP = 0.01
+"""points between the last document that a rule puts above others and the first of these"""
+_USAGE = np.isin(NAMES, USAGE_NAMES)
+"""[n_features] those made from the user's own picks"""
+
+
+class Ranked(Struct, frozen=True, eq=False, dict=True):
+    """Candidates in BM25F order, equal ones newest first, with what is needed to show and to learn from them."""
+
+    table: CandidateTable
+    scores: FloatVector
+    """[n_docs] what they are ranked by: the ranker's scores and the extras"""
+    learner: Learner
+    """the ranker as it was at that moment"""
+    concepts: tuple[Concept, ...]
+    """of the query"""
+    sides: Sides
+    kind: PageKind | None
+    """None for a page of texts"""
+    near: tuple[Ints, Floats]
+    """pairs of candidates `[n_pairs, 2]` whose texts resemble each other, and how much `[n_pairs]`"""
+    day_of: Callable[[DocumentRow], float | None]
+    """the day that the text of a document of this machine tells"""
+    extra: Mapping[str, FloatVector] = {}
+    """rule -> [n_docs] points that were added to the ranker's"""
+    notes: Mapping[str, Sequence[str]] = {}
+    """rule -> [n_docs] the words that tell of it, as "newest of 44 alike"; "" for none"""
+
+    @property
+    def has_words(self) -> bool:
+        """False for a query of conditions only: its documents stand newest first, and there is nothing to learn."""
+        return bool(self.concepts)
+
+    @cached_property
+    def beyond(self) -> FloatVector | None:
+        """[n_docs] what the kind of the page adds to what the ranker of texts gives; None for a page of texts."""
+        return self.kind.beyond(self.learner.text(self.table.features)) if self.kind else None
+
+    @cached_property
+    def contents(self) -> list[int]:
+        """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row."""
+        rows, first = self.table.rows, dict[bytes, int]()
+        contents = [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(rows)]
+        for i, j in twins(*self.near, self.table.names, [row.type for row in rows], [row.n_words for row in rows]):
+            own, other = contents[j], contents[i]
+            contents = [other if content == own else content for content in contents]
+        return contents
+
+    @cached_property
+    def rows_shared(self) -> list[int]:
+        """[n_docs] equal numbers for candidates that share a row: one content, or one thread."""
+        by_thread: dict[str, list[int]] = {}
+        for i, aside in enumerate(self.table.asides):
+            if aside.thread is not None:
+                by_thread.setdefault(aside.thread.name, []).append(i)
+        shared = list(self.contents)
+        for first, *others in by_thread.values():
+            joined = {shared[i] for i in others}
+            shared = [shared[first] if number in joined else number for number in shared] if joined else shared
+        return shared
+
+
+Moved = tuple[FloatVector, Sequence[str]]
+"""[n_docs] points, and [n_docs] what is said of each, "" for nothing; () where a rule says nothing"""
+
+
+def as_typed_first(page: Ranked) -> Moved:
+    """Whoever types one word means that word: other forms of it stand below, whatever the texts are worth."""
+    as_typed, lowered = page.table.as_typed, np.zeros(len(page.scores))
+    if not as_typed.all():
+        text = page.learner.text(page.table.features, page.beyond)
+        lowered[~as_typed] = -max(text[~as_typed].max() - text[as_typed].min() + STEP, 0.0)
+    return lowered, ()
+
+
+def called_first(page: Ranked) -> Moved:
+    """Words in a name, a title or folders say what a text is, words in a text alone what it mentions.
+
+    Texts with all that was typed in their names, titles or folders stand above what lacks a part of it, and above what
+    stands behind documents, as do the documents that answer. Texts called so by file names that say little else stand
+    above all that has a part of it in its text alone. What was chosen before for this query does not count.
+    """
+    table, behind, answers = page.table, page.sides.behind, page.sides.answers
+    levels, outside = table.levels, (table.levels == OUTSIDE).all(axis=1)
+    texts = _have_words(table) & ~behind
+    complete = answers & (levels > ABSENT).all(axis=1)
+    called = are_called(table, by_names_alone=page.kind is not None)
+    lifted = page.scores.copy()
+    for high, low in ((complete, behind), (outside, (levels == ABSENT).any(axis=1) | behind), (called, ~outside)):
+        low = low & ~table.chosen_before
+        if low.any():
+            top = lifted[low].max()
+            rising = np.flatnonzero(texts & high & (lifted < top + STEP))
+            rising = rising[np.argsort(lifted[rising], kind="stable")]
+            lifted[rising] = top + STEP * np.arange(1, rising.size + 1) / max(rising.size, 1)
+    in_text = answers & (levels == IN_TEXT).any(axis=1)
+    return lifted - page.scores, ["all your words, in no source code" if own else "" for own in in_text.tolist()]
+
+
+def _have_words(table: CandidateTable) -> Mask:
+    return np.array([row.n_words > 0 for row in table.rows], dtype=bool)
+
+
+def are_called(table: CandidateTable, *, by_names_alone: bool) -> Mask:
+    """[n_docs] whether name, title and folders hold all that was typed, a word alone as it was, and the name of all
+    that at most three other words each; `by_names_alone` counts no title and no folder."""
+    coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
+    held = coverage > 1 - CALLED_ROUNDING if by_names_alone else (table.levels == OUTSIDE).all(axis=1)
+    called: Mask = held & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
+    return called
+
+
+def latest_first(page: Ranked) -> Moved:
+    """A query that asks for the latest gets what has its other words in name, title or folders newest first, by the
+    date in the name or else of the series, above all but what holds everything in a row as it was typed.
+
+    What stands behind documents does not count.
+    """
+    table, scores, n = page.table, page.scores, n_asking(page.concepts)
+    typed, asked = _typed_and_asked(page, n) if n else (np.zeros(0, dtype=bool), np.zeros(0, dtype=bool))
+    if not asked.any():
+        return np.zeros(scores.size), ()
+    changed: dict[str, float] = {}
+    members_of = [series(row.title, name) or row.path for row, name in zip(table.rows, table.names, strict=True)]
+    for name, row in itertools.compress(zip(members_of, table.rows, strict=True), asked):
+        changed[name] = max(changed.get(name, 0.0), row.modified)
+
+    def age(i: int) -> tuple[float, tuple[int, int], float]:
+        stem, moment = os.path.splitext(table.names[i])[0], date.fromtimestamp(changed[members_of[i]])
+        return day_of_name(stem) or moment.toordinal(), version(stem), table.rows[i].modified
+
+    oldest = sorted(np.flatnonzero(asked).tolist(), key=age)
+    lifted = scores.copy()
+    lifted[oldest] = STEP * np.arange(len(oldest)) / len(oldest)
+    points = lifted - scores + raised(asked + 2 * typed, lifted, table.chosen_before)
+    said: list[str] = np.select([typed, asked], ["as you typed it", "newest first, as asked"], "").tolist()
+    return points, said
+
+
+def _typed_and_asked(page: Ranked, n_asking: int) -> tuple[Mask, Mask]:
+    """[n_docs] what holds all that was typed in a row, and what holds all but the first `n_asking` concepts, which ask
+    for the latest; of the latter only texts, where there are any."""
+    table, phrases = page.table, [NAMES.index(name) for name in ("body_phrase", "title_phrase")]
+    typed = (table.features[:, phrases] == 1).any(axis=1) | (table.levels == OUTSIDE).all(axis=1)
+    excluded = typed | page.sides.behind | table.chosen_before
+    asked = (table.levels[:, n_asking:] == OUTSIDE).all(axis=1) & ~excluded
+    texts = asked & _have_words(table)
+    return typed, texts if texts.any() else asked
+
+
+def named_first(page: Ranked) -> Moved:
+    """What the query names stands above all else, the surer the higher."""
+    named = page.table.named
+    return raised(named, page.scores, page.table.chosen_before), list(map(named_by, named.tolist()))
+
+
+def raised(levels: Ints, scores: FloatVector, chosen_before: Mask) -> FloatVector:
+    """Points [n_docs] that put a higher one of `levels` [n_docs] above all lower ones; 0 is not raised.
+
+    But for what a person has `chosen_before` [n_docs] for this very query: that stands by its own points.
+    """
+    lifted = scores.copy()
+    for level in sorted(set(levels[levels > 0].tolist())):  # np.unique would load masked arrays
+        own, below = levels == level, (levels < level) & ~chosen_before
+        if below.any():
+            lifted[own] += max(float(lifted[below].max() - lifted[own].min()) + STEP, 0.0)
+    points: FloatVector = lifted - scores
+    return points
+
+
+def newest_of_alike(page: Ranked) -> Moved:
+    """Of bills of one firm and drafts of one letter the words cannot say which is meant: the newest comes first.
+
+    What was chosen before, what the latest rule moved and what holds none of the words keeps its place; so does all
+    where a person prefers older documents. Those of different names, or of another form of the word, are never alike.
+    """
+    table, rows, names = page.table, page.table.rows, page.table.names
+    if page.learner.prefers_older():
+        return np.zeros(len(rows)), ()
+    wordless = np.array([bool(aside.passage) for aside in table.asides], dtype=bool)
+    fixed = table.chosen_before | (page.extra["latest"] != 0) | wordless
+    members_of = [
+        "" if own else series(row.title, "" if row.type == "mail" else name)
+        for row, name, own in zip(rows, names, fixed, strict=True)
+    ]
+    pairs, values = page.near
+    contents = asks_for_contents(table.levels)[pairs].any(axis=1)
+    near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
+    classes = alike(table.levels, near, members_of, page.scores, 2 * table.named + (page.extra["written"] < 0))
+    are_mails = np.array([row.type == "mail" for row in rows], dtype=bool)
+
+    def day_of(i: int) -> float | None:
+        return table.asides[i].day if table.asides[i].machine else page.day_of(rows[i])
+
+    dates = Dates(np.array([row.modified for row in rows]), names, members_of, are_mails, day_of)
+    dealt, said = newest_first(page.scores, classes, dates)
+    return dealt - page.scores, said
+
+
+def beside_texts(page: Ranked) -> Moved:
+    """No text speaks for pictures, recordings and films: after every two texts stands the best of those left that hold
+    all words in their names and properties."""
+    rows, scores = page.table.rows, page.scores
+    are_silent = np.array([not row.n_words and row.type in ("image", "audio", "video") for row in rows], dtype=bool)
+    hold_all = np.array([not words for words in page.table.missing_words], dtype=bool)
+    texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & hold_all).nonzero()[0]
+    points = np.zeros(len(rows))
+    silent = silent[np.argsort(-scores[silent], kind="stable")][: texts.size // 2]
+    above = texts[1 : 2 * silent.size : 2] - LEAST_STEP / 2
+    points[silent] = np.maximum(above - scores[silent], 0.0)
+    return points, ()
+
+
+RULES: dict[str, Callable[[Ranked], Moved]] = {
+    "written": as_typed_first,
+    "called": called_first,
+    "latest": latest_first,
+    "named": named_first,
+    "alike": newest_of_alike,
+    "beside": beside_texts,
+}
+"""the part of a score -> the rule that gives it, in the order in which they are asked"""
+
+
+def rank(
+    found: CandidateTable, candidates: Candidates, snapshot: Snapshot, learner: Learner,
+    day_of: Callable[[DocumentRow], float | None],
+) -> Ranked:  # fmt: skip
+    """The candidates with what the ranker and all rules give them; `found` also has those of other machines."""
+    features = scaled(found.features)
+    features[:, _USAGE] *= min(learner.settings.strength, 1.0)
+    table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))
+    learner, sides = learner.as_it_is(), sides_of(candidates.concepts, table)
+    kind = page_kind(snapshot, candidates, table, sides)
+    if kind and learner.of_assistant:
+        table = structs.replace(table, marks=kind.with_roles(table.marks))
+    near = resembling(table.sketches, LEAST_RESEMBLANCE)
+    page = Ranked(table, np.zeros(len(table.rows)), learner, candidates.concepts, sides, kind, near, day_of)
+    page = structs.replace(page, scores=learner.scores(table.features, table.marks, page.beyond))
+    for name, rule in RULES.items():
+        points, said = rule(page)
+        notes = {**page.notes, name: said} if said else page.notes
+        page = structs.replace(page, scores=page.scores + points, extra={**page.extra, name: points}, notes=notes)
+    return page

@@ -1,0 +1,64 @@
+"""The rules that raise and lower candidates, and which of these share a row."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from app.search.page_order import RULES, called_first, raised
+from app.search.reasons import PARTS
+from indexer.retrieval.features import NAMES
+from tests.app.search.pages import ranked, row, table
+
+
+def test_contents_join_copies_and_twins(tmp_path: Path) -> None:
+    """2 is a copy of 0, 3 the same text as 2 in another format; files without a word have nothing in common."""
+    texts = [row(i, "same" if i in (0, 2) else "", type="pdf" if i == 3 else "text", n_words=20) for i in range(4)]
+    rows = [*texts, row(4, "none", n_words=0), row(5, "none", n_words=0)]
+    found = table(rows, names=["a.txt"] * 3 + ["a.pdf"] * 3)
+    near = (np.array([[2, 3]]), np.array([1.0]))
+    assert ranked(tmp_path, found, [0.0] * 6, near=near).contents == [0, 1, 0, 0, 4, 5]
+    assert ranked(tmp_path, found, [0.0] * 6).contents == [0, 1, 0, 3, 4, 5]
+
+
+def test_texts_called_by_all_words_stand_above_what_lacks_one(tmp_path: Path) -> None:
+    """0 and 1 are called by both words, 3 holds them in its text, 2 and 4 lack one; 5 is a picture of that name.
+
+    0 and 1 rise just above 2 in their order and 3 stays; where 2 was chosen before, only above 4.
+    """
+    levels = np.array([[2, 2], [2, 2], [2, 0], [1, 2], [0, 1], [2, 2]])
+    rows, scores = [row(i, n_words=3 * (i < 5)) for i in range(6)], np.array([1.0, 2.0, 5.0, 3.0, 1.5, 0.5])
+    points, _ = called_first(ranked(tmp_path, table(rows, levels=levels), scores))
+    assert (scores + points).tolist() == pytest.approx([5.005, 5.01, 5.0, 3.0, 1.5, 0.5])
+    found = table(rows, levels=levels, chosen_before=np.arange(6) == 2)
+    points, _ = called_first(ranked(tmp_path, found, scores))
+    assert (scores + points).tolist() == pytest.approx([1.51, 2.0, 5.0, 3.0, 1.5, 0.5])
+
+
+def test_texts_called_so_by_their_file_names_stand_above_what_only_speaks_of_it(tmp_path: Path) -> None:
+    """0 and 4, a picture, are called so; 1 has the word in its title and stays, 2 and 3 have it in their texts.
+
+    0 rises just above 2; where 2 was chosen before, above 3.
+    """
+    levels, scores = np.array([[2], [2], [1], [1], [2]]), np.array([1.0, 2.0, 5.0, 3.0, 0.5])
+    features = np.zeros((5, len(NAMES)))
+    features[[0, 4], NAMES.index("name_share")] = 1.0
+    rows = [row(i, n_words=3 * (i < 4)) for i in range(5)]
+    points, _ = called_first(ranked(tmp_path, table(rows, levels=levels, features=features), scores))
+    assert (scores + points).tolist() == pytest.approx([5.01, 2.0, 5.0, 3.0, 0.5])
+    found = table(rows, levels=levels, features=features, chosen_before=np.arange(5) == 2)
+    points, _ = called_first(ranked(tmp_path, found, scores))
+    assert (scores + points).tolist() == pytest.approx([3.01, 2.0, 5.0, 3.0, 0.5])
+
+
+def test_a_higher_level_stands_above_all_lower_ones() -> None:
+    """2 is the surest and 0 the next; 3, which was chosen before, is not passed."""
+    points = raised(np.array([1, 0, 2, 0]), np.array([1.0, 4.0, 2.0, 9.0]), np.array([False, False, False, True]))
+    assert (np.array([1.0, 4.0, 2.0, 9.0]) + points).tolist() == pytest.approx([4.01, 4.0, 4.02, 9.0])
+
+
+def test_each_rule_is_a_part_of_the_score() -> None:
+    """So that a reason can name it."""
+    assert set(RULES) < set(PARTS)

@@ -13,13 +13,12 @@ Printed are the sentences by kind, how many were false, and each of these.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import random
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,12 +58,12 @@ ASKING = ("latest", "newest", "last")
 ROWS = 100
 """of a page, that are looked at; what they are alike to stands on twice as many"""
 SAID_OF_CODE = set(OF_CODE.values())
-SPARED = {
-    "called by all your words": "called_first",
-    "all your words, in no source code": "called_first",
-    "not written as you typed it": "written_first",
+RULE_OF = {
+    "called by all your words": "called",
+    "all your words, in no source code": "called",
+    "not written as you typed it": "written",
 }
-"""what is said of a row -> the function of app.search.search that gives it the points"""
+"""what is said of a row -> the rule of app.search.page_order that gives it the points"""
 
 Claim = tuple[str, bool]
 """its kind, and whether it is true"""
@@ -131,7 +130,7 @@ def levelled(*parts: str) -> Any:
         features[:, columns] = np.median(features[:, columns], axis=0)
         return features
 
-    return mock.patch("app.search.search.scaled", matrix)
+    return mock.patch("app.search.page_order.scaled", matrix)
 
 
 def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:
@@ -140,21 +139,10 @@ def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:
     return structs.replace(usage, same_query=np.zeros_like(usage.same_query))
 
 
-def spared(given: str, candidate: int) -> Any:
-    """The points that app.search.search.`given` gives, but none to one candidate."""
-    points_of = getattr(importlib.import_module("app.search.search"), given)
-
-    def points(*values: Any, **named: Any) -> FloatVector:
-        points: FloatVector = points_of(*values, **named)
-        points[candidate] = 0.0
-        return points
-
-    return mock.patch(f"app.search.search.{given}", points)
-
-
-def dealt_again(points: FloatVector) -> Any:
-    """These points among those alike, whatever else has changed."""
-    return mock.patch("app.search.page.newest_first", lambda scores, *_: (scores + points, [""] * len(scores)))
+def given(points: Mapping[str, FloatVector]) -> Any:
+    """These rules give these points [n_docs], whatever they see."""
+    rules = {rule: lambda _, own=own: (own, ()) for rule, own in points.items()}
+    return mock.patch.dict("app.search.page_order.RULES", rules)
 
 
 def without(why: str, reasons: Reasons, classes: IntVector, candidate: int) -> contextlib.ExitStack | None:
@@ -163,17 +151,16 @@ def without(why: str, reasons: Reasons, classes: IntVector, candidate: int) -> c
     None for words that no cause is known of, as of an order by age that was asked for, in which the others move too.
     """
     away = contextlib.ExitStack()
+    others = np.arange(len(reasons.scores)) != candidate
     if _ALIKE.fullmatch(why):
-        away.enter_context(dealt_again(reasons.extra["alike"] * (classes != classes[candidate])))
+        away.enter_context(given({"alike": reasons.extra["alike"] * (classes != classes[candidate])}))
     elif _TIMES.fullmatch(why):
         away.enter_context(mock.patch.object(Picks, "usage", unpicked))
     elif why in ("exact title", "exact file name", "all words in the title"):
         away.enter_context(levelled("title", "name"))
-        away.enter_context(mock.patch("app.search.search.named_first", lambda levels, *_: np.zeros(len(levels))))
-    elif why in SPARED:
-        away.enter_context(spared(SPARED[why], candidate))
-        away.enter_context(mock.patch("app.search.search.named_first", return_value=reasons.extra["named"]))
-        away.enter_context(dealt_again(reasons.extra["alike"]))
+        away.enter_context(given({"named": np.zeros(others.size)}))
+    elif rule := RULE_OF.get(why):
+        away.enter_context(given({**reasons.extra, rule: reasons.extra[rule] * others}))
     elif why.startswith(("you often open", "you like to open")):
         away.enter_context(mock.patch("app.learning.learner.raised", lambda traits, *_: np.zeros_like(traits.held)))
     else:
@@ -329,7 +316,7 @@ def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: 
     wrong, n_seen = Counter[str](), 0
     for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
         by_words = search.search(SearchRequest(text, order="bm25", limit=2 * ROWS))
-        with mock.patch("app.search.page.newest_first", facts.dealt):
+        with mock.patch("app.search.page_order.newest_first", facts.dealt):
             page = search.search(SearchRequest(text, limit=2 * ROWS, explore=False))
         n_seen += len(page.hits[:ROWS])
         for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():

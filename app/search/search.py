@@ -118,6 +118,7 @@ class Search:
         self._settings, self._paths = settings, paths
         self._catalogue = Catalogue.open(paths.catalogue)
         self._texts = RecentTexts(self._catalogue)
+        self._day_of = lru_cache(maxsize=10_000)(lambda doc_id: day_of_text(self._catalogue.beginning(doc_id, HEAD)))
         self._reader = Reader(paths.index, self._catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self._open_state()
@@ -392,7 +393,7 @@ class Search:
 
     def day_of(self, row: DocumentRow) -> float | None:
         """The day that a text tells at its beginning."""
-        return day_of_text(self._catalogue.beginning(row.doc_id, HEAD))
+        return self._day_of(row.doc_id)
 
     def _arrange(self, ranked: Ranked, request: SearchRequest) -> tuple[dict[int, list[int]], tuple[int, ...]]:
         """The candidates to show in order, each with its copies; and who placed each, on an interleaved page."""

@@ -82,10 +82,9 @@ _compiled = cache(re.compile)  # when a number is first seen: all of them take 5
 
 
 def _first(text: str, patterns: Iterable[tuple[str, Made]]) -> float | None:
-    if not _WITHOUT_MONTH.search(text) and MONTHS.keys().isdisjoint(_LETTERS.findall(text)):
-        return None
+    may_match = bool(_WITHOUT_MONTH.search(text)), not MONTHS.keys().isdisjoint(_LETTERS.findall(text))
     for pattern, made in patterns:
-        for match in _compiled(pattern).finditer(text):
+        for match in _compiled(pattern).finditer(text) if may_match[_MONTH_NAME in pattern] else ():
             try:
                 return made(*match.groups())
             except ValueError:  # 31 April

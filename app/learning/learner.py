@@ -29,7 +29,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from itertools import repeat
@@ -39,6 +38,7 @@ from typing import Protocol
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from app.learning import models
 from app.learning.blend import Blend
@@ -457,8 +457,7 @@ class Learner:
         return f"learned from {picks}: you {often} {' and '.join(list(wordings)[:2])}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Rehearsal:
+class Rehearsal(msgspec.Struct, frozen=True, eq=False):
     """What a learner would know after some pages: the same lessons, of which nothing is kept."""
 
     learner: Learner

@@ -9,12 +9,12 @@ in the score, and what was learned is added to it unchanged.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from app.learning.votes import Votes
 from app.store import Store, decode_record
@@ -51,8 +51,7 @@ class StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """of models of before there were votes: read over"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PersonalModel:
+class PersonalModel(msgspec.Struct, frozen=True, eq=False):
     """A model in use."""
 
     ranker: Ranker

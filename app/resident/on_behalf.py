@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from app.paths import Paths
 from app.settings import Settings
@@ -30,15 +31,13 @@ class NotHere(BaseException):
     """This command must run in the process that asked, from its beginning; no command takes it for an error."""
 
 
-@dataclass(slots=True)
-class LeftToAsker:
+class LeftToAsker(Struct):
     """What the process that asked is to do, for its terminal, display and session are there."""
 
     program: Invocation | None = None
 
 
-@dataclass(slots=True)
-class _OpenSearch:
+class _OpenSearch(Struct):
     settings: Settings
     paths: Paths
     files: Files
@@ -97,8 +96,7 @@ def _new_search(settings: Settings, paths: Paths, *, resident: bool = False) -> 
     return Search(settings, paths, resident=resident)
 
 
-@dataclass(slots=True)
-class _Process:
+class _Process(Struct):
     searches: OpenSearches | None = None
     """of a process that answers one question at a time"""
     left: LeftToAsker | None = None

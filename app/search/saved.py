@@ -11,10 +11,10 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from console.durable import replace_durably
 from foltr.errors import FoltrError

@@ -15,10 +15,11 @@ import os
 import re
 import stat
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import pathspec
@@ -126,16 +127,14 @@ _BEGINNINGS = tuple(GENERATED_FILES)
 _ENDINGS = tuple(GENERATED_ENDINGS)
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreVerdict:
+class IgnoreVerdict(Struct, frozen=True):
     """Why a path is passed over; `rule` as in `indexer.documents.Skipped`."""
 
     rule: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PatternList:
+class PatternList(Struct, frozen=True):
     """The patterns of one list, in force for everything below one folder."""
 
     folder: str
@@ -160,8 +159,7 @@ class PatternList:
         return result.include, line
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Struct, frozen=True):
     """The pattern lists in force in one folder, the strongest first."""
 
     user: tuple[PatternList, ...] = ()
@@ -204,8 +202,7 @@ def read_ignore_file(path: str) -> PatternList | None:
     return compile_patterns(text.removeprefix("\ufeff").splitlines(), folder=os.path.dirname(path), source=path)
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreRules:
+class IgnoreRules(Struct, frozen=True):
     """What the user chose about ignoring."""
 
     exclude: tuple[str, ...] = ()

@@ -16,8 +16,7 @@ from msgspec import Struct
 from indexer.properties import DATE_FIELDS
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(Struct, frozen=True):
     """Something in the query that was not understood; the rest of the query still holds."""
 
     position: int

@@ -22,7 +22,7 @@ from app.paths import remember_root as remember_root
 from app.paths import remembered_roots as remembered_roots
 from app.paths import remembered_sources
 from console.scheme import Assignment, Effective, Scheme, Section
-from indexer.documents import TYPES
+from indexer.documents import MAX_FILE_BYTES, MEGABYTE, TYPES
 
 Folders = Annotated[list[str], "Folders to index; `foltr-search index FOLDER` adds to them."]
 MACHINE = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
@@ -32,9 +32,6 @@ Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 def default_caps() -> dict[str, float]:
     """Size caps in MB (of a million bytes) by document type, as the extractors state them."""
-    from indexer.extract.kinds import MAX_FILE_BYTES
-    from indexer.extract.source import MEGABYTE
-
     return {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()}
 
 

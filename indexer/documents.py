@@ -17,6 +17,32 @@ TYPES = (
 )  # fmt: skip
 """What a document is, as in `type:mail`; the column value is the position in this tuple."""
 
+MEGABYTE = 1_000_000
+"""bytes; decimal, as file managers count"""
+MAX_FILE_BYTES: dict[str, int] = {
+    "text": 4_000 * MEGABYTE,
+    "markdown": 4_000 * MEGABYTE,
+    "source": 4_000 * MEGABYTE,
+    "data": 4_000 * MEGABYTE,
+    "html": 64 * MEGABYTE,
+    "pdf": 256 * MEGABYTE,
+    "document": 128 * MEGABYTE,
+    "presentation": 512 * MEGABYTE,
+    "spreadsheet": 128 * MEGABYTE,
+    "mail": 4_000 * MEGABYTE,
+    "ebook": 256 * MEGABYTE,
+    "notebook": 64 * MEGABYTE,
+    "calendar": 64 * MEGABYTE,
+    "archive": 512 * MEGABYTE,
+    "image": 1_000 * MEGABYTE,
+    "audio": 4_000 * MEGABYTE,
+    "video": 100_000 * MEGABYTE,
+    "other": 4_000 * MEGABYTE,
+    "site": 256 * MEGABYTE,
+    "chat": 512 * MEGABYTE,
+}
+"""Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
+
 
 HEARD = ("audio", "video")
 """types whose pages are spans of time"""

@@ -57,13 +57,15 @@ def group_postings(
         return FieldPostings("", b"", b"", b"", length), terms
     keys = terms.astype(np.int64) << 32 | positions
     keys.sort()
-    positions, terms = keys & 0x7FFFFFFF, (keys >> 32).astype(np.int32)
-    starts = np.concatenate(([0], (terms[1:] != terms[:-1]).nonzero()[0] + 1))
+    positions, terms = keys & 0x7FFFFFFF, keys >> 32
+    starts = beginnings(terms)
     gaps = positions.copy()
     gaps[1:] -= positions[:-1]
     gaps[starts] = positions[starts]
     code, sizes = encode(gaps)
-    tf = np.diff(starts, append=terms.size)
+    tf = np.empty_like(starts)
+    tf[:-1], tf[-1] = starts[1:], terms.size
+    tf -= starts
     distinct = terms[starts]
     postings = FieldPostings(
         "\n".join(map(names.__getitem__, distinct.tolist())),
@@ -73,6 +75,13 @@ def group_postings(
         length,
     )
     return postings, distinct
+
+
+def beginnings(keys: Ints) -> Ints:
+    """Where each run of equal `keys` [n], one at least, begins."""
+    first = np.ones(keys.size, dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return first.nonzero()[0]
 
 
 def few_postings(places: Mapping[str, Sequence[int]], length: int) -> FieldPostings:
@@ -104,13 +113,11 @@ def encode(numbers: Ints) -> tuple[Bytes, Ints]:
         sizes += numbers >= 1 << bits
     starts = sizes.cumsum() - sizes
     code = np.empty(int(starts[-1] + sizes[-1]), dtype=np.uint8)
-    has = np.arange(numbers.size)
     at = starts
-    while has.size:
+    while numbers.size:
         more = numbers > 0x7F
         code[at] = numbers & 0x7F | more << 7
-        has = more.nonzero()[0]
-        numbers, at = numbers[has] >> 7, at[has] + 1
+        numbers, at = numbers[more] >> 7, at[more] + 1
     return code, sizes
 
 

@@ -16,9 +16,10 @@ from app.settings import OcrSettings, Paths, Settings, SpeechSettings, index_roo
 from indexer.confined.pool import WorkerPool
 from indexer.confined.programs import installed
 from indexer.confined.reading_process import return_freed_memory
+from indexer.documents import MEGABYTE
 from indexer.errors import IndexDamaged
 from indexer.extract.media import recognised
-from indexer.extract.source import MEGABYTE, Limits
+from indexer.extract.source import Limits
 from indexer.extract.sources.known import places
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore import IgnoreRules

@@ -83,7 +83,7 @@ class Hasher:
         """`place` says where a file lies as it is to be named."""
         self._key, self._place = key, place
         self.name = lru_cache(maxsize=65536)(self._name)
-        self.path = lru_cache(maxsize=8192)(self._path)
+        self.path = lru_cache(maxsize=16384)(self._path)
         self._folder = lru_cache(maxsize=8192)(self._placed)
 
     def _name(self, purpose: str, value: bytes, n_bytes: int) -> bytes:

@@ -64,7 +64,8 @@ from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.text.spelling import Vocabulary
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from functools import lru_cache
+from pathlib import Path
 
     from app.machines.far_messages import FarFound
     from app.machines.own_machines import OwnMachines
@@ -84,6 +85,7 @@ class Search:
         self._settings, self._paths = settings, paths
         self.catalogue = Catalogue.open(paths.catalogue)
         self._texts = RecentTexts(self.catalogue)
+        self._day_of = lru_cache(maxsize=10_000)(lambda i, _content: day_of_text(self.catalogue.beginning(i, HEAD)))
         self._reader = Reader(paths.index, self.catalogue, languages=language_codes(settings.search.languages))
         self._meaning = Meaning(settings.meaning, paths, resident=resident)
         self._open_state()
@@ -276,7 +278,7 @@ class Search:
 
     def day_of(self, row: DocumentRow) -> float | None:
         """The day that a text tells at its beginning."""
-        return day_of_text(self.catalogue.beginning(row.doc_id, HEAD))
+        return self._day_of(row.doc_id, row.content_hash)
 
     def _draw(self, request: SearchRequest) -> int | None:
         """What drafts the first page in turns with plain BM25F, the same all session; None where it is not."""

@@ -6,10 +6,10 @@ Radlinski, Kurup and Joachims, "How does clickthrough data reflect retrieval qua
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from foltr.arrays import IntVector
 from foltr.errors import ShapeError, ValueRangeError
@@ -18,8 +18,7 @@ FIRST, SECOND = 0, 1
 """The two teams, as they appear in `Interleaved.owner`."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Interleaved:
+class Interleaved(Struct, frozen=True, eq=False):
     """One page made by two rankers."""
 
     ranking: IntVector

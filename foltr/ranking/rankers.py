@@ -7,10 +7,10 @@ add, average and send it without knowing what it parametrises.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.arithmetic import dots, length, normals, table, weighted_sum
 from foltr.arrays import FloatArray, FloatMatrix, FloatVector
@@ -52,8 +52,7 @@ class Ranker(Protocol):
         """Theta for other features: new feature i is the present feature columns[i], or has no effect if None."""
 
 
-@dataclass(frozen=True, slots=True)
-class Linear:
+class Linear(Struct, frozen=True):
     """f_theta(x) = theta . x."""
 
     n_features: int
@@ -91,8 +90,7 @@ class Linear:
         return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Neural:
+class Neural(Struct, frozen=True):
     """f_theta(x) = v . relu(W x + b): one hidden layer and no output bias, which no order would depend on.
 
     theta is W `[n_hidden, n_features]` row by row, then b `[n_hidden]`, then v `[n_hidden]`.

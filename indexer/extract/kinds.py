@@ -17,7 +17,7 @@ import msgspec
 
 from indexer.documents import Extraction, storable
 from indexer.errors import ExtractionError
-from indexer.extract.source import MEGABYTE, Limits, Source, some_of
+from indexer.extract.source import Limits, Source, some_of
 from indexer.extract.sources.known import not_named, source_of
 from indexer.files.ignore import pattern_of, why_unread
 
@@ -179,30 +179,6 @@ PASSED_OVER: frozenset[str] = frozenset(_PASSED_OVER.split())
 
 NOT_READ: frozenset[str] = PASSED_OVER | TYPE_BY_NAME.keys()
 """Extensions of files that are never opened."""
-
-MAX_FILE_BYTES: dict[str, int] = {
-    "text": 4_000 * MEGABYTE,
-    "markdown": 4_000 * MEGABYTE,
-    "source": 4_000 * MEGABYTE,
-    "data": 4_000 * MEGABYTE,
-    "html": 64 * MEGABYTE,
-    "pdf": 256 * MEGABYTE,
-    "document": 128 * MEGABYTE,
-    "presentation": 512 * MEGABYTE,
-    "spreadsheet": 128 * MEGABYTE,
-    "mail": 4_000 * MEGABYTE,
-    "ebook": 256 * MEGABYTE,
-    "notebook": 64 * MEGABYTE,
-    "calendar": 64 * MEGABYTE,
-    "archive": 512 * MEGABYTE,
-    "image": 1_000 * MEGABYTE,
-    "audio": 4_000 * MEGABYTE,
-    "video": 100_000 * MEGABYTE,
-    "other": 4_000 * MEGABYTE,
-    "site": 256 * MEGABYTE,
-    "chat": 512 * MEGABYTE,
-}
-"""Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
 
 PACKED = frozenset({"gz", "bz2", "xz", "lzma", "zst"})
 

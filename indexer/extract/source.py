@@ -19,14 +19,11 @@ import msgspec
 from msgspec import Struct
 
 from indexer.confined.given import open_file, open_unbuffered, status_of
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 
 if TYPE_CHECKING:
     from indexer.properties import Properties  # loads numpy
-
-MEGABYTE = 1_000_000
-"""bytes; decimal, as file managers count"""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):

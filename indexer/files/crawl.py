@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
-from indexer.documents import FileEntry, Listing, Skipped, storable
+from indexer.documents import MAX_FILE_BYTES, FileEntry, Listing, Skipped, storable
 from indexer.extract.kinds import (
     KIND_OF_EXTENSION,
     KIND_OF_NAME,
-    MAX_FILE_BYTES,
     PASSED_OVER,
     TYPE_BY_NAME,
     TYPE_OF_KIND,

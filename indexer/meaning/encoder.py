@@ -14,11 +14,9 @@ BERT-base-uncased (Apache-2.0).
 from __future__ import annotations
 
 import hashlib
-import json
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -165,6 +163,8 @@ def _shipped_file() -> Path | None:
 
 
 def _from_folder(folder: Path) -> Encoder:
+    import json  # for a model of one's own alone
+
     try:
         model = (folder / MODEL).read_bytes()
         numbers = _pieces_of(folder)
@@ -275,7 +275,7 @@ class WordPieces:
 @cache
 def shipped() -> WordPieces:
     """The pieces of BERT-base-uncased."""
-    content = resources.files("indexer.meaning").joinpath("vocabulary.txt").read_bytes()
+    content = Path(__file__).with_name("vocabulary.txt").read_bytes()
     if hashlib.sha256(content).hexdigest() != VOCABULARY_SHA256:
         raise IndexerError("indexer/meaning/vocabulary.txt is not the vocabulary of BERT-base-uncased: install again")
     return WordPieces(content.decode("utf-8").splitlines())

@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 
 from msgspec import Struct, structs
@@ -260,8 +259,7 @@ def _is_plain(root: Node | None) -> bool:
     return all(isinstance(child, Word | Phrase) or is_filter(child) for child in children)
 
 
-@dataclass(slots=True)
-class _Parser:
+class _Parser(Struct):
     """One pass over the tokens, from left to right; every method leaves `at` behind what it has read."""
 
     text: str
@@ -272,7 +270,7 @@ class _Parser:
     at: int = 0
     n_terms: int = 0
     n_beginnings: int = 0
-    explicit_and: bool = field(default=False)
+    explicit_and: bool = False
     """an AND was written out, and joined something"""
 
     def sequence(self, name: str | None) -> Node | None:

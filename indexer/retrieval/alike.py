@@ -275,16 +275,16 @@ def resembling(sketches: Bytes, least: float) -> tuple[Ints, Floats]:
     columns = np.ascontiguousarray(sketches[:, :_COMPARED_FIRST].T)
     both = columns[:, :, None] == np.maximum(columns, 1)[:, None, :]  # two empty buckets do not agree
     agree = both.view(np.uint8).sum(axis=0, dtype=np.uint8)
-    in_use = np.packbits(columns > 0, axis=0)
-    n_used = np.bitwise_count(in_use[:, :, None] | in_use[:, None, :]).sum(axis=0, dtype=np.uint8)
+    filled = _bits(sketches > 0)
+    in_use = filled.view(np.uint32)[:, 0]
+    n_used = np.bitwise_count(in_use[:, None] | in_use)
     n = np.arange(_COMPARED_FIRST + 1)
     enough = (least * n - _STANDARD_ERRORS * np.sqrt(least * (1 - least) * n)).astype(np.float32)
-    earlier, later = (agree >= enough[n_used]).nonzero()
+    earlier, later = np.divmod((agree >= enough.take(n_used)).ravel().nonzero()[0], len(sketches))
     forward = earlier < later
     earlier, later = earlier[forward], later[forward]
-    filled = _bits(sketches > 0)
-    used = np.bitwise_count(filled[earlier] | filled[later]).sum(axis=1, dtype=np.int64)
-    differ = np.bitwise_count(_bits(sketches[earlier] != sketches[later])).sum(axis=1, dtype=np.int64)
+    used = np.bitwise_count(filled[earlier] | filled[later]).sum(axis=1, dtype=np.uint8)
+    differ = np.bitwise_count(_bits(sketches[earlier] != sketches[later])).sum(axis=1, dtype=np.uint8)
     values = (used - differ) / np.maximum(used, 1)
     kept = values >= least
     return np.column_stack((earlier[kept], later[kept])), values[kept]

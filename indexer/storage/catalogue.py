@@ -125,7 +125,7 @@ class FileRow(msgspec.Struct, frozen=True):
     truncated: str
 
 
-MAX_SEEN = 5_000
+MAX_SEEN = 10_000
 """rows that are kept for the next question, as long as nothing is committed"""
 _KNOWN = "path, file_id, size, modified_ns, device, inode, changed_ns, digest, state, kind, reader, tries"
 _DOCUMENT = (

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from indexer.postings import FieldPostings, Ints, few_postings, group_postings
+from indexer.postings import EMPTY, FieldPostings, Ints, beginnings, few_postings, group_postings
 
 MAX_TERM_LENGTH = 40
 """characters; longer words are hashes and encoded data (they cost a seventh of the index and nobody types them)"""
@@ -308,6 +308,15 @@ def _terms_of(raws: Sequence[str]) -> RawTerms:
     return tuple(terms), position
 
 
+def analyse_name(text: str) -> FieldPostings:
+    """As `Analyzer.analyse`; for what hardly comes again, of which nothing is to be remembered."""
+    found, length = _terms_of(raw_tokens(text))
+    places: dict[str, list[int]] = {}
+    for term, position in found:
+        places.setdefault(term, []).append(position)
+    return few_postings(places, length)
+
+
 class Analyzer:
     """Analyses whole texts fast: each distinct run of letters is taken apart once, the rest is array work."""
 
@@ -340,7 +349,7 @@ class Analyzer:
 
     def analyse(self, text: str) -> FieldPostings:
         """The postings of one field of one document."""
-        return self._analyse(text)[0]
+        return self._analyse(text)[0] if text else EMPTY
 
     def analyse_body(self, text: str) -> tuple[FieldPostings, bytes]:
         """The same, and the sketch of the text (indexer.text.analysis)."""
@@ -381,7 +390,8 @@ class Analyzer:
 
 BUCKETS = 128
 """a sketch is so many bytes; at a resemblance of .9 the standard error is .027"""
-_BITS = 64 - BUCKETS.bit_length() + 1
+_BITS, _CODES, _ONE = np.uint64(64 - BUCKETS.bit_length() + 1), np.uint64(255), np.uint64(1)
+_MIXERS = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)))
 _HAS_DIGIT = frozenset("0123456789")
 
 
@@ -409,17 +419,17 @@ def sketch(hashes: Ints) -> bytes:
     codes = np.zeros(BUCKETS, dtype=np.uint8)
     hashes = hashes[hashes != NO_HASH]
     if hashes.size:
-        mixed = np.sort(_mixed(hashes.astype(np.uint64)))
-        buckets = (mixed >> np.uint64(_BITS)).astype(np.int64)
-        first = np.concatenate(([0], (buckets[1:] != buckets[:-1]).nonzero()[0] + 1))
-        codes[buckets[first]] = mixed[first] % np.uint64(255) + np.uint64(1)
+        mixed = _mixed(hashes.astype(np.uint64))
+        mixed.sort()
+        buckets = mixed >> _BITS
+        first = beginnings(buckets)
+        codes[buckets[first]] = mixed[first] % _CODES + _ONE
     return codes.tobytes()
 
 
 def _mixed(values: np.ndarray[tuple[int], np.dtype[np.uint64]]) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """Each of the 64 bits depends on all of a value's: the finaliser of SplitMix64 (Steele, Lea and Flood 2014)."""
-    with np.errstate(over="ignore"):
-        values = values + np.uint64(0x9E3779B97F4A7C15)
-        values = (values ^ values >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-        values = (values ^ values >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return values ^ values >> np.uint64(31)
+    values = values + _MIXERS[0]
+    values = (values ^ values >> _MIXERS[1]) * _MIXERS[2]
+    values = (values ^ values >> _MIXERS[3]) * _MIXERS[4]
+    return values ^ values >> _MIXERS[5]

@@ -76,7 +76,6 @@ _OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
 NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
 """of `LANGUAGES`, in English"""
 
-_SIGN = {code: re.compile(f"[{signs}]") for code, signs in SIGNS.items()}
 _CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = re.compile("[\u0430-\u045f]"), re.compile("[ыэё]"), re.compile("[іїєўј]")
 _TURKISH = re.compile(r"\w*[ğı]\w*")
 _AND = re.compile("^[وف](?=ال|بال|كال|لل)")
@@ -115,8 +114,8 @@ def language_by_letters(text: str) -> str:
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
     russian = {"ru": _CYRILLIC} if _RUSSIAN.search(text) and not _NOT_RUSSIAN.search(text) else {}
-    signs = _SIGN | russian | {"tr": _TURKISH}
-    return next((code for code, sign in signs.items() if 5 * sum(map(len, sign.findall(text))) > n_letters), "")
+    signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian | {"tr": _TURKISH}
+    return next((code for code, sign in signs.items() if 5 * sum(map(len, re.findall(sign, text))) > n_letters), "")
 
 
 @lru_cache(maxsize=20)

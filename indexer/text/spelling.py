@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
 
@@ -53,8 +52,7 @@ class TermList(Struct, frozen=True, eq=False):
         return [term for term in self.terms(np.array(rows, dtype=np.intp)) if part in term]
 
 
-@dataclass(frozen=True, eq=False)
-class Vocabulary:
+class Vocabulary(Struct, frozen=True, eq=False, dict=True):
     """All indexed words, lower case without accents, where they lie in the index."""
 
     lists: Sequence[TermList]

@@ -6,9 +6,9 @@ import re
 from itertools import groupby
 from typing import NamedTuple
 
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
 from indexer.extract.decode import clean, decode
-from indexer.extract.source import MEGABYTE, Limits, Source, cut, shown_size
+from indexer.extract.source import Limits, Source, cut, shown_size
 
 MAX_MARKUP = 16 * MEGABYTE
 """bytes of one page that are parsed; the tree of elements takes forty times as much memory"""

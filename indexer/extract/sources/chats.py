@@ -21,13 +21,13 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 from indexer.confined.given import open_file
-from indexer.documents import ExtractedDocument, Extraction
+from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.kinds import base_name
 from indexer.extract.markup.html import one_line
 from indexer.extract.markup.texts import read_text
-from indexer.extract.source import MEGABYTE, TIME_IS_UP, Gathered, Limits, Source, cut, shown_size
+from indexer.extract.source import TIME_IS_UP, Gathered, Limits, Source, cut, shown_size
 from indexer.extract.sources.known import channel_of
 from indexer.extract.sources.sqlite_file import opened
 from indexer.extract.zipped import open_zip

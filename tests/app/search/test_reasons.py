@@ -155,7 +155,7 @@ def test_a_habit_is_told_as_it_is(tmp_path: Path, liked: str, days: int, words: 
     """By what is liked, and "often" after five queries on three days; who is passed by it is not said to be seldom."""
     learner = learner_of(Store(tmp_path / "state.sqlite"))
     votes = Votes(tuple(Vote(b"%d" % i, i % days, {liked: (3.0, 0.1)}) for i in range(9)))
-    learner._save(replace(learner.model, votes=votes), 1.0)
+    learner._save(structs.replace(learner.model, votes=votes), 1.0)
     features = np.zeros((4, len(NAMES)))
     features[:, INDEX["bm25f"]] = (1.0, 0.9, 0.5, 0.4)
     features[:, INDEX["recent_year"]] = features[:, INDEX["body_length"]] = (0.0, 1.0, 0.0, 0.0)

@@ -20,11 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from indexer.confined.pool import WorkerPool
-from indexer.documents import TYPES, Extraction, FileEntry
+from indexer.documents import MAX_FILE_BYTES, TYPES, Extraction, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract import kinds
 from indexer.extract.kinds import (
-    MAX_FILE_BYTES,
     TYPE_OF_KIND,
     document_type,
     extract_file,

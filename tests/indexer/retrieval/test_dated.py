@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from indexer.retrieval import dated
 from indexer.retrieval.dated import HEAD, day_of_name, day_of_text
+from indexer.text.analysis import fold
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,21 @@ def test_any_name_is_taken(name: str) -> None:
     """No name is too odd, and no day lies outside the centuries that are looked for."""
     found = day_of_name(name)
     assert found is None or date(1900, 1, 1).toordinal() <= found < date(2100, 1, 1).toordinal()
+
+
+@given(
+    st.lists(st.sampled_from(["19", "20", "24", "3", "march", "Mär", "mai", "q3", "x", " ", "-", ".", "_"]), max_size=8)
+)
+def test_a_name_is_passed_over_only_where_no_pattern_finds_a_day(parts: list[str]) -> None:
+    """The quick look says no less than all patterns one after the other, and a whole date is found in a text, too."""
+    name = "".join(parts)
+    whole, all_ways = (next(_days(fold(name), ways), None) for ways in (dated._WHOLE, (*dated._WHOLE, *dated._PARTS)))
+    assert day_of_name(name) == all_ways
+    assert day_of_text(name) == whole
+
+
+def _days(text: str, ways: Iterable[tuple[str, dated.Made]]) -> Iterator[float]:
+    for pattern, made in ways:
+        for match in re.finditer(pattern, text):
+            with suppress(ValueError):
+                yield made(*match.groups())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.extract.source import MEGABYTE
+from indexer.documents import MEGABYTE
 
 
 @pytest.mark.parametrize(

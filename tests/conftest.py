@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -48,8 +49,11 @@ QUICK = (
 
 LONG = ("app/following/test_recognising", "house", "simulation/attacks", "whole")
 """rooms and files of the longest tests: they come first, so that no process is left alone with one at the end"""
+LONGEST_NAME = 80
+"""characters"""
 
 
+@cache
 def _is_in(rooms: tuple[str, ...], path: Path) -> bool:
     return path.is_relative_to(TESTS) and path.relative_to(TESTS).as_posix().startswith(rooms)
 
@@ -58,6 +62,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """With `-m quick` the files of other rooms are not even read."""
     is_wanted = config.option.markexpr != "quick" or collection_path.suffix != ".py" or _is_in(QUICK, collection_path)
     return None if is_wanted else True
+
+
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """A long text is called by the name of its argument: each process tells the names of all tests to the others."""
+    return argname if isinstance(val, str | bytes) and len(val) > LONGEST_NAME else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -89,5 +98,4 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What was collected stays until the end: no collection of garbage walks through it again."""
-    gc.collect()
     gc.freeze()

@@ -93,8 +93,7 @@ class Recognising:
         self._generation = -1
         self._now: Unrecognised | None = None
         self._outcomes: Iterator[_Outcome | None] = iter(())
-        self._new: list[str] = []
-        self._new_since = 0.0
+        self._new: list[tuple[str, float]] = []
         self.n_done = self.n_total = self.n_texts = 0
 
     def step(self) -> bool:
@@ -188,7 +187,7 @@ class Recognising:
         if any(found.pages):
             self.n_texts += 1
             self._note_new([now.path])
-        if len(self._new) >= READ_TOGETHER or (self._new and time.monotonic() - self._new_since > STILL_NEW_SECONDS):
+        if len(self._new) >= READ_TOGETHER or (self._new and time.monotonic() - self._new[0][1] > STILL_NEW_SECONDS):
             self._hand_over()
 
     def _given_up(self, digest: bytes, why: ExtractionError) -> Recognised:
@@ -200,14 +199,12 @@ class Recognising:
         return Recognised(digest, before[1], f"{before[2].removeprefix(BEGUN)}: {why}", seconds)
 
     def _note_new(self, paths: list[str]) -> None:
-        if not self._new:
-            self._new_since = time.monotonic()
-        self._new += paths
+        self._new += [(path, time.monotonic()) for path in paths]
 
     def _hand_over(self) -> None:
         """Have the files with new texts read again by whoever follows changes, or the next scan."""
         if self._new:
-            read_anew(self._catalogue, self._new)
+            read_anew(self._catalogue, [path for path, _ in self._new])
             self._new = []
 
     def _report_file(self, path: str) -> None:

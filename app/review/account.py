@@ -45,7 +45,7 @@ def account_of(review: Review, *, now: float) -> dict[str, Any]:
         },
         "found": {
             "n_read": found.n_read, "n_found": found.n_found, "about": found.n_found + found.n_left,
-            "surely_more_than": round(found.sure_share, 4), "in_words": progress_line(found), "method": METHOD,
+            "surely_more_than": found.sure_share, "in_words": progress_line(found), "method": METHOD,
         },
         "judged": [_judged(review, one) for one in review.judgements],
         "not_readable": [

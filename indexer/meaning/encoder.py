@@ -199,8 +199,8 @@ MAX_LETTERS = 100
 """a longer word is unknown as a whole, as the encoders have learnt it"""
 MAX_KNOWN_WORDS = 50_000
 """words whose pieces are remembered"""
-_CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2B81F), (0x2B820, 0x2CEAF),
-        (0xF900, 0xFAFF), (0x2F800, 0x2FA1F))  # fmt: skip
+_CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x20000, 0x2A6DF), (0x2A700, 0x2CEAF), (0xFA0E, 0xFA29))
+"""of those of BERT that normalization leaves"""
 
 
 class _Letters(dict[int, str]):

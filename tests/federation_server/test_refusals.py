@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import requests
 
+from app.federation.transport import BUSY
 from federation_server.database import writing
 from federation_server.group import enrolment
 from federation_server.group.enrolment import CLOCK_SECONDS
@@ -109,3 +110,10 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "gone-on",
     }
     assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "disk-full", "not-admin"} | sealed
+
+
+def test_a_device_tries_later_where_waiting_helps_and_nowhere_else() -> None:
+    """What means "later" to devices and proxies (408, 429, 5xx) is a flood, a slow line or a fault of the server."""
+    later = {name for name, (status, _) in REASONS.items() if status in (408, 425, 429) or status >= 500}
+    assert later == {"too-many", "too-slow", "disk-full", "unavailable"}
+    assert {name for name, (status, _) in REASONS.items() if status in BUSY} == later - {"too-slow"}

@@ -31,13 +31,13 @@ ALLOWED = {("app/backup.py", "create_durably(state, restored.content())")}
 
 @cache
 def calls() -> list[tuple[str, ast.Call, str]]:
-    """Each call of the product: its file, the call, and how it is written."""
+    """Each call of the product that connects or opens a file: where it is, the call, and how it is written."""
     return [
         (str(path.relative_to(ROOT)), node, ast.unparse(node))
         for house in ("app", "indexer", "federation_server")
         for path in sorted((ROOT / house).rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
+        if isinstance(node, ast.Call) and name_of(node) in {*OPENING, "connect"}
     ]
 
 

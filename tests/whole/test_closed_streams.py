@@ -20,10 +20,11 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="a shell closes the s
 CLOSED = ("<&-", ">&-", "2>&-", "<&- >&- 2>&-")
 DEVICE = 'exec "$0" -m app "$@"'
 EACH = """exec "$0" -c '
-import importlib, json, os, pathlib, sys
+import gc, importlib, json, os, pathlib, sys
 program, lines, codes = importlib.import_module(sys.argv[1]), json.loads(sys.argv[3]), []
 for module in sys.argv[4:]:
     importlib.import_module(module)
+gc.freeze()
 for line in lines:
     if not (copy := os.fork()):
         sys.argv = ["foltr", *line]
@@ -31,7 +32,10 @@ for line in lines:
     codes.append(os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1]))
 pathlib.Path(sys.argv[2]).write_text(json.dumps(codes))
 ' "$@" """
-"""command lines of a program, one after another, each in a copy of one process whose streams were closed as it began"""
+"""command lines of a program, one after another, each in a copy of one process whose streams were closed as it began
+
+What the copies share is frozen: else each frees all of it as it ends.
+"""
 REAL = (("search", "heron"), ("search", "--json", "heron"), ("search", "nowhere-to-be-found"), ("status",),
         ("saved",), ("why", "notes/birds/heron.txt"), ("open", "1", "--print"), ("no-such-command",),
         ("config", "path"))  # fmt: skip

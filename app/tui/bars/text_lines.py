@@ -127,7 +127,7 @@ class StatusLine(Widget):
     def render(self) -> Text:
         width = max(0, self.size.width)
         left, right = fitted(self._left_parts, self._right_parts, width)
-        return Text(left + " " * max(0, width - cell_len(left) - cell_len(right)) + right, no_wrap=True, end="")
+        return Text(left + " " * (width - cell_len(left) - cell_len(right)) + right, no_wrap=True, end="")
 
 
 def fitted(left: Sequence[Fact], right: Sequence[Fact], width: int) -> tuple[str, str]:

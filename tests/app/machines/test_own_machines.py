@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 from unittest import mock
 
+import psutil
 import pytest
 
 from app.machines.far_messages import MARK
@@ -206,11 +207,15 @@ def test_a_machine_that_ends_between_two_answers_costs_only_its_own_part(base: P
 
 
 def test_a_machine_that_went_gives_no_lines_and_says_why_it_opens_nothing(base: Path, tmp_path: Path) -> None:
-    """The rows stay; nothing of this machine is taken for what was asked for."""
+    """The rows stay; nothing here is taken for what was asked for; of the line to it no process is left."""
     with searching(base / "here") as here:
+        before = set(psutil.Process().children())
         page = here.search(SearchRequest("heron", on=("nas",)))
         hit = next(hit for hit in page.hits if hit.machine)
+        line = set(psutil.Process().children()) - before
         here.machines.close()
+        assert line
+        assert not line & set(psutil.Process().children())
         (base / "nas").rename(base / "gone")
         try:
             assert here.snippet(page, hit).text == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
@@ -32,21 +33,33 @@ def paths(tmp_path: Path) -> Paths:
     return Paths(tmp_path / "config", tmp_path / "data")
 
 
+def settings_of(base: Path) -> Settings:
+    meaning = MeaningSettings(model=str(write_encoder(base / "encoder")), pause_on_battery=False)
+    return Settings(index=IndexSettings(workers=1), meaning=meaning, learning=LearningSettings(exploration=0.0))
+
+
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    meaning = MeaningSettings(model=str(write_encoder(tmp_path / "encoder")), pause_on_battery=False)
-    quiet = LearningSettings(exploration=0.0)
-    return Settings(index=IndexSettings(workers=1), meaning=meaning, learning=quiet)
+    return settings_of(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five files, read for their words and their meaning."""
+    base = tmp_path_factory.mktemp("read")
+    settings, paths = settings_of(base), Paths(base / "config", base / "data")
+    (base / "files").mkdir()
+    for name, text in FILES.items():
+        (base / "files" / name).write_text(text)
+    update_index(settings, paths, roots=(str(base / "files"),))
+    assert make_vectors(settings, paths, on_progress=lambda _: None, stop=Event()) == "read for meaning: 5 documents"
+    return paths.data_dir
 
 
 @pytest.fixture
-def search(tmp_path: Path, paths: Paths, settings: Settings) -> Iterator[Search]:
-    """Five files, read for their words and their meaning."""
-    (tmp_path / "files").mkdir()
-    for name, text in FILES.items():
-        (tmp_path / "files" / name).write_text(text)
-    update_index(settings, paths, roots=(str(tmp_path / "files"),))
-    assert make_vectors(settings, paths, on_progress=lambda _: None, stop=Event()) == "read for meaning: 5 documents"
+def search(data: Path, paths: Paths, settings: Settings) -> Iterator[Search]:
+    """Over a copy of this test's own."""
+    shutil.copytree(data, paths.data_dir)
     one = Search(settings, paths)
     yield one
     one.close()

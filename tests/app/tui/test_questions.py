@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
 from msgspec.structs import replace
 
 from app.search.results import ResultPage, SearchRequest
+from app.tui.bars.text_lines import StatusLine
 from app.tui.questions import is_unfinished
 
 TYPED = ResultPage(
@@ -41,3 +45,17 @@ def test_a_page_that_found_nothing_is_no_better_than_any_other() -> None:
     """No document holds a word that begins so, but some hold the other words: these are shown."""
     nothing = replace(TYPED, n_matches=0, n_all_words=0)
     assert not is_unfinished(nothing, replace(_rested(0), n_matches=24, relaxed=True))
+
+
+@pytest.mark.parametrize(("n_mails", "asked"), [(1, "wind"), (2, "thread:ab")])
+async def test_a_thread_is_shown_and_left_by_one_key(stage: Any, conftest_types: Any, n_mails: int, asked: str) -> None:
+    """A mail that is alone in its thread has nothing else to show."""
+    engine = conftest_types.FakeSearch()
+    engine._hit = lambda *place: replace(type(engine)._hit(engine, *place), thread="ab", n_in_thread=n_mails)
+    one = stage(engine=engine)
+    async with one.searched("wind") as pilot:
+        await pilot.press("alt+i")
+        assert one.app.search_screen.box.value == asked
+        assert ("nothing else in a thread" in one.app.search_screen.query_one(StatusLine).text) == (n_mails == 1)
+        await pilot.press("alt+i")
+        assert one.app.search_screen.box.value == "wind"

@@ -27,7 +27,7 @@ INDEXING = Settings(index=IndexSettings(workers=1))
 TOPICS = ("invoice", "minutes", "lease", "recipe", "itinerary", "draft")
 PLACES = ("garden", "harbour", "office", "station", "school")
 WORDS = ("amount", "paid", "signed", "table", "water", "train", "roof", "energy", "letter", "copy")
-N_FILES, N_QUERIES, SHOWN = 150, 200, 30
+N_FILES, N_QUERIES, SHOWN = 150, 100, 30
 
 
 def write(folder: Path) -> None:
@@ -97,7 +97,7 @@ def printed(paths: Paths, asked: Sequence[str]) -> list[list[str]]:
 
 
 def test_processes_and_sessions_agree(paths: Paths) -> None:
-    """Kendall distance 0 over 200 queries: here, on the command line, and there again in another session."""
+    """Kendall distance 0 over 100 queries: here, on the command line, and there again in another session."""
     asked = queries()
     here = pages(paths, asked)
     assert sum(len(page) > 5 for page in here) > N_QUERIES / 2

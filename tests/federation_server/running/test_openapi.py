@@ -29,7 +29,7 @@ api = schemathesis.pytest.from_fixture("described")
 
 
 @api.parametrize()
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
 def test_no_request_makes_the_server_fail(case: object, live: Running, ada: Client) -> None:
     """Whatever the description allows or forbids, unsigned and signed by a member, has an answer or a refusal."""
     prepared = requests.Request(**_arguments(case, live.made.public_address)).prepare()

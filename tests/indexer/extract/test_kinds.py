@@ -28,6 +28,7 @@ from indexer.extract.kinds import (
     document_type,
     extract_file,
     extract_source,
+    kind_by_content,
     kind_of,
     load,
 )
@@ -110,6 +111,26 @@ def test_every_kind_has_a_type_a_cap_and_an_extractor() -> None:
 def test_the_content_decides_where_the_name_misleads(extract, name: str, data: bytes, wanted: str) -> None:
     """A file without or under a wrong extension is read as what it is."""
     assert extract(name, data).documents[0].type == wanted
+
+
+@pytest.mark.parametrize(
+    ("first", "data", "second", "kind"),
+    [
+        ("mimetype", "application/epub+zip", "a", "epub"),
+        ("mimetype", "application/vnd.oasis.opendocument.text", "a", "odt"),
+        ("note.txt", "application/epub+zip", "a", "zip"),
+        ("mimetype", "image/openraster", "a", "zip"),
+        ("[Content_Types].xml", "", "xl/workbook.xml", "xlsx"),
+        ("[Content_Types].xml", "", "a", "zip"),
+    ],
+)
+def test_a_zip_file_without_a_name_is_known_by_its_first_member(first: str, data: str, second: str, kind: str) -> None:
+    """Where office formats and e-books say what they are."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(first, data)
+        archive.writestr(second, "")
+    assert kind_by_content("", stream.getvalue()) == kind
 
 
 def test_fonts_and_machine_code_are_unsupported(extract) -> None:

@@ -6,6 +6,7 @@ The shipped encoder with whole numbers, against the same one as it ships.
 from __future__ import annotations
 
 import json
+import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +121,14 @@ def test_the_longest_piece_from_the_left_comes_first() -> None:
 
 def test_case_accents_and_control_characters_go_and_signs_stand_alone() -> None:
     assert names("CAFÉ\u0000!\u00ad中中") == ["[CLS]", "cafe", "!", "中", "中", "[SEP]"]
+
+
+def test_chinese_characters_stand_alone_and_no_other_letters() -> None:
+    """中 is a word and ア is none, for each letter up to where the blocks end that BERT knows."""
+    letters = [letter for letter in map(chr, range(0x2CEB0)) if unicodedata.category(letter) == "Lo"]
+    words = WordPieces(PIECES).words(" ".join(f"x{letter}x" for letter in letters))
+    chinese = {unicodedata.normalize("NFD", one) for one in letters if unicodedata.name(one, "").startswith("CJK ")}
+    assert {word for word in words if len(word) == 1} == chinese | {"x"}
 
 
 def test_a_long_text_is_cut_and_still_closed() -> None:

@@ -31,7 +31,8 @@ def test_compiling_takes_time_and_calling_does_not() -> None:
 def test_a_cell_tells_what_it_compiled_before_what_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Seconds of compiling come before the row that they led to, and not with the rows after it."""
     seconds = iter([2.5, 0.0, 1.5])
-    monkeypatch.setattr("simulation.rounds.federation.TELL_SECONDS", 1e9)
+    for module in ("simulation.rounds.federation", "simulation.cells.trial"):
+        monkeypatch.setattr(f"{module}.TELL_SECONDS", 1e9)
     monkeypatch.setattr(
         "simulation.cells.trial.compile_clock", lambda: contextlib.nullcontext(lambda: next(seconds, 0.0))
     )

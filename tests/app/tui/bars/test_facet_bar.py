@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from app.tui.bars.facet_bar import FacetBar
+from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.text_lines import StatusLine
 from app.tui.results_list import ResultsList
 
@@ -39,3 +39,14 @@ def test_a_chosen_folder_is_named_as_everywhere_else(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("HOME", "/home/anna")
     bar = FacetBar({"type": "", "folder": "/home/anna/notes", "time": ""})
     assert [chip.text for chip in bar.chips("folder")] == ["all", "~/notes"]
+
+
+async def test_the_cursor_is_where_the_arrow_keys_went(stage: Stages) -> None:
+    """On one chip of one row."""
+    one = stage()
+    async with one.searched("wind", size=WIDE) as pilot:
+        await pilot.press("f4", "down", "right")
+        bar = one.app.search_screen.query_one(FacetBar)
+        cursor = bar.get_component_rich_style("facet--cursor")
+        under = [(y, part.text) for y in range(len(FACETS)) for part in bar.render_line(y) if part.style == cursor]
+        assert under == [(1, f" {bar.chips(FACETS[1])[1].text} ")]

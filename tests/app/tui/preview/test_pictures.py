@@ -254,3 +254,20 @@ async def test_a_page_that_can_be_read_stands_for_its_text(stage: Stages, confte
         await one.until(pilot, lambda: '\x1bP0;1q"1;1;' in "".join(sent))
         await pilot.press("ctrl+g", "i")
         await one.until(pilot, lambda: body.pages is None)
+
+
+async def test_a_page_that_comes_into_view_is_sent_to_the_terminal(
+    stage: Stages, conftest_types: Any, tmp_path: Path
+) -> None:
+    """Where the terminal places pictures itself: the first page with the document, the next one on the way."""
+    images = [Image.new("RGB", (600, 600), colour) for colour in ((255, 0, 0), (0, 255, 0))]
+    images[0].save(tmp_path / "a.pdf", save_all=True, append_images=images[1:])
+    engine = conftest_types.FakeSearch([conftest_types.Document(str(tmp_path / "a.pdf"), "wind scanned", "pdf", "")])
+    one, sent = stage(engine=engine, screen=ScreenSettings(pictures="kitty")), []
+    one.app.send = sent.append
+    async with one.searched("wind", size=(120, 20)) as pilot:
+        await one.until(pilot, lambda: len(sent) == 1, "the first page")
+        one.app.search_screen.action_do("to-preview")
+        await pilot.press("G")
+        await one.until(pilot, lambda: len(sent) == 2, "the second page")
+        assert all(pictures.startswith("\x1b_G") for pictures in sent)

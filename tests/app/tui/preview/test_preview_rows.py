@@ -119,3 +119,8 @@ def test_a_letter_is_not_wrapped_into_rags() -> None:
         "> a line that was quoted from the letter before, ", "as long as one of its own lines", "> and the next",
         "Anna",
     ]  # fmt: skip
+
+
+def test_any_other_text_keeps_its_lines() -> None:
+    """The same text, where it is no letter."""
+    assert len(lay_out(LETTER, 200)) == LETTER.count("\n")

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.search.results import Hit, Preview
+from app.tui.preview.pictures import Picture
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.preview.rendering import MOST_ABOVE, render
 
@@ -50,6 +51,22 @@ def test_forms_and_as_written() -> None:
     table = replace(HIT, type="data", path="/srv/a.csv")
     assert _shown(table, "aa,b\n1,22\n") == ["aa   b", " 1  22"]
     assert _shown(table, "aa,b\n1,22\n", as_written=True) == ["aa,b", "1,22"]
+
+
+@pytest.mark.parametrize(
+    ("text", "turned", "is_drawn"), [("text", {}, False), ("text", {"turned": True}, True), (" ", {}, True)]
+)
+def test_a_pdf_is_shown_by_its_text_where_it_has_one(text: str, turned: dict[str, bool], is_drawn: bool) -> None:
+    """Until its pages are asked for."""
+    asked: list[int] = []
+    render(
+        replace(HIT, type="pdf"),
+        Preview(text, (), (), ""),
+        40,
+        show=lambda page: asked.append(page) or Picture(()),
+        **turned,
+    )
+    assert asked == [0] * is_drawn
 
 
 @pytest.mark.parametrize("width", [100, 120, 150])

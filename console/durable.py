@@ -52,9 +52,7 @@ def take_name(beside: Path, place: Path) -> None:
     """Give an unfinished file its name, durably, over nothing: FileExistsError where the name is taken."""
     try:
         os.link(beside, place)
-    except FileExistsError:
-        raise
-    except OSError as error:  # a disk that knows no links, as a stick's
+    except OSError as error:  # the name is taken, or the disk knows no links, as a stick's
         if os.path.lexists(place):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from error
         os.rename(beside, place)

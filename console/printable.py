@@ -42,6 +42,4 @@ def safe_line(text: str) -> str:
 
 def display_path(path: str) -> str:
     """`path` for a terminal, of the same length: undecodable bytes, controls and directions are made visible."""
-    if path.isascii() and path.isprintable():
-        return path
-    return path.translate(_NAME)
+    return path if path.isascii() and path.isprintable() else path.translate(_NAME)

@@ -52,6 +52,15 @@ def open_here() -> Installation:
     return open_installation(settings_file)
 
 
+YES = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Go on if the operator says so, or has said so already; else click.Abort."""
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+
+
 def the_member(connection: Connection, beginning: str) -> str:
     """The pseudonym that begins so; ClickException when there is none, or more than one."""
     found = [member.device for member in all_members(connection) if member.device.startswith(beginning)]

@@ -10,9 +10,18 @@ import click
 import msgspec
 
 from console.extras import how_to_add
-from console.wording import round_label
+from console.wording import round_label, rows_in_words
 from federation_server import database, setup
-from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, warn_of_address, when
+from federation_server.commands.installation import (
+    YES,
+    ask,
+    now,
+    open_here,
+    tell_of_ghosts,
+    the_member,
+    warn_of_address,
+    when,
+)
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
 from federation_server.group import group
@@ -144,7 +153,7 @@ def revoke_member(device: str) -> int:
 
 @members.command()
 @click.argument("device")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 def remove(device: str, yes: bool) -> int:
     """Remove DEVICE, whose state is lost because its owner joined again: erase its rows, keep the ranker.
 
@@ -153,19 +162,18 @@ def remove(device: str, yes: bool) -> int:
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)
-    if not yes:
-        click.confirm(f"remove member {member}, and leave the ranker as it is?", abort=True)
+    ask(f"Remove member {member}, and leave the ranker as it is?", yes=yes)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
-    click.echo(f"{member}: removed, {receipt.erased}; the ranker was not changed")
+    click.echo(f"{member}: removed; erased {rows_in_words(receipt.erased)}; the ranker was not changed")
     return 0
 
 
 @click.command()
 @click.argument("device", required=False)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.option(
     "--method",
     type=click.Choice(["reaggregate", "noise", "rollback", "federaser"]),
@@ -178,16 +186,14 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         with reading(installation.engine) as connection:
             found = requests(connection)
         for row in found:
-            click.echo(
-                f"{row['request'][:12]}  {when(row['asked'])}  {row['method']:12} {row['state']}  {row['erased']}"
-            )
+            told = f"{row['method']:12} {row['state']:10}  erased {row['erased']}"
+            click.echo(f"{row['request'][:12]}  {when(row['asked'])}  {told}")
         return 0 if found else 1
     with reading(installation.engine) as connection:
         member, mode = the_member(connection, device), group.terms(connection).mode
     if mode != "open" and method in ("reaggregate", "federaser"):
         raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
-    if not yes:
-        click.confirm(f"erase member {member} and its influence?", abort=True)
+    ask(f"Erase member {member} and its influence?", yes=yes)
     forgetter = installation.forgetter
     if method:
         forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
@@ -195,7 +201,8 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         receipt = forgetting.forget(connection, forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
-    click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
+    how = "the ranker had nothing of it" if receipt.method == "none" else f"method {receipt.method}"
+    click.echo(f"{receipt.state}; erased {rows_in_words(receipt.erased)}; {how}")
     if method and receipt.method not in (method, "none"):
         click.echo(f"(what is stored does not suffice for {method}, so that {receipt.method} was done)", err=True)
     return 0

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from console.wording import lineage_label, round_label
-from federation_server.commands.installation import now, open_here, round_name, when
+from console.wording import count, lineage_label, round_label
+from federation_server.commands.installation import YES, ask, now, open_here, round_name, when
 from federation_server.database import reading, writing
 from federation_server.forgetting.forgetting import roll_back
 from federation_server.group import group
@@ -183,10 +183,23 @@ def model(ctx: click.Context, last: int) -> int:
 
 @model.command()
 @click.argument("version")
-def rollback(version: str) -> int:
-    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync."""
+@YES
+def rollback(version: str, yes: bool) -> int:
+    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync.
+
+    Later models stay, to go forward again. Nobody gets back what the rounds since have cost.
+    """
     lineage, number = round_name(version)
     installation = open_here()
+    with reading(installation.engine) as connection:
+        is_there = group.at(connection, lineage, number) is not None
+        (here,) = latest_rounds(connection, 1) or [{"state": ""}]
+    if is_there:
+        lost = ""
+        if here["state"] == "open" and here["n_updates"]:
+            label, updates = round_label(here["lineage"], here["round"]), count(here["n_updates"], "update")
+            lost = f" Round {label} ends, and what its {updates} cost stays spent."
+        ask(f"Go back to ranker {version}? Devices follow at their next sync.{lost}", yes=yes)
     with writing(installation.engine) as connection:
         begun = roll_back(connection, installation.vault, policy_of(installation.settings), lineage, number, now=now())
     click.echo(f"lineage {lineage_label(begun)} begins from {version}")

@@ -32,7 +32,7 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
     assert call("invite", "revoke", listed.split()[0]) == (0, "1 revoked\n")
     assert call("invite", "revoke", listed.split()[0])[0] == 1
     assert call("model")[1].startswith("1.0")
-    assert call("model", "rollback", "1.0") == (0, "lineage 2 begins from 1.0\n")
+    assert call("model", "rollback", "1.0", "--yes") == (0, "lineage 2 begins from 1.0\n")
     assert "column keys 1" in call("keys")[1]
     assert call("keys", "rotate")[0] == 0
     assert "column keys 2" in call("keys")[1]

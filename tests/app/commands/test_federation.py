@@ -43,7 +43,7 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
     assert "epsilon 0.93 of 10 spent in 1 round" in device.run("privacy").stdout
     forgotten = device.run("forget-me", "--yes")
     assert forgotten.returncode == 0, forgotten.stderr
-    assert "erased 1 of updates, 1 of members" in forgotten.stdout
+    assert "erased 1 update, 1 member" in forgotten.stdout
     again = json.loads(device.run("forget-me", "--json").stdout)
     assert again["receipts"][0]["erased"] == {"updates": 1, "members": 1, "roster": 1}
     after = device.run("federation", "status")

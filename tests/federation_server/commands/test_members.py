@@ -153,14 +153,10 @@ def test_without_its_package_nothing_is_made(
     assert main(["--folder", str(tmp_path / "server"), "invite", "list"]) == 1
 
 
-IDENTITY = Identity(b"1" * 32)
-KEY = IDENTITY.public
-
-
-def joined(folder: Path) -> str:
+def joined(folder: Path, seed: bytes = b"1" * 32) -> str:
     with writing(open_installation(folder / "server.toml").engine) as connection:
         token = enrolment.invite(connection, note="", seconds=60, now=1)
-        asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
+        asked = enrolling(token, Identity(seed), group.terms(connection).group_id)
         return enrolment.redeem(connection, asked, lifetime=None, now=1).device
 
 
@@ -172,4 +168,18 @@ def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pyt
     assert run(folder, "forget") == 1
     assert run(folder, "forget", device[:6], "--yes") == 0
     assert run(folder, "members") == 1
-    assert device == pseudonym(KEY)
+    assert device == pseudonym(Identity(b"1" * 32).public)
+
+
+def test_what_was_erased_is_told_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By `remove`, by `forget` and in its list: no dict and no JSON."""
+    removed = joined(folder, b"1" * 32)
+    capsys.readouterr()
+    assert run(folder, "members", "remove", removed[:6], "--yes") == 0
+    said = capsys.readouterr().out
+    assert said == f"{removed}: removed; erased 1 member; the ranker was not changed\n"
+    assert run(folder, "forget", joined(folder, b"2" * 32)[:6], "--yes") == 0
+    assert capsys.readouterr().out == "done; erased 1 member; the ranker had nothing of it\n"
+    assert run(folder, "forget") == 0
+    for line in capsys.readouterr().out.splitlines():
+        assert line[32:] == "none         done        erased 1 member"

@@ -182,7 +182,7 @@ UNREACHABLE = 3
 @contextmanager
 def state_of_member() -> Iterator[tuple[Store, Settings]]:
     """The device's state, for what concerns its group; where the server does not answer, one line and UNREACHABLE."""
-    from app.federation.failures import Unreachable
+    from app.federation.failures import MOVED, Unreachable
     from app.store import Store
 
     context = load()
@@ -193,7 +193,7 @@ def state_of_member() -> Iterator[tuple[Store, Settings]]:
             yield store, context.settings
             exchange(context)
     except Unreachable as error:
-        say(f"no answer from {error}; nothing is lost, try again later")
+        say(f"no answer from {error}; nothing is lost, try again later; {MOVED}")
         raise click.exceptions.Exit(UNREACHABLE) from error
 
 

@@ -192,6 +192,17 @@ def save_receipt(store: Store, receipt: KeptReceipt) -> None:
         db.execute("INSERT INTO receipts (request, record) VALUES (?, ?)", (request, msgspec.msgpack.encode(receipt)))
 
 
+def not_reached(store: Store) -> dict[str, str]:
+    """Pseudonyms that no server was asked to forget while their key was here, and how each can be forgotten."""
+    asked = {one.device for one in all_receipts(store) if one.receipt.request}
+    return {
+        device: f"what you sent as {device} stays, and its key is gone; only the group's server can forget it, by its "
+        f"operator: `foltr-server forget {device}`"
+        for device in ended(store)
+        if device not in asked
+    }
+
+
 def receipt_in_words(receipt: Receipt) -> str:
     """What the server says it did, in one line."""
     state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]

@@ -19,6 +19,7 @@ from federation_server.commands.installation import (
     open_here,
     tell_of_ghosts,
     the_member,
+    the_one,
     warn_of_address,
     when,
 )
@@ -76,12 +77,11 @@ def again(prefix: str, hours: float) -> None:
     """
     installation = open_here()
     with reading(installation.engine) as connection:
-        found = [one for one in all_invites(connection) if one.key_hash.startswith(prefix) and not one.used]
-    if len(found) != 1:
-        raise click.ClickException(f"{prefix} is the beginning of {len(found)} unused invites, wanted one")
+        notes = {one.key_hash: one.note for one in all_invites(connection) if not one.used}
+    known = the_one([key for key in notes if key.startswith(prefix)], prefix, "unused invite")
     with writing(installation.engine) as connection:
-        revoke_invite(connection, found[0].key_hash, now=now())
-    click.echo(setup.invitation(installation, note=found[0].note, seconds=round(hours * 3600), now=now()))
+        revoke_invite(connection, known, now=now())
+    click.echo(setup.invitation(installation, note=notes[known], seconds=round(hours * 3600), now=now()))
     warn_of_address(installation)
 
 
@@ -89,6 +89,8 @@ def again(prefix: str, hours: float) -> None:
 @click.argument("prefix")
 def revoke_invites(prefix: str) -> int:
     """Revoke the unused invites whose listed id begins with PREFIX."""
+    if not prefix:
+        raise click.BadParameter("wanted the beginning of an id, got ''")
     with writing(open_here().engine) as connection:
         count = revoke_invite(connection, prefix, now=now())
     click.echo(f"{count} revoked")

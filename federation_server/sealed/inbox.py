@@ -15,7 +15,7 @@ from typing import Literal
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from console.wording import count
+from console.wording import count, iso_minute
 from federation_server.group import enrolment, group, roster_book
 from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
@@ -458,8 +458,8 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms,
         return replace(found, other=str(error))
     if here.phase == "sum":
         listed, answered = count(here.n_updates, "update"), f"{n_answers(connection, here)} of {len(cohort.committee)}"
-        needed = f"at least {cohort.threshold} are needed"
-        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
+        enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
+        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}")
     could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
     silent = could - message_hashes(connection, here).keys()
     return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

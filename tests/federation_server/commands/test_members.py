@@ -10,11 +10,10 @@ import pytest
 
 from federation_server import setup
 from federation_server.cli import main
-from federation_server.commands.installation import note_address
 from federation_server.commands.members import BORDER, RESET, WHITE_ON_BLACK, qr_code
 from federation_server.database import writing
 from federation_server.group import enrolment, group
-from federation_server.serve import open_installation
+from federation_server.serve import note_address, open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.envelope import Identity, pseudonym
 from foltr.federated.links import PREFIX, from_link
@@ -169,6 +168,19 @@ def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pyt
     assert run(folder, "forget", device[:6], "--yes") == 0
     assert run(folder, "members") == 1
     assert device == pseudonym(Identity(b"1" * 32).public)
+
+
+def test_an_empty_beginning_means_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose variable is empty ends no member, not even the only one, and no invite."""
+    joined(folder)
+    assert run(folder, "invite") == 0
+    for command in (("forget", "", "--yes"), ("members", "remove", "", "--yes"), ("members", "revoke", "")):
+        assert run(folder, *command) == 2
+        assert "'' is the beginning of 1 pseudonym, wanted" in capsys.readouterr().err
+    assert run(folder, "invite", "revoke", "") == run(folder, "invite", "again", "") == 2
+    assert [run(folder, "members"), run(folder, "forget")] == [0, 1]
+    assert run(folder, "invite", "list") == 0
+    assert "open until" in capsys.readouterr().out
 
 
 def test_what_was_erased_is_told_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

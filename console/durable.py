@@ -75,5 +75,13 @@ def sync(paths: Iterable[Path]) -> None:
             os.close(handle)
 
 
+def what_failed(error: OSError) -> str:
+    """What the system says, and of which file, by the name that it was to have."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    said = "the disk is full; free some space, then try again" if is_full else error.strerror or str(error)
+    named = str(error.filename or "").partition(UNFINISHED)[0]
+    return f"{said}: {named}" if named else said
+
+
 def _private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)

@@ -55,6 +55,13 @@ def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, argum
     assert "Traceback" not in error
 
 
+def test_what_the_system_says_is_told_in_its_words(tmp_path: Path, capsys: Output) -> None:
+    """Without a number, and with the place."""
+    (tmp_path / "file").touch()
+    assert main(["--folder", str(tmp_path / "file" / "server"), "init"]) == 2
+    assert capsys.readouterr().err == f"foltr-server: Not a directory: {tmp_path / 'file' / 'server'}\n"
+
+
 def test_without_a_command_the_help_is_shown_as_it_is_written(capsys: Output) -> None:
     """Line by line on stderr, and the exit code is 2."""
     assert main([]) == 2

@@ -216,10 +216,7 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
         if present is not None:
             return present
         write_entry(db, cost)
-        db.execute(
-            f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
-            dataclasses.astuple(upload),
-        )
+        db.execute(f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", dataclasses.astuple(upload))
     return upload
 
 

@@ -9,14 +9,7 @@ import click
 
 from federation_server import serve as running
 from federation_server import setup
-from federation_server.commands.installation import (
-    folder,
-    is_made,
-    now,
-    open_here,
-    settings_in_force,
-    warn_of_address,
-)
+from federation_server.commands.installation import folder, is_made, now, open_here, settings_in_force, warn_of_address
 from federation_server.database import writing
 from federation_server.group import group
 from federation_server.settings import DEVICES_GO

@@ -62,6 +62,13 @@ def ask(question: str, *, yes: bool) -> None:
         click.confirm(question, abort=True, err=True)
 
 
+def listed(rows: Sequence[object], nothing: str) -> int:
+    """The exit code of a list that was printed; where it is empty, stderr says why."""
+    if not rows:
+        click.echo(nothing, err=True)
+    return 0 if rows else 1
+
+
 def the_member(connection: Connection, beginning: str) -> str:
     """The pseudonym that begins so."""
     found = [member.device for member in all_members(connection) if member.device.startswith(beginning)]

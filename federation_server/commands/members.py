@@ -15,6 +15,7 @@ from federation_server import database, setup
 from federation_server.commands.installation import (
     YES,
     ask,
+    listed,
     now,
     open_here,
     tell_of_ghosts,
@@ -64,7 +65,7 @@ def list_invites() -> int:
         else:
             state = f"{'open until' if row.expires > moment else 'expired'} {when(row.expires)}"
         click.echo(f"{row.key_hash[:12]}  {state:27}  {row.note}")
-    return 0 if found else 1
+    return listed(found, "no invite is kept: `foltr-server invite` makes one")
 
 
 @invite.command()
@@ -138,25 +139,24 @@ def members(ctx: click.Context, as_json: bool) -> int:
             last = round_label(member.last_lineage or 0, member.last_round or 0)
             rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"
             click.echo(f"{member.device}  since {when(member.joined)}  {state}  {rounds}")
-    return 0 if found else 1
+    return listed(found, "nobody has joined yet: `foltr-server invite` makes a link")
 
 
 @members.command("revoke")
 @click.argument("device")
-def revoke_member(device: str) -> int:
+def revoke_member(device: str) -> None:
     """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
     click.echo(f"{member}: {'ended' if ended else 'had ended before'}")
-    return 0
 
 
 @members.command()
 @click.argument("device")
 @YES
-def remove(device: str, yes: bool) -> int:
+def remove(device: str, yes: bool) -> None:
     """Remove DEVICE, whose state is lost because its owner joined again: erase its rows, keep the ranker.
 
     The ranker does not unlearn it (`foltr-server forget DEVICE` does that). No restore brings it back.
@@ -170,7 +170,6 @@ def remove(device: str, yes: bool) -> int:
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
     click.echo(f"{member}: removed; erased {rows_in_words(receipt.erased)}; the ranker was not changed")
-    return 0
 
 
 @click.command()
@@ -190,7 +189,7 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         for row in found:
             told = f"{row['method']:12} {row['state']:10}  erased {row['erased']}"
             click.echo(f"{row['request'][:12]}  {when(row['asked'])}  {told}")
-        return 0 if found else 1
+        return listed(found, "nobody has asked to be forgotten")
     with reading(installation.engine) as connection:
         member, mode = the_member(connection, device), group.terms(connection).mode
     if mode != "open" and method in ("reaggregate", "federaser"):

@@ -380,13 +380,7 @@ def _being_summed(
 
 
 def _of_cohort(
-    connection: Connection,
-    known_rounds: SealedRounds,
-    device: str,
-    sent: SharedUpdate,
-    *,
-    now: int,
-    lock: bool = True,
+    connection: Connection, known_rounds: SealedRounds, device: str, sent: SharedUpdate, *, now: int, lock: bool = True
 ) -> tuple[Round, Occasion]:
     """The open round; Refused unless the message is a member's of its cohort, by its roster."""
     round_, agreed = _same_round(connection, device, sent, now=now, lock=lock)

@@ -21,7 +21,9 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
 
     def call(*arguments: str) -> tuple[int, str]:
         code = main(["--folder", str(tmp_path / "server"), *arguments])
-        return code, capsys.readouterr().out
+        said = capsys.readouterr()
+        assert said.out or said.err
+        return code, said.out
 
     assert call("init", "--group", "herons")[0] == 0
     assert call("members")[0] == call("rounds")[0] == call("forget")[0] == call("invite", "list")[0] == 1

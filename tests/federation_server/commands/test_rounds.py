@@ -208,7 +208,7 @@ def test_a_round_whose_words_were_erased_says_so(capsys: Output, tmp_path: Path)
         with writing(made.engine) as connection:
             forget_what_was_said(connection)
         assert run(made) == 0
-        assert "1 updates by mean; erased with a member" in capsys.readouterr().out
+        assert "1 update by mean; erased with a member" in capsys.readouterr().out
         main(["--folder", str(made.folder), "doctor"])
         assert "guard: not judged: erased with a member (round 1.1)" in capsys.readouterr().out
 

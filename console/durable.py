@@ -33,9 +33,8 @@ def replace_durably(place: Path, content: bytes) -> None:
     beside = write_beside(place, content)
     try:
         os.replace(beside, place)
-    except BaseException:
+    finally:
         beside.unlink(missing_ok=True)
-        raise
     sync([place.parent])
 
 

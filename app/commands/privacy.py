@@ -56,17 +56,11 @@ def command(in_full: bool, as_json: bool) -> int:
     gets = "What its group's server gets" if member is not None else "What a group's server would get"
     click.echo(f"{gets}, field by field:" + (" `foltr-search privacy --records`" * (not in_full)))
     if in_full:
-        _print_records()
+        for record in records():
+            click.echo(f"\n{record.name}: {record.meaning}")
+            for field in record.fields:
+                click.echo(f"  {field.name:14} {field.type:10} {field.meaning}".rstrip())
+        click.echo("\nHeaders that sign each request:")
+        for name, meaning in HEADERS.items():
+            click.echo(f"  {name:16} {meaning}")
     return 0
-
-
-def _print_records() -> None:
-    from app.federation.terms import HEADERS, records
-
-    for sent in records():
-        click.echo(f"\n{sent.name}: {sent.meaning}")
-        for field in sent.fields:
-            click.echo(f"  {field.name:14} {field.type:10} {field.meaning}".rstrip())
-    click.echo("\nHeaders that sign each request:")
-    for name, meaning in HEADERS.items():
-        click.echo(f"  {name:16} {meaning}")

@@ -58,7 +58,10 @@ def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, argum
 
 
 def test_what_the_system_says_is_told_in_its_words(tmp_path: Path, capsys: Output) -> None:
-    """Without a number, and with the place."""
+    """Without a number, and with the place: a file where the folder should be, a folder where a file should be."""
+    (tmp_path / "made" / "server.toml").mkdir(parents=True)
+    assert main(["--folder", str(tmp_path / "made"), "config"]) == 2
+    assert capsys.readouterr().err == f"foltr-server: Is a directory: {tmp_path / 'made' / 'server.toml'}\n"
     (tmp_path / "file").touch()
     assert main(["--folder", str(tmp_path / "file" / "server"), "init"]) == 2
     assert capsys.readouterr().err == f"foltr-server: Not a directory: {tmp_path / 'file' / 'server'}\n"

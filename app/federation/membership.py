@@ -196,8 +196,8 @@ def not_reached(store: Store) -> dict[str, str]:
     """Pseudonyms that no server was asked to forget while their key was here, and how each can be forgotten."""
     asked = {one.device for one in all_receipts(store) if one.receipt.request}
     return {
-        device: f"what you sent as {device} stays, and its key is gone; only the group's server can forget it, by its "
-        f"operator: `foltr-server forget {device}`"
+        device: f"what you sent as {device} may still be there; its key is gone, and only the server can forget it, by "
+        f"its operator: `foltr-server forget {device}`"
         for device in ended(store)
         if device not in asked
     }

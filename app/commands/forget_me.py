@@ -72,8 +72,8 @@ def _print(
     for one in kept:
         receipt = one.receipt
         when = iso_minute(receipt.time)
-        request = f" (request {receipt.request})" if receipt.request else ""
-        click.echo(f"{one.group}, {when}: {receipt_in_words(receipt)}{request}")
+        told = f"{receipt_in_words(receipt)} (request {receipt.request})" if receipt.request else receipt.progress
+        click.echo(f"{one.group}, {when}: {told}")
     for finding in findings:
         (say if finding.holds is not True else click.echo)(finding.sentence)
     for sentence in others.values():

@@ -68,6 +68,8 @@ def test_forgetting_names_who_it_does_not_reach(device: Device, group: Group) ->
     last = join()
     said = device.run("forget-me", "--yes").stdout
     assert [f"`foltr-server forget {one}`" in said for one in (left, local, last)] == [True, True, False]
+    assert "erased nothing" not in said
+    assert ": the membership ended; nothing was erased\n" in said
     assert json.loads(device.run("forget-me", "--json").stdout)["not_reached"] == sorted((left, local))
     with writing(group.made.engine) as connection:
         assert {one.device for one in all_members(connection)} == {left, local}

@@ -54,9 +54,7 @@ class CommandsByName(click.Group):
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in self.modules:
-            return None
-        return import_command(self.modules[cmd_name])
+        return import_command(self.modules[cmd_name]) if cmd_name in self.modules else None
 
 
 def import_command(place: str) -> click.Command:

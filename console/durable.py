@@ -33,9 +33,8 @@ def replace_durably(place: Path, content: bytes) -> None:
     beside = write_beside(place, content)
     try:
         os.replace(beside, place)
-    except BaseException:
+    finally:
         beside.unlink(missing_ok=True)
-        raise
     sync([place.parent])
 
 
@@ -52,9 +51,7 @@ def take_name(beside: Path, place: Path) -> None:
     """Give an unfinished file its name, durably, over nothing: FileExistsError where the name is taken."""
     try:
         os.link(beside, place)
-    except FileExistsError:
-        raise
-    except OSError as error:  # a disk that knows no links, as a stick's
+    except OSError as error:  # the name is taken, or the disk knows no links, as a stick's
         if os.path.lexists(place):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from error
         os.rename(beside, place)
@@ -75,6 +72,14 @@ def sync(paths: Iterable[Path]) -> None:
                 raise  # else its file system synchronises no folders
         finally:
             os.close(handle)
+
+
+def what_failed(error: OSError) -> str:
+    """What the system says, and of which file, by the name that it was to have."""
+    is_full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    said = "the disk is full; free some space, then try again" if is_full else error.strerror or str(error)
+    named = str(error.filename or "").partition(UNFINISHED)[0]
+    return f"{said}: {named}" if named else said
 
 
 def _private(path: str, flags: int) -> int:

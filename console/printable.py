@@ -18,12 +18,11 @@ _UNSEEN = {
 }  # fmt: skip
 """directions, separators of lines, and characters without a shape"""
 _BLANKS = {0x09, 0x0A, 0x0B, 0x0C, 0x0D}
-_SOFT_HYPHEN = 0xAD
 
 UNSAFE = "".join(map(chr, sorted({*_CONTROLS, *_UNSEEN})))
 """every character that no printed line may hold"""
 
-_LINE = dict.fromkeys(_CONTROLS, REPLACEMENT) | dict.fromkeys(_UNSEEN | _BLANKS, " ") | {_SOFT_HYPHEN: "-"}
+_LINE = dict.fromkeys(_CONTROLS, REPLACEMENT) | dict.fromkeys(_UNSEEN | _BLANKS, " ") | {0xAD: "-"}  # the soft hyphen
 _TEXT = {code: sign for code, sign in _LINE.items() if code not in (0x09, 0x0A)}
 _DIRECTIONS = {0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)}
 """what turns the reading direction, and the separators of lines that some terminals obey"""
@@ -42,6 +41,4 @@ def safe_line(text: str) -> str:
 
 def display_path(path: str) -> str:
     """`path` for a terminal, of the same length: undecodable bytes, controls and directions are made visible."""
-    if path.isascii() and path.isprintable():
-        return path
-    return path.translate(_NAME)
+    return path if path.isascii() and path.isprintable() else path.translate(_NAME)

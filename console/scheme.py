@@ -12,6 +12,7 @@ import re
 import textwrap
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
@@ -255,9 +256,8 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         import difflib
 
         if "." not in name:
-            tables = list(self.sections)
-            like = difflib.get_close_matches(name, tables, n=1)
-            return f"the nearest table is `[{like[0]}]`" if like else f"the tables are {', '.join(tables)}"
+            like = difflib.get_close_matches(name, list(self.sections), n=1)
+            return f"the nearest table is `[{like[0]}]`" if like else f"the tables are {', '.join(self.sections)}"
         by_field = {key.partition(".")[2]: key for key in self.keys}
         wrong_section = by_field.get(name.rpartition(".")[2])
         like = [wrong_section] if wrong_section else difflib.get_close_matches(name, list(self.keys), n=1, cutoff=0.5)
@@ -316,8 +316,7 @@ def in_words(info: inspect.Type) -> str:
     if isinstance(info, inspect.BoolType):
         return "true or false"
     if isinstance(info, (inspect.IntType, inspect.FloatType)):
-        noun = "a whole number" if isinstance(info, inspect.IntType) else "a number"
-        return noun + _range(info)
+        return ("a whole number" if isinstance(info, inspect.IntType) else "a number") + _range(info)
     if isinstance(info, inspect.LiteralType):
         return "one of " + ", ".join(str(value) for value in info.values)
     if isinstance(info, inspect.ListType):
@@ -354,15 +353,13 @@ def _read_as(key: Key, entry: str, text: str) -> Any:
 
     Lists are comma-separated or a TOML array, tables are `name=value` pairs or a TOML inline table.
     """
-    info = key.info
+    info, items = key.info, [item.strip() for item in text.split(",") if item.strip()]
     if entry and isinstance(info, inspect.DictType):
         return _plain(info.value_type, text)
     if isinstance(info, inspect.ListType):
-        if text.lstrip().startswith("["):
-            return _toml(text)
-        return [item.strip() for item in text.split(",") if item.strip()]
+        return _toml(text) if text.lstrip().startswith("[") else items
     if isinstance(info, inspect.DictType) and not text.lstrip().startswith("{"):
-        pairs = [item.partition("=") for item in text.split(",") if item.strip()]
+        pairs = [item.partition("=") for item in items]
         return {name.strip(): _plain(info.value_type, value.strip()) for name, _, value in pairs}
     if isinstance(info, (inspect.DictType, inspect.StructType, inspect.UnionType)):
         return _toml(text)
@@ -371,15 +368,13 @@ def _read_as(key: Key, entry: str, text: str) -> Any:
 
 def _plain(info: inspect.Type, text: str) -> Any:
     info = info.type if isinstance(info, inspect.Metadata) else info
-    try:
+    with suppress(ValueError):
         if isinstance(info, inspect.BoolType):
             return _WORDS.get(text.strip().lower(), text)
         if isinstance(info, inspect.IntType):
             return int(text)
         if isinstance(info, inspect.FloatType):
             return float(text)
-    except ValueError:
-        return text
     return text
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,10 +14,14 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 
 def count(number: int, noun: str = "") -> str:
-    """1 file, 2 files, 12,228 files."""
-    if not noun:
-        return f"{number:,}"
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
+    """1 file, 2 files, 12,228 files; without a noun the number alone."""
+    return f"{number:,} {noun}{'s' * (number != 1)}" if noun else f"{number:,}"
+
+
+def rows_in_words(found: Mapping[str, int]) -> str:
+    """Rows by table: "2 updates, 1 member, 1 roster row"; "nothing" for none."""
+    nouns = ((n, table[:-1] if table.endswith("s") else f"{table} row") for table, n in found.items() if n)
+    return ", ".join(count(*noun) for noun in nouns) or "nothing"
 
 
 def also_as(paths: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import os
+import io
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 
-from console.durable import sync
+from console.durable import replace_durably
 from federation_server.database import known_revisions, of_another, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
@@ -56,26 +56,21 @@ class BackupContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
-    """Write a backup beside `path` and move it there when it is whole; the server may run meanwhile.
+    """Write a backup to `path`, whole or not at all; the server may run meanwhile.
 
     It takes the place of an older backup, and of nothing else.
     """
     if path.exists():
         _refuse_foreign(path)
-    fresh = path.with_name(path.name + ".foltr-unfinished")
-    digest = hashlib.blake2b(digest_size=32)
+    digest, packed = hashlib.blake2b(digest_size=32), io.BytesIO()
+    with gzip.GzipFile(fileobj=packed, mode="wb") as file, reading(engine) as connection:
+        header = _header(connection, now)
+        for block in _blocks(connection, header):
+            digest.update(block)
+            file.write(len(block).to_bytes(4, "big") + block)
+        file.write((0).to_bytes(4, "big") + digest.digest())
     try:
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as raw, gzip.GzipFile(fileobj=raw, mode="wb") as file:
-            with reading(engine) as connection:
-                header = _header(connection, now)
-                for block in _blocks(connection, header):
-                    digest.update(block)
-                    file.write(len(block).to_bytes(4, "big") + block)
-            file.write((0).to_bytes(4, "big") + digest.digest())
-        sync([fresh])
-        os.replace(fresh, path)
-        sync([path.parent])
+        replace_durably(path, packed.getvalue())
     except OSError as error:
         raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return header

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from console.command_line import FAILED, CommandsByName, run
+from console.durable import what_failed
 from console.extras import how_to_add
 
 NAME = "foltr-server"
@@ -91,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _described(error: Exception) -> str | None:
     from foltr.errors import FoltrError
 
-    if isinstance(error, (FoltrError, OSError)):
+    if isinstance(error, OSError):
+        return what_failed(error)
+    if isinstance(error, FoltrError):
         return str(error)
     from sqlalchemy.exc import SQLAlchemyError
 

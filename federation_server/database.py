@@ -111,7 +111,8 @@ def is_full(error: Exception) -> bool:
 
 def what_it_said(error: Exception) -> str:
     """The database's own words, which may quote a row."""
-    return str(error.orig if isinstance(error, DBAPIError) else error)
+    said = str(error.orig if isinstance(error, DBAPIError) else error)
+    return said + " (is the disk full?)" * said.endswith("disk I/O error")
 
 
 def has_room(engine: Engine) -> bool:

@@ -127,6 +127,17 @@ def forget_again(installation: Installation) -> None:
             tombstones.carry_over(connection, forgetter.file)
 
 
+SERVED_AT = "served at"
+"""the fact that names the address which the server was last started for"""
+
+
+def note_address(installation: Installation) -> None:
+    """The server starts: links are to name this address."""
+    with writing(installation.engine) as connection:
+        group.set_fact(connection, SERVED_AT, installation.public_address)
+    log.info("serving on %s", installation.public_address)
+
+
 def serve(installation: Installation) -> None:
     """Answer requests until SIGINT or SIGTERM; running requests get the configured time to finish."""
     settings = installation.settings
@@ -142,6 +153,8 @@ def serve(installation: Installation) -> None:
         except OSError as error:
             where = f"{settings.operations.metrics_address} port {port}: {error.strerror}"
             raise ServerSettingsError(f"operations.metrics_port: cannot listen on {where}") from error
+        log.info("metrics on http://%s:%d/metrics", settings.operations.metrics_address, port)
+    note_address(installation)
     running = uvicorn.Server(_configuration(installation, server))
     running.run(sockets=[listening])
     if not running.started:

@@ -266,5 +266,5 @@ def text_if_any(path: Path) -> str:
 def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise ServerSettingsError(f"{path}: wanted a TOML file, got: {error}") from error

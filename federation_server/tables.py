@@ -31,11 +31,7 @@ def _of_rounds(name: str, *columns: SchemaItem) -> Table:
     return _table(name, *_place(), *columns, of_round)
 
 
-facts = _table(
-    "facts",
-    Column("name", String(40), primary_key=True),
-    Column("value", Text, nullable=False),
-)
+facts = _table("facts", Column("name", String(40), primary_key=True), Column("value", Text, nullable=False))
 """small named values: the group's id and name, the hash of the server's key, the guard's state"""
 
 invites = _table(
@@ -165,9 +161,7 @@ lists = _of_rounds(
 """the one list of a sealed round, as it was signed: the primary key makes a second one impossible"""
 
 noises = _of_rounds(
-    "noises",
-    Column("device", String(32), primary_key=True),
-    Column("point", LargeBinary(32), nullable=False),
+    "noises", Column("device", String(32), primary_key=True), Column("point", LargeBinary(32), nullable=False)
 )
 """commitments to the noise of a sealed round, kept before their coins are drawn; deleted when the round is over"""
 

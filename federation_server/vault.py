@@ -50,7 +50,7 @@ class Vault:
                 raise VaultError(f"{path} can be read by others; wanted mode 0600 (chmod 600 {path})")
             stored = msgspec.json.decode(path.read_bytes(), type=_Stored)
         except (OSError, msgspec.MsgspecError) as error:
-            raise VaultError(f"the key file {path} cannot be read: {error}") from error
+            raise VaultError(f"the key file {path} cannot be read: {getattr(error, 'strerror', error)}") from error
         keys = (stored.identity, *stored.column_keys)
         if stored.version != 1 or len(keys) < 2 or any(len(key) != KEY_BYTES for key in keys):
             raise VaultError(f"the key file {path} is not one of this program")

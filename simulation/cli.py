@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.command_line import CommandWithExamples, heard_interrupts, run
+from console.durable import what_failed
 from console.extras import how_to_add
 from foltr.errors import FoltrError
 from simulation import THREAD_VARIABLES
@@ -268,4 +269,4 @@ def main(arguments: Sequence[str] | None = None, *, program: str = PROGRAM) -> i
 def _described(error: Exception) -> str | None:
     if isinstance(error, FoltrError):
         return " ".join(str(error).split())
-    return f"{error.strerror}: {error.filename}" if isinstance(error, OSError) and error.strerror else None
+    return what_failed(error) if isinstance(error, OSError) and error.strerror else None

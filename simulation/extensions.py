@@ -101,7 +101,7 @@ def _module(file: Path, name: str) -> ModuleType:
     module = sys.modules[name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever a stranger's file raises is a word about that file
+    except (Exception, SystemExit) as error:  # whatever a stranger's file raises is a word about that file
         del sys.modules[name]
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         place = f"{file.name}, line {lines[-1]}" if lines else file.name
@@ -112,7 +112,7 @@ def _module(file: Path, name: str) -> ModuleType:
 def _joined(name: str, digest: str, module: ModuleType) -> tuple[str, ModuleType]:
     """Add what a module brings, in the place of what it brought before it was changed."""
     added = _dicts(module)
-    if not added:
+    if not any(added.values()):
         raise PresetError(f"with: {Path(name).name} brings nothing: wanted a dict called {', '.join(REGISTRIES)}")
     before = _dicts(_loaded[name][1]) if name in _loaded else {}
     for registry, entries in added.items():

@@ -16,7 +16,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import NUMBERS, absolute, load_tables, overridden, with_stand_in
 from simulation.data.places import data_folder
 from simulation.engines import make_engine
-from simulation.experiment import prepare, work_with
+from simulation.experiment import prepare, stored_preset, work_with
 from simulation.run_folder import Row, read_run
 
 
@@ -69,7 +69,8 @@ class Results:
 
     @classmethod
     def read(cls, folder: str | Path) -> Results:
-        """The rows of finished cells in the folder of a run; SimulationError where it cannot be read."""
+        """The rows of finished cells in the folder of a run; SimulationError where there is none, or one is damaged."""
+        stored_preset(Path(folder))
         return cls(read_run(Path(folder)).complete, {})
 
 
@@ -78,7 +79,7 @@ def run(
     changes: Mapping[str, Any] | None = None,
     *,
     data: str | Path | None = None,
-    with_: Sequence[str | Path] = (),
+    with_: str | Path | Sequence[str | Path] = (),
     folder: str | Path | None = None,
     jobs: int = 1,
 ) -> Results:
@@ -96,7 +97,8 @@ def run(
     tables = load_tables(str(preset)) if isinstance(preset, str | Path) else dict(preset)
     values = {key: _values(key, value) for key, value in (changes or {}).items()}
     if with_:
-        values["with"] = [absolute([str(name) for name in with_], Path())]
+        names = [with_] if isinstance(with_, str | Path) else with_
+        values["with"] = [absolute([str(name) for name in names], Path())]
     study = decode_preset(
         overridden(tables, values), source=str(preset) if isinstance(preset, str | Path) else "preset"
     )
@@ -112,4 +114,4 @@ def run(
 def _values(key: str, value: Any) -> list[Any]:
     """The values to try: those of a list, but one where the key takes a list of numbers."""
     is_one = not isinstance(value, list) or (key in NUMBERS and list not in map(type, value))
-    return [value] if is_one else value
+    return [value] if is_one or not value else value

@@ -190,10 +190,7 @@ def values_of(cells: Sequence[Cell], root: Path | None, jobs: int | None) -> dic
     jobs, values = jobs or cores(), dict[str, float]()
     engine: Engine = make_engine("local", jobs)
     titles = {cell.id: cell.id for cell in cells}
-    with (
-        closing(engine.run(cells, work_with(root))) as events,
-        RunProgress(titles, sys.stderr, jobs=jobs) as progress,
-    ):
+    with closing(engine.run(cells, work_with(root))) as events, RunProgress(titles, sys.stderr, jobs=jobs) as progress:
         for event in events:
             if isinstance(event, Started):
                 progress.begin(event.cell)

@@ -235,11 +235,14 @@ def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
 def replace_file(path: Path, content: bytes) -> None:
     """Put a file in place in one step: whoever looks finds the old content or the new one, never a part."""
     fresh = path.with_name(f".{path.name}.new")
-    with fresh.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(fresh, path)
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def _append(path: Path) -> BinaryIO:

@@ -238,10 +238,10 @@ def _over(rows: Sequence[Row]) -> X:
 
 def _opening(experiment: Experiment) -> str:
     """What is about to run, in one line."""
-    preset, n_done = experiment.preset, len(experiment.finished)
+    preset, n, n_done = experiment.preset, len(experiment.cells), len(experiment.finished)
     title = f"{preset.paper.title}: " if preset.paper.title else ""
     done = f", {n_done} of them finished before" if n_done else ""
-    return f"{title}{preset.data.dataset}, {len(experiment.cells)} cells{done}; results go to {experiment.folder}"
+    return f"{title}{preset.data.dataset}, {n} cell{'s' * (n != 1)}{done}; results go to {experiment.folder}"
 
 
 def _say(line: str) -> None:

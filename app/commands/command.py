@@ -10,7 +10,6 @@ end: `--paths0` and JSON are for those.
 
 from __future__ import annotations
 
-import errno
 import gc
 import os
 import signal
@@ -138,6 +137,7 @@ def error_line(error: Exception) -> str:
 
     from app.opener import OpenError
     from app.settings import SettingsError
+    from console.durable import what_failed
     from foltr.errors import FoltrError
     from indexer.errors import IndexDamaged, IndexerError
 
@@ -148,13 +148,8 @@ def error_line(error: Exception) -> str:
         return message
     if isinstance(error, sqlite3.Error):
         return f"database: {message}; `{NAME} doctor` looks for the cause"
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "the disk is full; free some space, then try again" + (f": {error.filename}" if error.filename else "")
     if isinstance(error, OSError) and error.strerror:
-        from console.durable import UNFINISHED
-
-        named = str(error.filename or "").partition(UNFINISHED)[0]  # its name is to be another
-        return f"{error.strerror}: {named}" if named else error.strerror
+        return what_failed(error)
     return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
 
 
@@ -182,7 +177,7 @@ UNREACHABLE = 3
 @contextmanager
 def state_of_member() -> Iterator[tuple[Store, Settings]]:
     """The device's state, for what concerns its group; where the server does not answer, one line and UNREACHABLE."""
-    from app.federation.failures import Unreachable
+    from app.federation.failures import MOVED, Unreachable
     from app.store import Store
 
     context = load()
@@ -193,7 +188,7 @@ def state_of_member() -> Iterator[tuple[Store, Settings]]:
             yield store, context.settings
             exchange(context)
     except Unreachable as error:
-        say(f"no answer from {error}; nothing is lost, try again later")
+        say(f"no answer from {error}; nothing is lost, try again later; {MOVED}")
         raise click.exceptions.Exit(UNREACHABLE) from error
 
 

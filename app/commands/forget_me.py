@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -43,14 +43,16 @@ def command(yes: bool, as_json: bool) -> int:
                 click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
             if joining.leave(forget=True) is None:
                 say("the server had let this device go before, and its receipt was lost; the key is erased")
-        kept, findings = joining.progress(), joining.findings()
-    _print(kept, findings, as_json=as_json)
+        kept, findings, others = joining.progress(), joining.findings(), membership.not_reached(store)
+    _print(kept, findings, others, as_json=as_json)
     if any(finding.holds is False for finding in findings):
         return FAILED
     return 0 if kept else NOTHING_FOUND
 
 
-def _print(kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], *, as_json: bool) -> None:
+def _print(
+    kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], others: Mapping[str, str], *, as_json: bool
+) -> None:
     import json
 
     import msgspec
@@ -63,14 +65,16 @@ def _print(kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], *, a
             {"group": one.group, **msgspec.to_builtins(one.receipt), "kept_to": found.get(one.receipt.request)}
             for one in kept
         ]
-        click.echo(json.dumps({"v": 1, "receipts": receipts}))
+        click.echo(json.dumps({"v": 1, "receipts": receipts, "not_reached": list(others)}))
         return
     if not kept:
         say("this device belongs to no group and has no receipt")
     for one in kept:
         receipt = one.receipt
         when = iso_minute(receipt.time)
-        request = f" (request {receipt.request})" if receipt.request else ""
-        click.echo(f"{one.group}, {when}: {receipt_in_words(receipt)}{request}")
+        told = f"{receipt_in_words(receipt)} (request {receipt.request})" if receipt.request else receipt.progress
+        click.echo(f"{one.group}, {when}: {told}")
     for finding in findings:
         (say if finding.holds is not True else click.echo)(finding.sentence)
+    for sentence in others.values():
+        click.echo(sentence)

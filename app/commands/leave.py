@@ -31,4 +31,6 @@ def command(local: bool) -> int:
             say("the key and the group's ranker are erased; the server was not told")
         else:
             say("this device belongs to no group")
+        for sentence in membership.not_reached(store).values():
+            say(sentence)
     return 0

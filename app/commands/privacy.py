@@ -8,22 +8,30 @@ from app.commands.command import Command, state_of_member
 
 EXAMPLES = """
 foltr-search privacy
+foltr-search privacy --records                each record that is sent, field by field
 foltr-search privacy --json | jq .sent
 """
+GUARANTEED = (
+    "This holds for all that this device sent in that time, taken together: against the servers themselves, in a "
+    "sealed group also together with fewer members than can open a note."
+)
+NOT_GUARANTEED = "Nothing is guaranteed: a server could work out which results were opened."
 
 
 @click.command(cls=Command, examples=EXAMPLES)
+@click.option("--records", "in_full", is_flag=True, help="Also list every field of every record that is sent.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
-def command(as_json: bool) -> int:
-    """Show exactly what leaves this device, and the privacy ledger.
+def command(in_full: bool, as_json: bool) -> int:
+    """Show what leaves this device, how well it is protected, and the privacy ledger.
 
-    Without a group, nothing leaves it. The list comes from the definitions of the records that are sent.
+    Without a group, nothing leaves it. The list of records comes from the definitions of what is sent.
     """
     import json
     import time
 
     from msgspec import to_builtins
 
+    from app.commands.federation import spent_in_words
     from app.federation import group_roster, ledger, membership
     from app.federation.consent import NOBODY, of_group
     from app.federation.overview import privacy
@@ -41,41 +49,19 @@ def command(as_json: bool) -> int:
         found = {"v": 1, "claims": told, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}
         click.echo(json.dumps(found))
         return 0
-    for line in told:
+    for line in told or ["Nothing leaves this device: it belongs to no group."] * (member is None):
         click.echo(line)
-    _print_records(in_group=member is not None)
-    _print_ledger(spent_rounds=len(spent), summary=summary)
+    click.echo(f"Privacy ledger: {spent_in_words(summary) if spent else 'nothing was ever sent.'}")
+    if spent:
+        click.echo(GUARANTEED if summary["epsilon_zero_out"] is not None else NOT_GUARANTEED)
+    gets = "What its group's server gets" if member is not None else "What a group's server would get"
+    click.echo(f"{gets}, field by field:" + (" `foltr-search privacy --records`" * (not in_full)))
+    if in_full:
+        for record in records():
+            click.echo(f"\n{record.name}: {record.meaning}")
+            for field in record.fields:
+                click.echo(f"  {field.name:14} {field.type:10} {field.meaning}".rstrip())
+        click.echo("\nHeaders that sign each request:")
+        for name, meaning in HEADERS.items():
+            click.echo(f"  {name:16} {meaning}")
     return 0
-
-
-def _print_records(*, in_group: bool) -> None:
-    from app.federation.terms import HEADERS, records
-
-    here = "\nThe records that this device sends to its group's server:"
-    click.echo(here if in_group else "Nothing leaves this device.")
-    if not in_group:
-        click.echo("In a group (`foltr-search join`) these records would be sent to its server:")
-    for sent in records():
-        click.echo(f"\n{sent.name}: {sent.meaning}")
-        for field in sent.fields:
-            click.echo(f"  {field.name:14} {field.type:10} {field.meaning}".rstrip())
-    click.echo("\nHeaders that sign each request:")
-    for name, meaning in HEADERS.items():
-        click.echo(f"  {name:16} {meaning}")
-
-
-def _print_ledger(*, spent_rounds: int, summary: dict[str, object]) -> None:
-    from app.commands.federation import spent_in_words
-
-    click.echo("\nPrivacy ledger:")
-    if not spent_rounds:
-        click.echo("  nothing was ever sent")
-        return
-    click.echo(f"  {spent_in_words(summary)}")
-    if summary["epsilon_zero_out"] is None:
-        click.echo("  Nothing is guaranteed: a server could work out which results were opened.")
-        return
-    click.echo(
-        "  This holds for all that this device sent in that time, taken together: against the servers themselves, in a "
-        "sealed group also together with fewer members than can open a note."
-    )

@@ -15,7 +15,7 @@ from msgspec import Struct
 from app.federation import consent, group_roster, membership, moving, receipts
 from app.federation.adoption import consider, note_newest
 from app.federation.consent import Ask
-from app.federation.failures import GONE, ConsentError, Declined, Distrusted, FederationError
+from app.federation.failures import GONE, MOVED, ConsentError, Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing, applicant
 from app.federation.server import Connect, Correspondence, Reach, former_member
 from app.federation.transport import Transport
@@ -60,7 +60,8 @@ class Admission(Struct, frozen=True):
                     self.store, member, announced.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
                 )
             except ConsentError:
-                server.farewell(forget=True, number=self._number(server))
+                signed, _ = server.farewell(forget=True, number=self._number(server))
+                membership.save_receipt(self.store, membership.keep(member, signed))
                 membership.erase(self.store)
                 raise ConsentError(
                     "not joined: the server was told to forget this device, its key is erased; the invite is used up"
@@ -132,7 +133,7 @@ class Admission(Struct, frozen=True):
         except Distrusted as error:
             return JournalFinding(request, str(error), holds=False)
         except FederationError as error:
-            return JournalFinding(request, f"the journal was not looked at: {error}", holds=None)
+            return JournalFinding(request, f"the journal was not looked at: {error}; {MOVED}", holds=None)
         membership.save_receipt(self.store, seen)
         try:
             moving.followed_by_receipt(self.store, seen, self.reach, moved)

@@ -281,8 +281,8 @@ def describe(
             "unless they are one (`foltr-search devices`)."
         )
     yield (
-        f"You are member {member.device}; the key is of this group alone. `foltr-search privacy` lists every field "
-        "that is sent; docs/privacy.md says what these numbers assume."
+        f"You are member {member.device}; the key is of this group alone. `foltr-search privacy --records` lists "
+        "every field that is sent; docs/privacy.md says what these numbers assume."
     )
 
 

@@ -12,6 +12,9 @@ from __future__ import annotations
 
 from foltr.errors import FoltrError
 
+MOVED = "if the server has moved, its operator has a link for `foltr-search federation move`"
+"""what to say where nobody answers, or somebody else does"""
+
 
 class FederationError(FoltrError):
     """The root, and whatever has no kind of its own; a message for a person."""

@@ -213,10 +213,7 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
         if present is not None:
             return present
         write_entry(db, cost)
-        db.execute(
-            f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)",
-            structs.astuple(upload),
-        )
+        db.execute(f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", structs.astuple(upload))
     return upload
 
 

@@ -17,6 +17,7 @@ import msgspec
 from app.federation.failures import FederationError
 from app.store import Store, decode_record
 from console.printable import safe_line
+from console.wording import rows_in_words
 from foltr.federated.envelope import Identity, new_box_key, pseudonym
 from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
 from foltr.privacy.noise import NOISE_KEY_BYTES
@@ -191,12 +192,22 @@ def save_receipt(store: Store, receipt: KeptReceipt) -> None:
         db.execute("INSERT INTO receipts (request, record) VALUES (?, ?)", (request, msgspec.msgpack.encode(receipt)))
 
 
+def not_reached(store: Store) -> dict[str, str]:
+    """Pseudonyms that no server was asked to forget while their key was here, and how each can be forgotten."""
+    asked = {one.device for one in all_receipts(store) if one.receipt.request}
+    return {
+        device: f"what you sent as {device} may still be there; its key is gone, and only the server can forget it, by "
+        f"its operator: `foltr-server forget {device}`"
+        for device in ended(store)
+        if device not in asked
+    }
+
+
 def receipt_in_words(receipt: Receipt) -> str:
     """What the server says it did, in one line."""
-    erased = ", ".join(f"{n:,} of {table}" for table, n in receipt.erased.items()) or "nothing"
     state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]
     how = "" if receipt.method == "none" else f"; method {receipt.method}" + (" (approximate)" * receipt.approximate)
-    return f"{state}: erased {erased}{how}; {receipt.progress}"
+    return f"{state}: erased {rows_in_words(receipt.erased)}{how}; {receipt.progress}"
 
 
 STANDING_KEY = "federation standing"

@@ -73,10 +73,7 @@ def check(kept: KeptReceipt, journal: Journal) -> tuple[KeptReceipt, str]:
     seen = msgspec.structs.replace(kept, size=len(journal.entries), head=journal.hash_at(len(journal.entries)))
     since = f"{len(journal.entries) - position:,} entries since"
     also = f", entered again after a restore of {iso_minute(restored)}" if restored else ""
-    return (
-        seen,
-        f"the journal of {kept.group} holds the receipt{also}, and this device in none of {since}",
-    )
+    return (seen, f"the journal of {kept.group} holds the receipt{also}, and this device in none of {since}")
 
 
 def _place(kept: KeptReceipt, receipt: Receipt, journal: Journal) -> tuple[int, int]:

@@ -5,8 +5,8 @@ are for a device's whole contribution, against the server: in an open group it o
 one it learns the sum. With how many members on its side it would learn more, foltr.federated.sealed.committee says.
 app.federation.consent puts all of this into words.
 
-What leaves is read off the definitions of the records that are sent: `foltr-search privacy` prints it, docs/privacy.md
-holds it, and tests compare both with the records and with what is seen on the wire.
+What leaves is read off the definitions of the records that are sent: `foltr-search privacy --records` prints it,
+docs/privacy.md holds it, and tests compare both with the records and with what is seen on the wire.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ from urllib3.connectionpool import HTTPSConnectionPool
 from urllib3.exceptions import HTTPError, LocationParseError, SSLError
 from urllib3.util import Url, parse_url
 
-from app.federation.failures import Declined, Distrusted, FederationError, Unreachable
+from app.federation.failures import MOVED, Declined, Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.terms import HEADERS
 from app.settings import FederationSettings
@@ -156,7 +156,8 @@ class Transport:
                 return _Answer(response.status_code, _read(response, gone), _seconds(response.headers))
         except (requests.exceptions.RequestException, HTTPError, OSError) as error:
             if any(text in str(error) for text in STRANGER):
-                raise Distrusted(f"{self._host()} shows another certificate than this group's server") from error
+                shown = f"{self._host()} shows another certificate than this group's server; {MOVED}"
+                raise Distrusted(shown) from error
             raise _Later(_reason(error)) from error
 
     def _signature(self, method: str, path: str, body: bytes) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,8 +64,7 @@ from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.text.spelling import Vocabulary
 
 if TYPE_CHECKING:
-    from functools import lru_cache
-from pathlib import Path
+    from pathlib import Path
 
     from app.machines.far_messages import FarFound
     from app.machines.own_machines import OwnMachines

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from console.wording import rows_in_words
 from federation_server import backup as backups
 from federation_server.commands.installation import now, open_here, when
 
@@ -18,7 +19,7 @@ def backup(path: Path) -> None:
     The backup holds neither members' updates nor keys.json: keep a copy of keys.json apart from the backups.
     """
     backups.write(open_here().engine, path, now=now())
-    click.echo(f"{path}: {_rows(backups.verify(path))}")
+    click.echo(f"{path}: {rows_in_words(backups.verify(path).counts)}")
 
 
 @click.command()
@@ -31,8 +32,4 @@ def restore(path: Path, only_verify: bool) -> None:
     are forgotten again. A backup of SQLite can be restored into PostgreSQL and the other way round.
     """
     report = backups.verify(path) if only_verify else backups.restore(open_here(), path, now=now())
-    click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {_rows(report)}")
-
-
-def _rows(report: backups.BackupContents) -> str:
-    return ", ".join(f"{count} {table}" for table, count in report.counts.items() if count)
+    click.echo(f"{'whole' if only_verify else 'restored'}, made {when(report.made)}: {rows_in_words(report.counts)}")

@@ -109,8 +109,9 @@ def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
         return Check("members", active >= agreed.floor, f"{active} active; {members_in_words(connection, agreed)}")
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
     needed = f"{active} active, {members_in_words(connection, agreed)}"
-    how = ": members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
-    return Check("members", vouched >= wanted, needed + ("" if vouched >= wanted else how))
+    how = "members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
+    how = how if vouched else "`foltr-server invite` prints the first member's link"
+    return Check("members", vouched >= wanted, needed if vouched >= wanted else f"{needed}: {how}")
 
 
 LOOKED_AT = 20

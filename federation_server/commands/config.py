@@ -19,10 +19,9 @@ def command(ctx: click.Context) -> int:
 
 
 @command.command("path")
-def path() -> int:
+def path() -> None:
     """Print where server.toml is, whether or not it exists yet."""
     click.echo(folder() / SETTINGS_FILE)
-    return 0
 
 
 @command.command("show")
@@ -43,10 +42,9 @@ def check() -> int:
 
 
 @command.command("default")
-def default() -> int:
+def default() -> None:
     """Print the commented default file."""
     click.echo(SCHEME.default_file(), nl=False)
-    return 0
 
 
 def _show(prefix: str) -> int:

@@ -9,15 +9,7 @@ import click
 
 from federation_server import serve as running
 from federation_server import setup
-from federation_server.commands.installation import (
-    folder,
-    is_made,
-    note_address,
-    now,
-    open_here,
-    settings_in_force,
-    warn_of_address,
-)
+from federation_server.commands.installation import folder, is_made, now, open_here, settings_in_force, warn_of_address
 from federation_server.database import writing
 from federation_server.group import group
 from federation_server.settings import DEVICES_GO
@@ -69,11 +61,6 @@ def serve(group: str) -> None:
         click.echo(f"made group {group!r} in {installation.folder}")
         click.echo(f"first member, within the hour:  foltr-search join {link}")
         warn_of_address(installation)
-    note_address(installation)
-    metrics = installation.settings.operations
-    click.echo(f"serving on {installation.public_address}", err=True)
-    if metrics.metrics_port:
-        click.echo(f"metrics on http://{metrics.metrics_address}:{metrics.metrics_port}/metrics", err=True)
     running.serve(installation)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,11 +12,11 @@ import click
 from sqlalchemy import Connection
 
 from console.scheme import Effective
-from console.wording import iso_minute, lineage_labelled
-from federation_server.database import reading, writing
+from console.wording import count, iso_minute, lineage_labelled
+from federation_server.database import reading
 from federation_server.group import group
 from federation_server.group.enrolment import all_members, ghosts
-from federation_server.serve import Installation, open_installation
+from federation_server.serve import SERVED_AT, Installation, open_installation
 from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate
 
@@ -52,11 +53,34 @@ def open_here() -> Installation:
     return open_installation(settings_file)
 
 
+YES = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Go on if the operator says so, or has said so already; else click.Abort."""
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+
+
+def listed(rows: Sequence[object], nothing: str) -> int:
+    """The exit code of a list that was printed; where it is empty, stderr says why."""
+    if not rows:
+        click.echo(nothing, err=True)
+    return 0 if rows else 1
+
+
 def the_member(connection: Connection, beginning: str) -> str:
-    """The pseudonym that begins so; ClickException when there is none, or more than one."""
+    """The pseudonym that begins so."""
     found = [member.device for member in all_members(connection) if member.device.startswith(beginning)]
-    if len(found) != 1:
-        raise click.ClickException(f"{beginning} is the beginning of {len(found)} pseudonyms, wanted one")
+    return the_one(found, beginning, "pseudonym")
+
+
+def the_one(found: Sequence[str], beginning: str, what: str) -> str:
+    """The only one of those that begin so; ClickException when there is none or more than one, or the beginning is
+    empty, as where a script's variable is.
+    """
+    if len(found) != 1 or not beginning:
+        raise click.ClickException(f"{beginning!r} is the beginning of {count(len(found), what)}, wanted one by name")
     return found[0]
 
 
@@ -70,16 +94,6 @@ def tell_of_ghosts(connection: Connection, *, now: int) -> None:
             f"`foltr-search vouch {device[:8]} --gone`",
             err=True,
         )
-
-
-SERVED_AT = "served at"
-"""the fact that names the address which the server was last started for"""
-
-
-def note_address(installation: Installation) -> None:
-    """The server starts: links are to name this address."""
-    with writing(installation.engine) as connection:
-        group.set_fact(connection, SERVED_AT, installation.public_address)
 
 
 def warn_of_address(installation: Installation) -> None:

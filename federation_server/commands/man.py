@@ -31,10 +31,9 @@ any setting of the table server, rounds and so on, as in FOLTR_SERVER__PORT=9000
 
 @click.command()
 @click.pass_context
-def command(ctx: click.Context) -> int:
+def command(ctx: click.Context) -> None:
     """Print the manual page (roff)."""
     click.echo(page(ctx.find_root()), nl=False)
-    return 0
 
 
 def page(root: click.Context) -> str:

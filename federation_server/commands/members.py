@@ -10,9 +10,20 @@ import msgspec
 from msgspec.structs import replace
 
 from console.extras import how_to_add
-from console.wording import round_label
+from console.wording import round_label, rows_in_words
 from federation_server import database, setup
-from federation_server.commands.installation import now, open_here, tell_of_ghosts, the_member, warn_of_address, when
+from federation_server.commands.installation import (
+    YES,
+    ask,
+    listed,
+    now,
+    open_here,
+    tell_of_ghosts,
+    the_member,
+    the_one,
+    warn_of_address,
+    when,
+)
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
 from federation_server.group import group
@@ -54,7 +65,7 @@ def list_invites() -> int:
         else:
             state = f"{'open until' if row.expires > moment else 'expired'} {when(row.expires)}"
         click.echo(f"{row.key_hash[:12]}  {state:27}  {row.note}")
-    return 0 if found else 1
+    return listed(found, "no invite is kept: `foltr-server invite` makes one")
 
 
 @invite.command()
@@ -67,12 +78,11 @@ def again(prefix: str, hours: float) -> None:
     """
     installation = open_here()
     with reading(installation.engine) as connection:
-        found = [one for one in all_invites(connection) if one.key_hash.startswith(prefix) and not one.used]
-    if len(found) != 1:
-        raise click.ClickException(f"{prefix} is the beginning of {len(found)} unused invites, wanted one")
+        notes = {one.key_hash: one.note for one in all_invites(connection) if not one.used}
+    known = the_one([key for key in notes if key.startswith(prefix)], prefix, "unused invite")
     with writing(installation.engine) as connection:
-        revoke_invite(connection, found[0].key_hash, now=now())
-    click.echo(setup.invitation(installation, note=found[0].note, seconds=round(hours * 3600), now=now()))
+        revoke_invite(connection, known, now=now())
+    click.echo(setup.invitation(installation, note=notes[known], seconds=round(hours * 3600), now=now()))
     warn_of_address(installation)
 
 
@@ -80,6 +90,8 @@ def again(prefix: str, hours: float) -> None:
 @click.argument("prefix")
 def revoke_invites(prefix: str) -> int:
     """Revoke the unused invites whose listed id begins with PREFIX."""
+    if not prefix:
+        raise click.BadParameter("wanted the beginning of an id, got ''")
     with writing(open_here().engine) as connection:
         count = revoke_invite(connection, prefix, now=now())
     click.echo(f"{count} revoked")
@@ -127,25 +139,24 @@ def members(ctx: click.Context, as_json: bool) -> int:
             last = round_label(member.last_lineage or 0, member.last_round or 0)
             rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"
             click.echo(f"{member.device}  since {when(member.joined)}  {state}  {rounds}")
-    return 0 if found else 1
+    return listed(found, "nobody has joined yet: `foltr-server invite` makes a link")
 
 
 @members.command("revoke")
 @click.argument("device")
-def revoke_member(device: str) -> int:
+def revoke_member(device: str) -> None:
     """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
     with writing(open_here().engine) as connection:
         member = the_member(connection, device)
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
     click.echo(f"{member}: {'ended' if ended else 'had ended before'}")
-    return 0
 
 
 @members.command()
 @click.argument("device")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-def remove(device: str, yes: bool) -> int:
+@YES
+def remove(device: str, yes: bool) -> None:
     """Remove DEVICE, whose state is lost because its owner joined again: erase its rows, keep the ranker.
 
     The ranker does not unlearn it (`foltr-server forget DEVICE` does that). No restore brings it back.
@@ -153,19 +164,17 @@ def remove(device: str, yes: bool) -> int:
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)
-    if not yes:
-        click.confirm(f"remove member {member}, and leave the ranker as it is?", abort=True)
+    ask(f"Remove member {member}, and leave the ranker as it is?", yes=yes)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
-    click.echo(f"{member}: removed, {receipt.erased}; the ranker was not changed")
-    return 0
+    click.echo(f"{member}: removed; erased {rows_in_words(receipt.erased)}; the ranker was not changed")
 
 
 @click.command()
 @click.argument("device", required=False)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.option(
     "--method",
     type=click.Choice(["reaggregate", "noise", "rollback", "federaser"]),
@@ -178,16 +187,14 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         with reading(installation.engine) as connection:
             found = requests(connection)
         for row in found:
-            click.echo(
-                f"{row['request'][:12]}  {when(row['asked'])}  {row['method']:12} {row['state']}  {row['erased']}"
-            )
-        return 0 if found else 1
+            told = f"{row['method']:12} {row['state']:10}  erased {row['erased']}"
+            click.echo(f"{row['request'][:12]}  {when(row['asked'])}  {told}")
+        return listed(found, "nobody has asked to be forgotten")
     with reading(installation.engine) as connection:
         member, mode = the_member(connection, device), group.terms(connection).mode
     if mode != "open" and method in ("reaggregate", "federaser"):
         raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
-    if not yes:
-        click.confirm(f"erase member {member} and its influence?", abort=True)
+    ask(f"Erase member {member} and its influence?", yes=yes)
     forgetter = installation.forgetter
     if method:
         forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
@@ -195,7 +202,8 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         receipt = forgetting.forget(connection, forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
-    click.echo(f"{receipt.state} by {receipt.method}: {receipt.erased}")
+    how = "the ranker had nothing of it" if receipt.method == "none" else f"method {receipt.method}"
+    click.echo(f"{receipt.state}; erased {rows_in_words(receipt.erased)}; {how}")
     if method and receipt.method not in (method, "none"):
         click.echo(f"(what is stored does not suffice for {method}, so that {receipt.method} was done)", err=True)
     return 0

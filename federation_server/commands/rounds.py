@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from console.wording import lineage_label, round_label
-from federation_server.commands.installation import now, open_here, round_name, when
+from console.wording import count, lineage_label, round_label
+from federation_server.commands.installation import YES, ask, listed, now, open_here, round_name, when
 from federation_server.database import reading, writing
 from federation_server.forgetting.forgetting import roll_back
 from federation_server.group import group
@@ -38,17 +38,14 @@ def rounds(ctx: click.Context, last: int, as_json: bool) -> int:
     if today.name == "rest" and not as_json:
         click.echo(f"{today.sentence}: {why_it_rests(agreed)}")
     for row in found:
-        if as_json:
-            click.echo(json.dumps(row))
-        else:
-            click.echo(_line(row, waits.sentence if waits else ""))
-    return 0 if found else 1
+        click.echo(json.dumps(row) if as_json else _line(row, waits.sentence if waits else ""))
+    return listed(found, "no round was opened yet: `foltr-server serve` opens the first")
 
 
 @rounds.command()
 @click.argument("version", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def show(version: str | None, as_json: bool) -> int:
+def show(version: str | None, as_json: bool) -> None:
     """Show everything known about the round VERSION (LINEAGE.ROUND), by default the newest.
 
     It shows numbers of the round as a whole, no member's update and no member's name.
@@ -61,7 +58,8 @@ def show(version: str | None, as_json: bool) -> int:
         if found is None:
             raise click.ClickException(f"there is no round {version}; `foltr-server rounds` lists them")
         agreed = group.terms(connection)
-        before = [row for row in history.latest_rounds(connection, EVERY) if _is_before(row, found)]
+        of_lineage = (row for row in history.latest_rounds(connection, EVERY) if row["lineage"] == found["lineage"])
+        before = [row for row in of_lineage if row["round"] < found["round"]]
         told = found | history.with_noise(agreed, [found, *before])[0]
         waits = awaited_now(connection, policy_of(installation.settings).schedule, now=now())
     if waits is not None and found["state"] == "open":
@@ -71,7 +69,6 @@ def show(version: str | None, as_json: bool) -> int:
     else:
         for name, value in _rows(told, waits.sentence if waits else ""):
             click.echo(f"{name + ':':16}{value}")
-    return 0
 
 
 EVERY = 1_000_000
@@ -93,34 +90,24 @@ def close() -> int:
     closed = service.close(asked=True) if waits else None
     with reading(installation.engine) as connection:
         today = phase(connection, group.terms(connection), now=now())
-    if closed is not None:
-        click.echo(
-            f"round {round_label(closed.lineage, closed.round)} closed with {closed.n_updates} updates by {closed.rule}"
-        )
-        return 0
-    if waits is not None and (before.name, today.name) == ("collect", "sum"):
-        click.echo(
-            f"round {round_label(waits.lineage, waits.round)} takes no more updates: the committee is {today.sentence}"
-        )
-        return 0
     if waits is None:
         click.echo(f"no round is open: the group is {today.sentence}")
-    else:
-        click.echo(f"round {round_label(waits.lineage, waits.round)} stays open: {waits.sentence}")
-    return 1
-
-
-def _is_before(row: dict[str, Any], found: dict[str, Any]) -> bool:
-    return bool(row["lineage"] == found["lineage"] and row["round"] < found["round"])
+        return 1
+    is_listed = (before.name, today.name) == ("collect", "sum")
+    did = f"takes no more updates: the committee is {today.sentence}" if is_listed else f"stays open: {waits.sentence}"
+    if closed is not None:
+        did = f"closed with {count(closed.n_updates, 'update')} by {closed.rule}"
+    click.echo(f"round {round_label(waits.lineage, waits.round)} {did}")
+    return 0 if closed is not None or is_listed else 1
 
 
 def _line(row: dict[str, Any], waits: str) -> str:
     name = f"{round_label(row['lineage'], row['round']):<7} {row['purpose']:6} {row['state']:9}"
     if row["state"] == "open":
-        return f"{name} {row['n_updates']:>4} updates, {waits}"
+        return f"{name} {count(row['n_updates'], 'update'):>12}, {waits}"
     if row["state"] == "abandoned":
         return f"{name} given up: the ranker went back, or came back after a restore, or somebody was forgotten"
-    told = [f"{row['n_updates']:>4} updates by {row['rule'] or '-'}", _moved(row)]
+    told = [f"{count(row['n_updates'], 'update'):>12} by {row['rule'] or '-'}", _moved(row)]
     return f"{name} {', '.join(filter(None, told))}; {row['guard'] or ERASED}"
 
 
@@ -183,11 +170,23 @@ def model(ctx: click.Context, last: int) -> int:
 
 @model.command()
 @click.argument("version")
-def rollback(version: str) -> int:
-    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync."""
+@YES
+def rollback(version: str, yes: bool) -> None:
+    """Go back to the model VERSION (LINEAGE.ROUND) in a new lineage; devices follow at their next sync.
+
+    Later models stay, to go forward again. Nobody gets back what the rounds since have cost.
+    """
     lineage, number = round_name(version)
     installation = open_here()
+    policy = policy_of(installation.settings)
+    with reading(installation.engine) as connection:
+        chosen, open_now = group.at(connection, lineage, number), awaited_now(connection, policy.schedule, now=now())
+    if chosen is not None:
+        lost = ""
+        if open_now is not None and open_now.n_updates:
+            label, updates = round_label(open_now.lineage, open_now.round), count(open_now.n_updates, "update")
+            lost = f" Round {label} ends, and what its {updates} cost stays spent."
+        ask(f"Go back to ranker {version}? Devices follow at their next sync.{lost}", yes=yes)
     with writing(installation.engine) as connection:
-        begun = roll_back(connection, installation.vault, policy_of(installation.settings), lineage, number, now=now())
+        begun = roll_back(connection, installation.vault, policy, lineage, number, now=now())
     click.echo(f"lineage {lineage_label(begun)} begins from {version}")
-    return 0

@@ -117,12 +117,7 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
         raise Refused("bad-invite", str(error)) from error
     known = member(connection, pseudonym(device_key))
     this = invites.c.key_hash == key_hash(asked.invite_key)
-    usable = update(invites).where(
-        this,
-        invites.c.used.is_(None),
-        invites.c.revoked.is_(None),
-        invites.c.expires > now,
-    )
+    usable = update(invites).where(this, invites.c.used.is_(None), invites.c.revoked.is_(None), invites.c.expires > now)
     if known is not None and known.ended is None and (known.expires is None or known.expires > now):
         return known
     if known is not None or not connection.execute(usable.values(used=now)).rowcount:

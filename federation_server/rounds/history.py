@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Struct
 from sqlalchemy import Connection, select
 
+from console.wording import rows_in_words
 from federation_server.group import group, roster_book
 from federation_server.rounds.rounds import chance
 from federation_server.tables import forgettings, models, rounds
@@ -81,7 +82,8 @@ def latest_models(connection: Connection, n: int) -> list[ModelSummary]:
 def requests(connection: Connection) -> list[dict[str, Any]]:
     """Forget-me requests, newest first: when, how, how far; no names."""
     columns = [forgettings.c[name] for name in ("request", "asked", "state", "method", "erased", "done")]
-    return [dict(row._mapping) for row in connection.execute(select(*columns).order_by(forgettings.c.asked.desc()))]
+    found = connection.execute(select(*columns).order_by(forgettings.c.asked.desc()))
+    return [{**row._mapping, "erased": rows_in_words(msgspec.json.decode(row.erased))} for row in found]
 
 
 DELTA = 1e-5

@@ -162,7 +162,8 @@ def listen(address: str, port: int, crowd: Crowd) -> Listener:
     try:
         plain = socket.create_server((address, port), family=family, backlog=2048)
     except OSError as error:
-        raise OSError(f"cannot listen on {address} port {port}: {error.strerror}") from error
+        reason = str(error.strerror).partition(" (")[0]  # before Python's own words on the same address
+        raise OSError(f"cannot listen on {address} port {port}: {reason}") from error
     found = Listener(plain.family, plain.type, socket.IPPROTO_TCP, fileno=plain.detach())  # or Nagle's 40 ms stay
     found.crowd = crowd
     return found

@@ -234,10 +234,7 @@ class Service:
             received = intake.has_update(connection, here, device)
         else:
             wanted = summing.n_wanted(connection, self.sealed, agreed, here, now=self.clock())
-            received, listed = (
-                inbox.has_shared(connection, here, device),
-                inbox.list_hash(connection, here),
-            )
+            received, listed = inbox.has_shared(connection, here, device), inbox.list_hash(connection, here)
         announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
         return msgspec.structs.replace(announced, received=received, list_hash=listed)
 

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from sqlalchemy import Connection, delete, func, insert, select, update
 
-from console.wording import count
+from console.wording import count, iso_minute
 from federation_server.group import enrolment, group, roster_book
 from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
@@ -379,13 +379,7 @@ def _being_summed(
 
 
 def _of_cohort(
-    connection: Connection,
-    known_rounds: SealedRounds,
-    device: str,
-    sent: SharedUpdate,
-    *,
-    now: int,
-    lock: bool = True,
+    connection: Connection, known_rounds: SealedRounds, device: str, sent: SharedUpdate, *, now: int, lock: bool = True
 ) -> tuple[Round, Occasion]:
     """The open round; Refused unless the message is a member's of its cohort, by its roster."""
     round_, agreed = _same_round(connection, device, sent, now=now, lock=lock)
@@ -457,8 +451,8 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms,
         return replace(found, other=str(error))
     if here.phase == "sum":
         listed, answered = count(here.n_updates, "update"), f"{n_answers(connection, here)} of {len(cohort.committee)}"
-        needed = f"at least {cohort.threshold} are needed"
-        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {needed}")
+        enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
+        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}")
     could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
     silent = could - message_hashes(connection, here).keys()
     return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

@@ -70,10 +70,10 @@ def _known(name: str) -> str:
 
 
 def _with_names(message: str, kind: type[msgspec.Struct]) -> str:
-    """The message, and which names there are where it refuses the name of a rule, a mechanism or an optimiser."""
+    """The message with the place first, and with the names there are where it refuses one of a rule or a mechanism."""
     found = re.search(r"Invalid value '([^']*)' - at `\$\.(\w+)\.(\w+)`", message)
     if found is None:
-        return message
+        return re.sub(r"Object missing required field `(\w+)` - at `\$\.(\w+)`", r"\2: \1 is missing", message)
     name, field, tag_field = found.groups()
     hint = msgspec.inspect.type_info(get_type_hints(kind)[field])
     choices = hint.types if isinstance(hint, msgspec.inspect.UnionType) else (hint,)

@@ -82,13 +82,7 @@ class FangKrum(AttackSettings, frozen=True, tag="fang-krum"):
 
 
 def strongest(
-    benign: FloatMatrix,
-    start: FloatVector,
-    away: FloatVector,
-    *,
-    n_copies: int,
-    n_neighbours: int,
-    distance: Distance,
+    benign: FloatMatrix, start: FloatVector, away: FloatVector, *, n_copies: int, n_neighbours: int, distance: Distance
 ) -> float:
     """The first lambda_0 / 2^i that Krum chooses among `benign` `[n_benign, d]`, or the first below the least."""
     strength = upper_bound(benign, start, n_copies=n_copies, n_neighbours=n_neighbours)

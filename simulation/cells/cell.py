@@ -111,7 +111,7 @@ def expand(preset: Preset, *, folds_of: Callable[[str], Sequence[int]]) -> tuple
     for cell in cells:
         if ids[cell.id] > 1:
             raise PresetError(
-                f"two cells are both called `{cell.title}`; give each method in the sweep a label of its own"
+                f"two cells are both called `{cell.title}`: each value once, and each method with a label of its own"
             )
     return tuple(cells)
 

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from simulation.data.cache import Cache, load_file, source_hash
-from simulation.data.letor import open_text
+from simulation.data.letor import blocks, open_text
 from simulation.data.places import (
     DATASETS,
     PARTS_OF_A_FILE,
@@ -224,9 +224,10 @@ def line_of_grade_above(top: int, place: Path, number: int) -> tuple[Path, int, 
     files = (place,) if place.is_file() else find_folds(place)[number].all
     for path in files:
         with open_text(path) as stream:
-            for line, text in enumerate(stream, start=1):
+            lines = (text for block in blocks(stream) for text in block[:-1].split(b"\n"))
+            for line, text in enumerate(lines, start=1):
                 grade = text.split(maxsplit=1)[:1]
-                if grade and grade[0].isdigit() and int(grade[0]) > top:
+                if grade and grade[0][:1].isdigit() and float(grade[0]) > top:
                     return path, line, grade[0].decode()
     raise LookupError(f"no grade above {top} in fold {number} of {place}")
 

@@ -2,9 +2,9 @@
 
 What is read: grades are integers from 0, also as 2.0; query ids are words; feature ids begin at 1, come in any order
 and may be missing, which means 0; values are finite decimal numbers, bit for bit np.float32(float(text)). Line ends may
-be those of DOS, the last may be missing, empty lines and lines of comment are passed over. A comment that says `docid =
-WORD`, with or without spaces, names the document (LETOR 4.0 and the ClueWeb09 features write it so); MSLR has no
-comments.
+be those of DOS or of old Macs, the last may be missing, empty lines and lines of comment are passed over. A comment
+that says `docid = WORD`, with or without spaces, names the document (LETOR 4.0 and the ClueWeb09 features write it so);
+MSLR has no comments.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def parse_file(path: Path, *, queries: Collection[str] = ()) -> QuerySet:
     try:
         reader = _Reader(path, 0 if wanted else path.stat().st_size)
         with open_text(path) as stream:
-            for block in _blocks(stream):
+            for block in blocks(stream):
                 reader.read(_only(block, wanted) if wanted else block)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataFileError(path, f"cannot be read: {error}") from error
@@ -67,19 +67,16 @@ def open_text(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
+def blocks(stream: BinaryIO) -> Iterator[bytes]:
     """The bytes of a stream in blocks of whole lines, each with a line feed at its end."""
-    left = stream.read(len(_MARK))
-    left = left.removeprefix(_MARK)
+    left, end = [stream.read(len(_MARK)).removeprefix(_MARK)], b"\r"
     while chunk := stream.read(BLOCK):
-        cut = chunk.rfind(b"\n") + 1
-        if cut:
-            yield left + chunk[:cut]
-            left = chunk[cut:]
-        else:
-            left += chunk
-    if left:
-        yield left + b"\n"
+        if cut := chunk.rfind(b"\n") + 1:
+            yield b"".join((*left, chunk[:cut]))
+            left, end = [], b"\n"
+        left.append(chunk[cut:])
+    if any(left):  # all of it, where no line ends with a line feed
+        yield b"".join(left).replace(end, b"\n") + b"\n"
 
 
 def _only(block: bytes, wanted: frozenset[bytes]) -> bytes:

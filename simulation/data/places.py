@@ -139,11 +139,16 @@ def entries_of(folder: Path) -> list[Path]:
 
 
 def _split(folder: Path) -> FoldFiles | None:
-    """Train, validation and test file of one folder, in any capitals; None without the first and the last."""
+    """Train, validation and test file of one folder, in any capitals; None without the first and the last.
+
+    DatasetError where a folder is named as a fold, and one of these two is there alone.
+    """
     found = {part: _first(folder, names) for part, names in _PARTS.items()}
-    if not found["train"] or not found["test"]:
-        return None
-    return FoldFiles(**found)
+    if found["train"] and found["test"]:
+        return FoldFiles(**found)
+    if (alone := found["train"] or found["test"]) and _FOLD.fullmatch(folder.name):
+        raise DatasetError(f"{folder} has no {'test' if found['train'] else 'train'} file beside {alone[0].name}")
+    return None
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> tuple[Path, ...]:

@@ -190,10 +190,7 @@ def documents(data: QuerySet, rows: npt.NDArray[np.integer]) -> QuerySet:
 
 
 def _taken(
-    data: QuerySet,
-    rows: npt.NDArray[np.integer],
-    queries: npt.NDArray[np.integer],
-    sizes: npt.NDArray[np.integer],
+    data: QuerySet, rows: npt.NDArray[np.integer], queries: npt.NDArray[np.integer], sizes: npt.NDArray[np.integer]
 ) -> QuerySet:
     """Those rows, which are of those queries in turn, so many of each."""
     return QuerySet(

@@ -176,12 +176,7 @@ _PARTS = ("train", "validation", "test")
 
 
 def generated_fold(
-    name: str,
-    number: int,
-    *,
-    normalise: str = "none",
-    one_document: OneDocument = "zero",
-    cache: Cache = "default",
+    name: str, number: int, *, normalise: str = "none", one_document: OneDocument = "zero", cache: Cache = "default"
 ) -> Fold:
     """Fold `number` of a made-up set: other queries in each fold and part, one world for all of them."""
     shape, folder = SHAPES[name], chosen_folder(cache)

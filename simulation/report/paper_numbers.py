@@ -89,11 +89,7 @@ def _parts(given: ExpectedValue, ours: statistics.Summary) -> list[tuple[float, 
 
 
 def verdicts(
-    rows: Sequence[Row],
-    expected: Iterable[ExpectedValue],
-    *,
-    folds: Collection[int] = (),
-    other_data: bool = False,
+    rows: Sequence[Row], expected: Iterable[ExpectedValue], *, folds: Collection[int] = (), other_data: bool = False
 ) -> list[PaperVerdict]:
     """Every expected number beside every combination of settings that it speaks of.
 

@@ -311,12 +311,7 @@ def joined_thetas(method: FPDGD, model: Model, thetas: FloatMatrix, population: 
 
 
 def visit(
-    method: Method[Any, Any],
-    local: object,
-    population: Population,
-    client: int,
-    query: int,
-    rng: np.random.Generator,
+    method: Method[Any, Any], local: object, population: Population, client: int, query: int, rng: np.random.Generator
 ) -> tuple[Interaction, Page]:
     """One page: the ranking shown for a query, the clicks on it."""
     data, users = population.data, population.users

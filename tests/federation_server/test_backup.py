@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sqlalchemy import Engine, func, select
+from sqlalchemy.exc import SQLAlchemyError
 
 from federation_server import backup
 from federation_server.backup import BackupError
@@ -79,6 +80,16 @@ def test_a_backup_takes_the_place_of_backups_alone(engine: Engine, written: Path
         with pytest.raises(BackupError, match="is there and is no backup of foltr-server"):
             backup.write(engine, letter, now=NOW)
         assert (letter.read_bytes(), draft.read_bytes()) == (content, content)
+
+
+def test_a_backup_that_fails_leaves_nothing(engine: Engine, written: Path) -> None:
+    """Neither half a file nor a changed older backup, where the database refuses in the middle of it."""
+    before = {path: path.read_bytes() for path in written.parent.glob("group.backup*")}
+    with writing(engine) as connection:
+        metadata.tables["tombstones"].drop(connection)
+    with pytest.raises(SQLAlchemyError):
+        backup.write(engine, written, now=NOW)
+    assert {path: path.read_bytes() for path in written.parent.glob("group.backup*")} == before
 
 
 def test_every_damage_is_found(written: Path, tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
 
     def call(*arguments: str) -> tuple[int, str]:
         code = main(["--folder", str(tmp_path / "server"), *arguments])
-        return code, capsys.readouterr().out
+        said = capsys.readouterr()
+        assert said.out or said.err
+        return code, said.out
 
     assert call("init", "--group", "herons")[0] == 0
     assert call("members")[0] == call("rounds")[0] == call("forget")[0] == call("invite", "list")[0] == 1
@@ -32,7 +34,7 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
     assert call("invite", "revoke", listed.split()[0]) == (0, "1 revoked\n")
     assert call("invite", "revoke", listed.split()[0])[0] == 1
     assert call("model")[1].startswith("1.0")
-    assert call("model", "rollback", "1.0") == (0, "lineage 2 begins from 1.0\n")
+    assert call("model", "rollback", "1.0", "--yes") == (0, "lineage 2 begins from 1.0\n")
     assert "column keys 1" in call("keys")[1]
     assert call("keys", "rotate")[0] == 0
     assert "column keys 2" in call("keys")[1]
@@ -53,6 +55,16 @@ def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, argum
     error = capsys.readouterr().err
     assert error.strip()
     assert "Traceback" not in error
+
+
+def test_what_the_system_says_is_told_in_its_words(tmp_path: Path, capsys: Output) -> None:
+    """Without a number, and with the place: a file where the folder should be, a folder where a file should be."""
+    (tmp_path / "made" / "server.toml").mkdir(parents=True)
+    assert main(["--folder", str(tmp_path / "made"), "config"]) == 2
+    assert capsys.readouterr().err == f"foltr-server: Is a directory: {tmp_path / 'made' / 'server.toml'}\n"
+    (tmp_path / "file").touch()
+    assert main(["--folder", str(tmp_path / "file" / "server"), "init"]) == 2
+    assert capsys.readouterr().err == f"foltr-server: Not a directory: {tmp_path / 'file' / 'server'}\n"
 
 
 def test_without_a_command_the_help_is_shown_as_it_is_written(capsys: Output) -> None:

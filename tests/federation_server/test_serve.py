@@ -19,7 +19,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from federation_server import setup
 from federation_server.cli import main
-from federation_server.serve import Installation, open_installation
+from federation_server.database import reading
+from federation_server.group import group
+from federation_server.serve import SERVED_AT, Installation, open_installation
 from federation_server.settings import ServerSettingsError
 from federation_server.setup import shipped_start
 from federation_server.tls import key_fingerprint
@@ -148,13 +150,16 @@ def test_a_missing_private_key_is_one_line(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_port_that_is_taken_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The error names address and port, and the exit code is 2."""
+    """The error alone, with address and port; nothing says that the group is served there, now or to invites."""
     made = make_server(tmp_path / "server")
     made.engine.dispose()
     port = made.settings.server.port
     with socket.create_server(("127.0.0.1", port)):
         assert main(["--folder", str(made.folder), "serve"]) == 2
-    assert f"127.0.0.1 port {port}" in capsys.readouterr().err.splitlines()[-1]
+    error = f"foltr-server: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
+    assert capsys.readouterr().err == error
+    with reading(open_installation(made.folder / "server.toml").engine) as connection:
+        assert group.fact(connection, SERVED_AT) is None
 
 
 def test_a_taken_port_of_the_metrics_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

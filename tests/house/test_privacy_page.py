@@ -41,7 +41,7 @@ def test_the_page_names_every_field_of_every_record_and_no_other() -> None:
 
 
 def test_the_list_is_read_off_the_records() -> None:
-    """`foltr-search privacy` shows the fields that the records really have, each with a type in words."""
+    """`foltr-search privacy --records` shows the fields that the records really have, each with a type in words."""
     for kind, sent in zip(DEVICE_RECORDS, records(), strict=True):
         assert tuple(field.name for field in sent.fields) == kind.__struct_fields__
         assert sent.meaning

@@ -76,8 +76,8 @@ def test_a_grade_that_no_click_model_knows_is_shown_by_file_and_line(tmp_path: P
     with pytest.raises(DataFileError, match=r"Fold1/train.txt, line 1: a grade from 0 to 4, .* was expected, 7 came"):
         prepare(preset(data={"dataset": str(tmp_path / "mine")}), root=None, folder=tmp_path / "out", resume=False)
     single = tmp_path / "single.txt"
-    single.write_text("".join(f"{grade} qid:{grade} 1:{grade}\n" for grade in range(9)))
-    with pytest.raises(DataFileError, match=r"single.txt, line 6: .* 5 came"):
+    single.write_text("".join(f"{grade}.0 qid:{grade} 1:{grade}\r" for grade in range(9)))
+    with pytest.raises(DataFileError, match=r"single.txt, line 6: .* 5.0 came"):
         prepare(preset(data={"dataset": str(single), "folds": [1]}), root=None, folder=tmp_path / "out", resume=False)
 
 

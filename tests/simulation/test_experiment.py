@@ -75,6 +75,7 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
     ("tables", "message"),
     [
         ({"method": {"name": "fpdg"}}, "there is no method 'fpdg'; there are pdgd, fpdgd"),
+        ({"federation": {"aggregation": {"rule": "krum"}}}, "settings of fpdgd: aggregation: n_malicious is missing"),
         ({"method": {"name": "fpdgd", "eta": 1}}, "settings of fpdgd: .*eta.*; there are learning_rate, temperature"),
         ({"seeds": [1, 1]}, "seeds: a number stands there twice: 1, 1"),
         ({"data": {"dataset": "sample", "folds": [2, 2]}}, "data.folds: a number stands there twice: 2, 2"),

@@ -116,6 +116,8 @@ def test_a_file_is_one_however_it_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     ("content", "message"),
     [
         ("x = 1", "own.py brings nothing: wanted a dict called METHODS, RULES, ATTACKS"),
+        ("METHODS, RULES = {}, {}", "own.py brings nothing: wanted a dict called METHODS, RULES, ATTACKS"),
+        ("\nraise SystemExit(0)", "own.py, line 2: SystemExit: 0"),
         ("\nx = 1 / 0", "own.py, line 2: ZeroDivisionError: division by zero"),
         ("from simulation import StepMethods", "ImportError: cannot import name 'StepMethods'"),
         (RULE.format(row=0).replace('"last"', '"mean"'), "own.py: RULES has a 'mean' already"),

@@ -12,6 +12,7 @@ import pytest
 import simulation
 from simulation import PresetError, Results, presets, run
 from simulation.cells.preset_tables import overridden, parse_assignment
+from simulation.errors import SimulationError
 from tests.simulation.small_study import STUDY
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sign_pdgd.py"
@@ -38,6 +39,17 @@ def test_ones_own_is_run_beside_others() -> None:
     with pytest.raises(PresetError, match=r"users.clicks: 'x' is none of"):
         run("quick/fpdgd", few | {"users.clicks": "x"})
     assert "quick/fpdgd" in presets()
+
+
+def test_one_file_may_be_named_alone_and_no_value_is_no_study(tmp_path: Path) -> None:
+    """A path where a list is wanted is that one file; an empty list to try is refused; so is a folder without a run."""
+    few = {"data.dataset": "sample", "data.folds": [1], "federation.rounds": 1, "users.clicks": "perfect"}
+    for alone in (EXAMPLE, str(EXAMPLE)):
+        assert len(run("quick/fpdgd", few | {"method.name": "sign-pdgd"}, with_=alone).last.rows) == 1
+    with pytest.raises(PresetError, match=r"federation.rounds: expected int, got array"):
+        run("quick/fpdgd", few | {"federation.rounds": []})
+    with pytest.raises(SimulationError, match="holds no run"):
+        Results.read(tmp_path)
 
 
 def test_a_list_of_seeds_or_folds_says_which_and_is_not_tried_number_by_number() -> None:

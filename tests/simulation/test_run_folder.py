@@ -168,5 +168,6 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
     with pytest.raises(TypeError):
         replace_file(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
     replace_file(path, b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]

@@ -10,6 +10,8 @@ import pytest
 
 from app.federation import membership
 from app.store import Store
+from federation_server.database import writing
+from federation_server.group.enrolment import all_members
 from tests.app.conftest import Device
 from tests.app.federation.groups import Group, see_pages, serving
 
@@ -43,12 +45,34 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
     assert "epsilon 0.93 of 10 spent in 1 round" in device.run("privacy").stdout
     forgotten = device.run("forget-me", "--yes")
     assert forgotten.returncode == 0, forgotten.stderr
-    assert "erased 1 of updates, 1 of members" in forgotten.stdout
+    assert "erased 1 update, 1 member" in forgotten.stdout
     again = json.loads(device.run("forget-me", "--json").stdout)
     assert again["receipts"][0]["erased"] == {"updates": 1, "members": 1, "roster": 1}
     after = device.run("federation", "status")
     assert after.returncode == 1
     assert "belongs to no group" in after.stderr
+
+
+def test_forgetting_names_who_it_does_not_reach(device: Device, group: Group) -> None:
+    """A member that left, and one whose end the server did not confirm, had keys that are gone: the operator can."""
+
+    def join() -> str:
+        assert device.run("join", group.link(), "--yes").returncode == 0
+        with Store(device.data_dir / "state.sqlite") as store:
+            return membership.member(store).device
+
+    left = join()
+    assert f"its operator: `foltr-server forget {left}`" in device.run("leave").stderr
+    local = join()
+    assert f"its operator: `foltr-server forget {local}`" in device.run("leave", "--local").stderr
+    last = join()
+    said = device.run("forget-me", "--yes").stdout
+    assert [f"`foltr-server forget {one}`" in said for one in (left, local, last)] == [True, True, False]
+    assert "erased nothing" not in said
+    assert ": the membership ended; nothing was erased\n" in said
+    assert json.loads(device.run("forget-me", "--json").stdout)["not_reached"] == sorted((left, local))
+    with writing(group.made.engine) as connection:
+        assert {one.device for one in all_members(connection)} == {left, local}
 
 
 def test_a_search_in_a_group_explains_its_score(device: Device, group: Group) -> None:
@@ -75,6 +99,7 @@ def test_a_server_that_is_gone_is_exit_code_3(device: Device, group: Group) -> N
         assert done.returncode == 3
         assert len(done.stderr.splitlines()) == 1
         assert "nobody answers there" in done.stderr
+        assert "if the server has moved, its operator has a link for `foltr-search federation move`" in done.stderr
     assert "nobody answers there" in device.run("federation").stdout
     assert "erased" in device.run("leave", "--local").stderr
     assert "belongs to no group" in device.run("leave", "--local").stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from app.federation.terms import HEADERS, records
 from tests.app.conftest import Device
 from tests.app.federation.groups import OPEN, see_pages, serving
 
@@ -25,10 +26,16 @@ def test_what_left_without_noise_is_not_called_protected(device: Device, tmp_pat
 
 
 def test_privacy_without_a_group(device: Device) -> None:
-    """Without a group nothing leaves, and the command says so before it lists what would."""
-    done = device.run("privacy")
-    assert done.stdout.startswith("Nothing leaves this device.")
-    assert "nothing was ever sent" in done.stdout
+    """Without a group nothing leaves: three lines say so, and how to see what would."""
+    assert device.run("privacy").stdout == (
+        "Nothing leaves this device: it belongs to no group.\n"
+        "Privacy ledger: nothing was ever sent.\n"
+        "What a group's server would get, field by field: `foltr-search privacy --records`\n"
+    )
+    listed = device.run("privacy", "--records").stdout
+    assert listed.startswith("Nothing leaves this device: it belongs to no group.\n")
+    assert all(f"\n{sent.name}: " in listed for sent in records())
+    assert all(name in listed for name in HEADERS)
 
 
 def test_in_a_group_privacy_says_what_the_notes_can_tell(device: Device, tmp_path: Path) -> None:
@@ -36,7 +43,7 @@ def test_in_a_group_privacy_says_what_the_notes_can_tell(device: Device, tmp_pat
     with serving(tmp_path / "quiet") as group:
         joined = device.run("join", group.link(), "--yes")
     shown = device.run("privacy").stdout
-    lines = shown.partition("The records that this device sends")[0].strip().splitlines()
+    lines = shown.partition("Privacy ledger:")[0].strip().splitlines()
     assert lines[0].startswith("This is true whoever runs the server")
     assert any(line.startswith("Your device sends a note every round") for line in lines)
     assert all(line in joined.stderr.splitlines() for line in lines)

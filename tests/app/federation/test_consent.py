@@ -47,6 +47,7 @@ def test_whoever_does_not_agree_is_no_member_afterwards(group: Group, person: Pe
         person.joining().join(group.invite(), agrees=lambda lines: False)
     assert membership.load(person.store) is None
     assert group_ranker.load(person.store) is None
+    assert membership.not_reached(person.store) == {}
     with reading(group.made.engine) as connection:
         assert connection.execute(select(members)).first() is None
 

@@ -46,7 +46,7 @@ def test_being_forgotten_leaves_a_signed_receipt(group: Group, make_person: Make
     assert kept.receipt.erased == {"updates": 1, "members": 1, "roster": 1}
     assert kept.receipt.method == "rollback"
     said = membership.receipt_in_words(kept.receipt)
-    assert "erased 1 of updates, 1 of members, 1 of roster; method rollback" in said
+    assert "erased 1 update, 1 member, 1 roster row; method rollback" in said
     assert membership.all_receipts(people[0].store) == [kept]
 
 

@@ -106,6 +106,19 @@ def test_a_device_that_comes_too_late_follows_a_link(made: Installation, person:
     assert address(person) == there.public_address
 
 
+def test_another_key_at_the_old_address_is_told_of_the_link(made: Installation, person: Person) -> None:
+    """The server has a certificate of another key, and nobody told this device: it stays away, and says who can."""
+    encrypted = elsewhere(made, tls="self-signed")
+    with running(encrypted):
+        join(encrypted, person)
+    for path in (encrypted.certificate, encrypted.private_key):
+        path.unlink()
+    again = open_installation(made.folder / "server.toml")
+    setup.make_certificate(again.folder, again.settings)
+    with running(again), pytest.raises(Distrusted, match="its operator has a link for `foltr-search federation move`"):
+        person.sync()
+
+
 def test_what_failed_at_the_new_address_is_said(made: Installation, person: Person) -> None:
     """Beside the answer of the old server while it is there, and in the error once neither answers."""
     with running(made):

@@ -14,6 +14,8 @@ from federation_server.tls import make_self_signed
 from tests.federation_server.client import Client, Running, invite, make_server, run, running
 from tests.federation_server.sealed_members import make_sealed, members, vouch
 
+Output = pytest.CaptureFixture[str]
+
 
 def test_the_doctor_compares_settings_with_what_members_agreed_to(
     folder: Path, capsys: pytest.CaptureFixture[str]
@@ -49,12 +51,16 @@ def test_the_doctor_counts_whom_a_sealed_round_counts(tmp_path: Path) -> None:
     assert "without 4 more it goes on" in enough["round"].text
 
 
+def test_a_server_without_members_is_told_of_the_first_link(folder: Path, capsys: Output) -> None:
+    """No member is there to invite anybody: the operator is."""
+    assert run(folder, "doctor") == 1
+    (said,) = (line for line in capsys.readouterr().out.splitlines() if " members: " in line)
+    assert said.endswith("needs at least 5: `foltr-server invite` prints the first member's link")
+
+
 def findings(server: Running) -> dict[str, Check]:
     """What the doctor says, by name."""
     return {check.name: check for check in checks(server.made, server.made.folder, now=int(time.time()))}
-
-
-Output = pytest.CaptureFixture[str]
 
 
 def health(made: Installation) -> int:

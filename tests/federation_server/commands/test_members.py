@@ -10,11 +10,10 @@ import pytest
 
 from federation_server import setup
 from federation_server.cli import main
-from federation_server.commands.installation import note_address
 from federation_server.commands.members import BORDER, RESET, WHITE_ON_BLACK, qr_code
 from federation_server.database import writing
 from federation_server.group import enrolment, group
-from federation_server.serve import open_installation
+from federation_server.serve import note_address, open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.envelope import Identity, pseudonym
 from foltr.federated.links import PREFIX, from_link
@@ -153,14 +152,10 @@ def test_without_its_package_nothing_is_made(
     assert main(["--folder", str(tmp_path / "server"), "invite", "list"]) == 1
 
 
-IDENTITY = Identity(b"1" * 32)
-KEY = IDENTITY.public
-
-
-def joined(folder: Path) -> str:
+def joined(folder: Path, seed: bytes = b"1" * 32) -> str:
     with writing(open_installation(folder / "server.toml").engine) as connection:
         token = enrolment.invite(connection, note="", seconds=60, now=1)
-        asked = enrolling(token, IDENTITY, group.terms(connection).group_id)
+        asked = enrolling(token, Identity(seed), group.terms(connection).group_id)
         return enrolment.redeem(connection, asked, lifetime=None, now=1).device
 
 
@@ -172,4 +167,31 @@ def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pyt
     assert run(folder, "forget") == 1
     assert run(folder, "forget", device[:6], "--yes") == 0
     assert run(folder, "members") == 1
-    assert device == pseudonym(KEY)
+    assert device == pseudonym(Identity(b"1" * 32).public)
+
+
+def test_an_empty_beginning_means_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A script whose variable is empty ends no member, not even the only one, and no invite."""
+    joined(folder)
+    assert run(folder, "invite") == 0
+    for command in (("forget", "", "--yes"), ("members", "remove", "", "--yes"), ("members", "revoke", "")):
+        assert run(folder, *command) == 2
+        assert "'' is the beginning of 1 pseudonym, wanted" in capsys.readouterr().err
+    assert run(folder, "invite", "revoke", "") == run(folder, "invite", "again", "") == 2
+    assert [run(folder, "members"), run(folder, "forget")] == [0, 1]
+    assert run(folder, "invite", "list") == 0
+    assert "open until" in capsys.readouterr().out
+
+
+def test_what_was_erased_is_told_in_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By `remove`, by `forget` and in its list: no dict and no JSON."""
+    removed = joined(folder, b"1" * 32)
+    capsys.readouterr()
+    assert run(folder, "members", "remove", removed[:6], "--yes") == 0
+    said = capsys.readouterr().out
+    assert said == f"{removed}: removed; erased 1 member; the ranker was not changed\n"
+    assert run(folder, "forget", joined(folder, b"2" * 32)[:6], "--yes") == 0
+    assert capsys.readouterr().out == "done; erased 1 member; the ranker had nothing of it\n"
+    assert run(folder, "forget") == 0
+    for line in capsys.readouterr().out.splitlines():
+        assert line[32:] == "none         done        erased 1 member"

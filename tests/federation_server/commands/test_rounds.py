@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
+import sys
 import threading
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -104,6 +106,26 @@ def test_one_round_in_full_and_as_json(tmp_path: Path, capsys: Output) -> None:
     assert not any(client.device in text + newest + json.dumps(closed) for client in (ada, bob))
 
 
+def test_going_back_is_told_and_asked(tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ends with it is named, and nothing happens without a yes; a ranker that is not there is not asked about."""
+    made = make_server(tmp_path / "server", quorum=2)
+
+    def go_back(version: str, answer: str) -> int:
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        return main(["--folder", str(made.folder), "model", "rollback", version])
+
+    with running(made):
+        assert member(made).update(0.25).ok
+        assert go_back("1.0", "n\n") == 130
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert "Round 1.1 ends, and what its 1 update cost stays spent." in said.err
+        assert go_back("9.9", "y\n") == 2
+        assert capsys.readouterr().err == ("foltr-server: there is no model 9.9; `foltr-server model` lists them\n")
+        assert go_back("1.0", "y\n") == 0
+        assert capsys.readouterr().out == "lineage 2 begins from 1.0\n"
+
+
 def test_a_round_without_agreement_is_listed_and_shown(tmp_path: Path, capsys: Output) -> None:
     """Of sums nobody knows whether single updates agreed: the list and the round leave that out."""
     made = make_server(tmp_path / "server", quorum=1)
@@ -186,7 +208,7 @@ def test_a_round_whose_words_were_erased_says_so(capsys: Output, tmp_path: Path)
         with writing(made.engine) as connection:
             forget_what_was_said(connection)
         assert run(made) == 0
-        assert "1 updates by mean; erased with a member" in capsys.readouterr().out
+        assert "1 update by mean; erased with a member" in capsys.readouterr().out
         main(["--folder", str(made.folder), "doctor"])
         assert "guard: not judged: erased with a member (round 1.1)" in capsys.readouterr().out
 

@@ -48,11 +48,13 @@ def test_a_small_file_worked_by_hand(tmp_path: Path) -> None:
 
 
 def test_forms_that_say_the_same(tmp_path: Path) -> None:
-    """DOS line ends, no last line end, empty lines, tabs, a byte order mark and lone comments change nothing."""
+    """Other line ends, no last one, empty lines, tabs, a byte order mark and lone comments change nothing."""
     plain = parsed(tmp_path, "1 qid:1 1:1 2:2\n0 qid:2 1:3\n")
     for text in (
         "1 qid:1 1:1 2:2\r\n0 qid:2 1:3\r\n",
         "1 qid:1 1:1 2:2\n0 qid:2 1:3",
+        "1 qid:1 1:1 2:2\r0 qid:2 1:3\r",
+        "\ufeff# about\r\r1 qid:1 1:1 2:2\r0 qid:2 1:3",
         "\n  \n# about\n1\tqid:1  1:1\t2:2 \n\r\n0 qid:2 1:3\n\n",
         "\ufeff1 qid:1 1:1 2:2\n0 qid:2 1:3\n#\n",
         "  1 qid:1 1:1 2:2#\n0 qid:2 1:3 # ",
@@ -130,7 +132,9 @@ def test_numbers_are_those_that_python_reads(tmp_path: Path) -> None:
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str) -> None:
     """The error has file and line, what was expected and what came, wherever the line stands."""
     assert refused(tmp_path, line) == f"line 1: {message}"
-    assert refused(tmp_path, f"0 qid:1 1:1 3:1\n\n# lone\n{line} # c\n0 qid:1\n") == f"line 4: {message}"
+    for end in ("\n", "\r\n", "\r"):
+        text = f"0 qid:1 1:1 3:1\n\n# lone\n{line} # c\n0 qid:1\n".replace("\n", end)
+        assert refused(tmp_path, text) == f"line 4: {message}"
 
 
 def test_a_file_without_documents_and_no_file(tmp_path: Path) -> None:

@@ -103,6 +103,16 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
         load_fold("sample", 4)
 
 
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_a_fold_that_lacks_a_file_is_named(tmp_path: Path, part: str) -> None:
+    """No study runs on the other folds as if this one had never been there."""
+    write_folds(tmp_path / "MQ2008", 3)
+    (tmp_path / "MQ2008" / "Fold2" / f"{part}.txt").unlink()
+    for arguments in (("mq2008", tmp_path), (tmp_path / "MQ2008", None)):
+        with pytest.raises(DatasetError, match=rf"Fold2 has no {part} file beside t\w+.txt"):
+            folds_present(*arguments)  # type: ignore[arg-type]
+
+
 def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the root and as a path."""
 

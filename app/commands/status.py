@@ -12,8 +12,8 @@ from app.commands.command import Command, load, load_numpy
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
-    from app.search.results import IndexStatus
     from app.commands.command import Context
+    from app.search.results import IndexStatus
     from app.settings import OcrSettings, Paths, SpeechSettings
     from indexer.files.left_out import LeftOut
     from indexer.storage.catalogue import Failure

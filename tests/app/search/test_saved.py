@@ -55,7 +55,7 @@ def test_an_unknown_name_stays_and_is_told(saved: SavedSearches) -> None:
 
 
 def test_problems_stand_where_they_were_typed(saved: SavedSearches) -> None:
-    """What is wrong behind a name is marked there, what is wrong in its text at the name, with the words in question."""
+    """What is wrong behind a name is marked there, what is wrong in its text at the name with its words."""
     written = saved.written_out("a @either (b")
     at = written.text.index("(b")
     assert written.text == "a (train OR bus) (b"

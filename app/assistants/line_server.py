@@ -22,6 +22,7 @@ from mcp_types import (
     ErrorData,
     InputRequiredResult,
     JSONRPCError,
+    TextContent,
     jsonrpc_message_adapter,
 )
 from pydantic import ValidationError
@@ -58,12 +59,15 @@ class LineServer(MCPServer):
         if name not in known:
             raise ToolError(f"wanted a tool of {', '.join(known)}, got {_shown(name)}")
         try:
-            return await super().call_tool(name, arguments, context)
+            called = await super().call_tool(name, arguments, context)
         except UnexpectedToolError:
             raise
         except ToolError as error:
             wrong = error.__cause__
             raise ToolError(refusal(wrong if isinstance(wrong, ValidationError) else error)) from wrong
+        if isinstance(called, CallToolResult):  # its indents would cost a fifth more tokens
+            called.content = [TextContent(text=json.dumps(called.structured_content, ensure_ascii=False))]
+        return called
 
 
 class Lines(TextIOWrapper):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import shutil
 import sys
 from contextlib import closing
@@ -14,6 +15,7 @@ import click
 
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+from app.paths import ASSISTANT
 
 EXAMPLES = """
 foltr-search assistant                                 list assistants, and what each may see
@@ -25,13 +27,22 @@ foltr-search assistant remove cursor
 
 
 class _Name(click.Choice[str]):
+    """One whose configuration is known; where nothing is `listed`, any that `mcp --as` may name."""
+
+    listed = True
+
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in ASSISTANTS:
+        if value not in ASSISTANTS and (self.listed or not re.fullmatch(ASSISTANT, value)):
             self.fail(f"wanted one of {', '.join(ASSISTANTS)}, got {value!r}; any other is configured by its manual")
         return value
 
 
+class _AnyName(_Name):
+    listed = False
+
+
 _name = click.argument("name", type=_Name(list(ASSISTANTS)), metavar="NAME")
+_any_name = click.argument("name", type=_AnyName(list(ASSISTANTS)), metavar="NAME")
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
@@ -88,7 +99,7 @@ def remove(name: str, yes: bool) -> int:
 
 
 @command.command("log", examples="foltr-search assistant log cursor --limit 20")
-@_name
+@_any_name
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show the newest requests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line (docs/json-output.md).")
 def log(name: str, limit: int, as_json: bool) -> int:
@@ -128,7 +139,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
 
 
 @command.command("reset", examples="foltr-search assistant reset cursor --yes")
-@_name
+@_any_name
 @_yes
 def reset(name: str, yes: bool) -> int:
     """Delete what the assistant NAME asked and taught."""

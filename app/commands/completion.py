@@ -126,6 +126,11 @@ _foltr_search_completion() {
 
 complete -o nosort -F _foltr_search_completion foltr-search
 """
+AS_WRITTEN = {
+    "zsh": ('"$key":"$descr"', r'"$key":"${descr//\\/\\\\}"'),  # _describe drops a backslash
+    "fish": ('split "," $', 'split -m 1 "," $'),
+}
+"""what click's script loses of an answer, by shell: a piece of it and what takes its place"""
 
 
 @click.command(cls=Command, examples=EXAMPLES)
@@ -133,16 +138,13 @@ complete -o nosort -F _foltr_search_completion foltr-search
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
     """Print the completion script for SHELL."""
-    from click.shell_completion import get_completion_class
+    from click.shell_completion import FishComplete, ZshComplete
 
-    complete = get_completion_class(shell)
-    if complete is None:
-        raise click.UsageError(f"no completion for {shell}")
     if shell == "bash":
         click.echo(BASH, nl=False)
         return 0
-    root = ctx.find_root().command
+    complete = ZshComplete if shell == "zsh" else FishComplete
     # click's source() runs the shell to check its version; the template alone needs no shell.
-    completion = complete(root, {}, "foltr-search", "_FOLTR_SEARCH_COMPLETE")
-    click.echo(completion.source_template % completion.source_vars())
+    completion = complete(ctx.find_root().command, {}, "foltr-search", "_FOLTR_SEARCH_COMPLETE")
+    click.echo((completion.source_template % completion.source_vars()).replace(*AS_WRITTEN[shell]))
     return 0

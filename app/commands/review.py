@@ -44,7 +44,7 @@ SNIPPET = 480
 @click.option("--list", "listed", is_flag=True, help="List your reviews, newest first.")
 @click.option("--resume", "number", type=click.IntRange(min=1), metavar="N", help="Continue review N.")
 @click.option("--report", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write a report (.md, .csv or .json) and exit.")  # fmt: skip
+              help="Write a report (.md, .csv or .json), by default of the newest review, and exit.")  # fmt: skip
 @click.option("--save", metavar="NAME", help="Save the query and the learned words as @NAME, and exit.")
 @click.option("--teach", is_flag=True, help="Count what matters as opened for the query, once, and exit.")
 @click.option("--forget", is_flag=True, help="Delete the review and its judgements.")
@@ -58,10 +58,12 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
     0: something is found, 1: nothing yet, 130: interrupted, 2: an error.
     """
     text = " ".join(query)
-    if sum((bool(text.strip()), number is not None, listed)) != 1:
+    begun = any(deeds.values())
+    asked = sum((bool(text.strip()), number is not None, listed))
+    if asked > 1 or not (asked or (begun and not (deeds["teach"] or deeds["forget"]))):
         raise click.UsageError("wanted one of: QUERY, --resume N, --list")
     context = load()
-    on_screen = not (plain or as_json or any(deeds.values())) and sys.stdin.isatty() and sys.stdout.isatty()
+    on_screen = not (plain or as_json or begun) and sys.stdin.isatty() and sys.stdout.isatty()
     if on_screen and not listed:
         from app.tui import run
 
@@ -72,19 +74,15 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
     from app.search.search import Search
 
     with closing(Search(context.settings, context.paths)) as search:
-        begun = any(deeds.values())
         if text and not begun and not search.status().n_documents:
             say(NOTHING_INDEXED)
             return NOTHING_FOUND
         review = Review(search, number) if number else Review.of_query(search, text, begun=begun)
-        if deeds["forget"]:
-            review.book.forget(review.about.number)
-            say(f"review {review.about.number} is forgotten")
-            return FOUND
-        if any(deeds.values()):
+        if not (begun and asked):
+            say(f"review {review.about.number}: {review.about.query}")
+        if begun:
             _do(context, review, **deeds)
         else:
-            say(f"review {review.about.number}: {review.about.query}")
             _dialogue(context, review, as_json=as_json)
         return FOUND if review.progress.n_found else NOTHING_FOUND
 
@@ -124,6 +122,9 @@ def _do(context: Context, review: Review, *, report: Path | None, save: str | No
     if teach:
         n_taught = review.teach()
         say(f"{n_taught:,} newly counted as opened" if context.settings.learning.remember_picks else "picks are off")
+    if forget:
+        review.book.forget(review.about.number)
+        say(f"review {review.about.number} is forgotten")
 
 
 def _dialogue(context: Context, review: Review, *, as_json: bool) -> None:

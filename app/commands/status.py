@@ -12,8 +12,9 @@ from app.commands.command import Command, load, load_numpy
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
+    from app.commands.command import Context
     from app.search.index_status import IndexStatus
-    from app.settings import Paths
+    from app.settings import OcrSettings, Paths, SpeechSettings
     from indexer.files.left_out import LeftOut
     from indexer.storage.catalogue import Failure
 
@@ -48,7 +49,7 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     elif outside:
         _print_left_out(passed_over)
     else:
-        _print_status(status, resident, context.paths, len(with_failures), passed_over)
+        _print_status(status, resident, context, len(with_failures), passed_over)
     return 0
 
 
@@ -72,9 +73,10 @@ def _left_out(paths: Paths) -> list[LeftOut]:
         return left_out(catalogue)
 
 
-def _print_status(status: IndexStatus, resident: str, paths: Paths, n_listed: int, passed_over: list[LeftOut]) -> None:
+def _print_status(status: IndexStatus, resident: str, of: Context, n_listed: int, passed_over: list[LeftOut]) -> None:
     from app.commands.command import print_line, printed_path
 
+    ocr, speech = of.settings.ocr, of.settings.speech
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
         "documents": f"{count(status.n_documents)}; {count(status.n_files, 'file')} read",
@@ -84,14 +86,14 @@ def _print_status(status: IndexStatus, resident: str, paths: Paths, n_listed: in
         "meaning": status.why_no_meaning
         or f"{status.n_read_for_meaning:,} of {status.n_for_meaning:,} different documents read",
         "pictures": _recognised(
-            "text", "ocr", status.n_recognised, status.n_to_recognise, status.n_without_text, status.n_unrecognised
+            "text", ocr, status.n_recognised, status.n_to_recognise, status.n_without_text, status.n_unrecognised
         ),
         "recordings": _recognised(
-            "speech", "speech", status.n_heard, status.n_to_hear, status.n_without_speech, status.n_unheard
+            "speech", speech, status.n_heard, status.n_to_hear, status.n_without_speech, status.n_unheard
         ),
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
         **({"away": "\n".join(status.away)} if status.away else {}),
-        "on disk": f"{status.data_bytes / 1e6:,.1f} MB in {printed_path(str(paths.data_dir))}",
+        "on disk": f"{status.data_bytes / 1e6:,.1f} MB in {printed_path(str(of.paths.data_dir))}",
         "deleted": _unwiped(status),
         "last update": when,
         "writer": status.writer or "none",
@@ -136,14 +138,22 @@ def _unwiped(status: IndexStatus) -> str:
     return f"{count(status.n_unwiped, 'text')} still on disk (`index --optimize` erases them now)"
 
 
-def _recognised(what: str, option: str, n_read: int, n_waiting: int, n_without: int, n_failed: int) -> str:
-    """How far the text of pictures is, or the speech of recordings."""
-    parts = [f"{what} recognised in {n_read:,}, {n_waiting:,} wait"]
+def _recognised(
+    what: str, chosen: OcrSettings | SpeechSettings, n_read: int, n_waiting: int, n_without: int, n_failed: int
+) -> str:
+    """How far the text of pictures is, or the speech of recordings, and what is missing to recognise it."""
+    parts = [f"{what} recognised in {n_read:,}"]
     if n_without:
         parts.append(f"{n_without:,} without {what}")
     if n_failed:
         parts.append(f"{n_failed:,} could not be read")
-    return ", ".join(parts) + (f" (`index --{option}`, {option}.background)" if n_waiting else "")
+    if n_waiting:
+        from app.following.recognising import engine_for
+
+        why, option = engine_for(chosen)[1], "ocr" if what == "text" else "speech"
+        waits = f"{n_waiting:,} wait (`index --{option}`, {option}.background)"
+        parts.append(f"not in {n_waiting:,}: {why}" if why else waits)
+    return ", ".join(parts)
 
 
 def _unread(n_failures: int, n_listed: int) -> str:

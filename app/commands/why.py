@@ -14,7 +14,7 @@ foltr-search why ~/notes && echo 'it can be found'
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path())
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=click.Path(readable=False))
 def command(paths: tuple[str, ...]) -> int:
     """Say whether PATH is indexed, or what keeps it out.
 

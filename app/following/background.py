@@ -88,7 +88,8 @@ class BackgroundIndexer:
             except msgspec.DecodeError:  # no report, but maybe why it ends
                 said = line
             else:
-                self._on_progress(report)
+                if self._process is process:  # one that was replaced knows its successor as another
+                    self._on_progress(report)
         if process.stdout is not None:
             process.stdout.close()
         if self._process is process and process.wait() not in (0, None):

@@ -67,14 +67,16 @@ class JudgementBook:
         raise ReviewError(f"there is no review {number}; `foltr-search review --list` shows those that are there")
 
     def number_of(self, query: str, *, begun: bool = False) -> int:
-        """The number of the review of this query, a new one where there is none; ReviewError if it must be `begun`."""
+        """The number of the review of this query, a new one where there is none; ReviewError if it must be `begun`.
+
+        Of no query it is that of the newest.
+        """
         with self._store.transaction() as db:
-            for (number,) in db.execute("SELECT id FROM reviews WHERE query = ?", (query,)):
+            for (number,) in db.execute("SELECT id FROM reviews WHERE ? IN (query, '') ORDER BY id DESC", (query,)):
                 return int(number)
             if begun:
-                raise ReviewError(
-                    f"no review of {query!r} was begun; `foltr-search review --list` shows those that were"
-                )
+                of = f" of {query!r}" if query else ""
+                raise ReviewError(f"no review{of} was begun; `foltr-search review --list` shows those that were")
             row = (time.time(), query)
             return int(db.execute("INSERT INTO reviews (started, query) VALUES (?, ?)", row).lastrowid or 0)
 

@@ -293,11 +293,10 @@ class Granted:
         for n_left, hit in zip(range(len(hits), 0, -1), hits, strict=True):
             others = [_text(path) for path in (*hit.copies, *hit.twins) if self.holds(path)]
             told = _described(hit) | _told(same_text=others)
-            left = room // n_left - n_tokens(str(told)) - FRAME
-            if left < LEAST_TEXT:
-                if n_left < len(hits):
-                    return
-                left = LEAST_TEXT
+            frame = n_tokens(str(told)) + FRAME
+            left = max(room // n_left - frame, LEAST_TEXT)
+            if frame + left > room and n_left < len(hits):
+                return
             told |= self._passage(page, hit, left)
             room -= n_tokens(str(told))
             yield told

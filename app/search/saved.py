@@ -50,7 +50,8 @@ class WrittenOut(Struct, frozen=True):
         shift = 0
         for start, end, first, last in self.moved:
             if start <= problem.position < end:
-                return replace(problem, position=first, length=last - first)
+                told = f"in the saved text at {self.text[problem.position :][: problem.length]!r}: {problem.message}"
+                return replace(problem, position=first, length=last - first, message=told)
             if problem.position >= end:
                 shift = last - end
         return replace(problem, position=problem.position + shift)

@@ -12,11 +12,12 @@ from collections import deque
 from typing import Any
 
 from textual import events
+from textual._widget_navigation import Direction
 from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, ScreenResultType
-from textual.widgets import Input
+from textual.widgets import Input, OptionList
 
 LONGEST = 1.0
 """seconds after which a part of the screen that is still busy with a key is not waited for"""
@@ -96,3 +97,11 @@ class Panel(ModalScreen[ScreenResultType]):
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
+
+
+class RowList(OptionList):
+    """Rows to choose from; Textual would end the program where a key turns the page before they are laid out."""
+
+    def _move_page(self, direction: Direction) -> None:
+        if self._lines:
+            super()._move_page(direction)

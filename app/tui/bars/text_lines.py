@@ -77,6 +77,7 @@ class StatusLine(Widget):
     def show_page(self, page: ResultPage, *, narrowed: str) -> None:
         """Say how much was found, how fast and in which order."""
         order = page.request.order
+        order = "modified" if order == "learned" and not page.words else order  # filters alone find the newest
         mode = "learning off" if not self._learning else "exploring" if self._exploring else ""
         self._left = (
             *found_of(page),

@@ -15,7 +15,7 @@ from textual.geometry import Region
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.key_by_key import Panel
+from app.tui.key_by_key import Panel, RowList
 from app.tui.messages import FoldersSuggested
 from console.printable import safe_line
 from console.wording import fit_path, short_path
@@ -27,7 +27,7 @@ PATH_WIDTH = 52
 """cells that a path may take"""
 
 
-class FolderList(OptionList):
+class FolderList(RowList):
     """Space or Enter ticks a folder, or takes the tick away."""
 
     HELP = "The folders to index. Space selects one, a selects all, Tab moves on to the box for another folder."

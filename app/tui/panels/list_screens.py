@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.key_by_key import Panel
+from app.tui.key_by_key import Panel, RowList
 from console.printable import safe_line
 from console.wording import count, short_path
 
@@ -48,7 +48,7 @@ class ListScreen(Panel[Wish | None]):
     def compose(self) -> ComposeResult:
         with Vertical(id="list-panel"):
             yield Static("Reading …", id="list-title", markup=False)
-            yield OptionList(id="list-rows", compact=True)
+            yield RowList(id="list-rows", compact=True)
             yield Static(self.KEYS, id="list-note", markup=False)
 
     def on_mount(self) -> None:

@@ -35,6 +35,7 @@ class ExplainPane(VerticalScroll):
 
     def show(self, explanation: Explanation | None) -> None:
         self._explanation = explanation
+        self.scroll_home(animate=False)
         self._draw()
 
     def on_resize(self) -> None:

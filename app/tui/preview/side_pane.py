@@ -28,7 +28,7 @@ MIDDLE = 2
 WIDE = 96
 """cells from which on it stands beside the results"""
 LEAST_LINES = 14
-"""of a narrow screen: with fewer no line of a text would be in view below the results"""
+"""of a narrow screen: with fewer there is no preview below the results, and the explanation takes their place"""
 
 
 @runtime_checkable
@@ -78,18 +78,14 @@ class SidePane(Vertical):
 
     # its place
 
-    def take_place(self) -> None:
-        """Whether there is one; said before the screen has anything in it, which a later word would style twice."""
-        self.screen.set_class(self.wanted[self._shape] and self._has_room, "-side")
-
     def lay_out(self, *, explain: bool | None = None) -> None:
         """Beside the results, below them where the screen is narrow, or not at all; None: what it shows stays."""
         screen, explain = self.screen, self.is_explaining if explain is None else explain
         self.border_title = "Why it stands there" if explain else "Preview"
         self.preview.display = not explain
         self.explanation.display = explain
-        self.take_place()
-        share = f"{SHARES[self.share]}%"
+        screen.set_class(self.wanted[self._shape] and (self._has_room or explain), "-side")
+        share = f"{SHARES[self.share]}%" if self._has_room else "100%"
         self.styles.width, self.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
         if not screen.has_class("-side") and screen.focused is not None and self in screen.focused.ancestors:
             self._box.focus()
@@ -108,24 +104,28 @@ class SidePane(Vertical):
     def turn_preview(self) -> None:
         """Show or hide the preview; from the explanation, go back to it."""
         self.wanted[self._shape] = self.is_explaining or not self.wanted[self._shape]
-        self._say_without_room()
+        if self.wanted[self._shape] and not self._has_room:
+            self._line.say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
         self.lay_out(explain=False)
 
     def turn_explanation(self) -> None:
         """Show the explanation, or go back to the preview."""
         explaining = self.is_explaining and self.screen.has_class("-side")
         self.wanted[self._shape] = True
-        self._say_without_room()
         self.lay_out(explain=not explaining)
-
-    def _say_without_room(self) -> None:
-        if self.wanted[self._shape] and not self._has_room:
-            self._line.say(f"no room: a narrow screen needs {LEAST_LINES} lines for it")
 
     def focus_shown(self) -> None:
         """Go to what it shows."""
         if self.screen.has_class("-side"):
             (self.explanation if self.is_explaining else self.preview.body).focus()
+
+    def scroll_half(self, way: str) -> None:
+        """Half a page "up" or "down" in what it shows."""
+        if self.is_explaining:
+            lines = max(1, self.explanation.size.height // 2)
+            self.explanation.scroll_relative(y=lines if way == "down" else -lines, animate=False)
+        else:
+            self.preview.body.action_go(f"preview-half-{way}")
 
     # what it shows
 

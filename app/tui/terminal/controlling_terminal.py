@@ -130,10 +130,21 @@ class KeyParser(XTermParser):
         return super()._sequence_to_key_events(sequence, alt)
 
 
+def _raise(error: Exception) -> None:
+    raise error
+
+
 def outliving(driver: type[Driver]) -> type[Driver]:
     """The same driver, but that what it writes to a terminal that is gone is dropped, and any byte can be read."""
 
     class OutlivingDriver(driver):  # type: ignore[misc, valid-type]
+        def _run_input_thread(self) -> None:
+            """An error here ends the screen as its own errors do; Textual would end it well."""
+            try:
+                self.run_input_thread()
+            except Exception as error:
+                self._app.call_later(_raise, error)
+
         def run_input_thread(self) -> None:
             """Hand on what comes, as Textual does, until the screen ends or begins anew with another thread.
 

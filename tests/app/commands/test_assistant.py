@@ -93,26 +93,31 @@ def test_the_change_is_shown_and_asked_for_first(device: Device) -> None:
     assert "wanted one of claude-code" in unknown.stderr
 
 
-def test_the_log_says_what_was_asked_and_given(device: Device) -> None:
-    """Of a file that is gone only that there was one; after `reset` nothing; `purge` takes it all."""
+@pytest.mark.parametrize("name", ["cursor", "of-my-own"])
+def test_the_log_says_what_was_asked_and_given(device: Device, name: str) -> None:
+    """Of a file that is gone only that there was one; after `reset` nothing; `purge` takes it all.
+
+    Also of a program that was configured by hand.
+    """
     (device.notes / "numbat.txt").write_text("A numbat.\n")
     device.index()
-    paths = structs.replace(Paths(device.config_file.parent, device.data_dir), assistant="cursor")
+    paths = structs.replace(Paths(device.config_file.parent, device.data_dir), assistant=name)
     settings = Settings(meaning=MeaningSettings(enabled=False))
     with closing(Granted(settings, paths, [str(device.notes)])) as granted:
         (result,) = granted.search("numbat")["results"]
         granted.fetch([result["id"]])
-    told = device.run("assistant", "log", "cursor").stdout.splitlines()
+    told = device.run("assistant", "log", name).stdout.splitlines()
     assert [line.split("  ")[1:] for line in told if not line.startswith(" ")] == [["fetch"], ["search", "numbat"]]
     assert [line.strip() for line in told if line.startswith(" ")] == [str(device.notes / "numbat.txt")] * 2
     (device.notes / "numbat.txt").unlink()
     device.index()
     assert b"numbat.txt" not in b"".join(p.read_bytes() for p in device.data_dir.rglob("*.sqlite*"))
-    records = [json.loads(line) for line in device.run("assistant", "log", "cursor", "--json").stdout.splitlines()]
+    records = [json.loads(line) for line in device.run("assistant", "log", name, "--json").stdout.splitlines()]
     assert [(one["tool"], one["query"], one["given"], one["gone"]) for one in records] == [
         ("fetch", "", [], 1), ("search", "numbat", [], 1),
     ]  # fmt: skip
-    assert device.run("assistant", "reset", "cursor", "--yes").returncode == 0
-    assert device.run("assistant", "log", "cursor").returncode == 1
+    assert device.run("assistant", "reset", name, "--yes").returncode == 0
+    assert device.run("assistant", "log", name).returncode == 1
+    assert "wanted" in device.run("assistant", "log", "../x").stderr
     assert device.run("purge", "--yes").returncode == 0
     assert not device.data_dir.exists()

@@ -25,7 +25,11 @@ START = {
     "zsh": ["zsh", "-f", "-i"],
     "fish": ["fish", "--no-config", "-i"],
 }
-LOAD = {"bash": "source {0}", "zsh": "autoload -Uz compinit; compinit -u -D; source {0}", "fish": "source {0}"}
+LOAD = {
+    "bash": "source {0}",
+    "zsh": "autoload -Uz compinit; compinit -u -D; bindkey '^[l' list-choices; source {0}",
+    "fish": "source {0}",
+}
 PATIENCE = 120.0
 """seconds in which a busy machine answers"""
 PROGRAM = """#!/bin/sh
@@ -83,6 +87,11 @@ class Terminal:
         self._wait_for(lambda seen: asked.exists())
         return asked.read_text().splitlines()
 
+    def wait_after(self, keys: str, shown: str) -> None:
+        """Press these keys and wait until this is shown."""
+        os.write(self._end, keys.encode())
+        self._wait_for(lambda seen: shown.encode() in seen)
+
     def _wait_for(self, is_there: Callable[[bytes], bool]) -> None:
         end, seen = time.monotonic() + PATIENCE, b""
         while not is_there(seen):
@@ -127,20 +136,39 @@ def test_bash_offers_commands_and_folders_together(completing: Device) -> None:
         terminal.close()
 
 
+FORMAT = r"One line per result, as in '{rank}\t{path}'."
+"""the help of `search --format`: a backslash and a comma"""
+
+
+def test_zsh_shows_help_as_it_is_written(completing: Device) -> None:
+    """A list of what may follow has the words of `--help`, backslashes as well."""
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    terminal = Terminal(completing, "zsh")
+    try:
+        terminal.wait_after("foltr-search search --f\x1bl", FORMAT)
+    finally:
+        terminal.close()
+
+
 def test_fish_offers_the_same(completing: Device) -> None:
-    """fish is asked by its own `complete -C`."""
+    """fish is asked by its own `complete -C`; a comma ends neither a word nor its help."""
     if shutil.which("fish") is None:
         pytest.skip("fish is not installed")
 
-    def offered(line: str) -> list[str]:
+    def answered(line: str) -> list[str]:
         path = f"{completing.home / 'bin'}{os.pathsep}{os.environ['PATH']}"
         script = f"source {completing.home}/completion.fish; complete -C {shlex.quote(line)}"
         done = subprocess.run(
             ["fish", "--no-config", "-c", script], env=completing.environment(PATH=path), cwd=completing.home,
             capture_output=True, text=True, check=True, timeout=PATIENCE,
         )  # fmt: skip
-        return [row.partition("\t")[0] for row in done.stdout.splitlines()]
+        return done.stdout.splitlines()
 
+    def offered(line: str) -> list[str]:
+        return [row.partition("\t")[0] for row in answered(line)]
+
+    assert answered("foltr-search search --form") == [f"--format\t{FORMAT}"]
     assert offered("foltr-search hist") == ["history"]
     assert "./notes/" in offered("foltr-search ./no")
     assert offered("foltr-search search --order mo") == ["modified"]

@@ -213,6 +213,10 @@ def test_why_names_what_keeps_a_file_out(device: Device) -> None:
     assert ignored.returncode == 1
     assert "*.log" in ignored.stdout
     assert ".gitignore" in ignored.stdout
+    closed = device.notes / "closed.txt"
+    closed.write_text("x")
+    closed.chmod(0)
+    assert device.run("why", str(closed)).stdout.startswith(f"{closed}: ")  # of what nobody may read, too
     outside = device.run("why", str(device.home / "elsewhere.txt"))
     assert outside.returncode == 1
     assert "outside the folders" in outside.stdout

@@ -36,6 +36,7 @@ def client_of(device: Device, *folders: Path) -> Any:
 def answer_of(result: Any) -> dict[str, Any]:
     assert not result.is_error, result
     read: dict[str, Any] = json.loads(result.content[0].text)
+    assert result.content[0].text == json.dumps(read, ensure_ascii=False)  # no blanks that cost tokens
     return read
 
 

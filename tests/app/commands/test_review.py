@@ -94,8 +94,28 @@ def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> No
     assert "2, and all 6 are read" in report.read_text()
     assert device.run("saved").stdout.startswith("@rivers\triver ")
     assert "2 newly counted as opened" in done.stderr
-    assert device.run("review", "--resume", "1", "--forget").stderr.endswith("review 1 is forgotten\n")
+    report.unlink()
+    done = device.run("review", "--resume", "1", "--report", str(report), "--forget")
+    assert done.stderr.endswith("review 1 is forgotten\n")
+    assert report.exists()  # before it was forgotten
     assert device.run("review", "--list").returncode == 1
+
+
+def test_a_report_of_no_named_review_is_of_the_newest(device: Device, tmp_path: Path) -> None:
+    """It says which one; where none was begun, it says that. What teaches or deletes wants to be told which."""
+    report = tmp_path / "found.md"
+    device.index()
+    none = device.run("review", "--report", str(report))
+    assert (none.returncode, none.stderr.count("\n")) == (2, 1)
+    assert "no review was begun" in none.stderr
+    for query in ("river", "fish"):
+        answered(device, query, answers="y\n")
+    done = device.run("review", "--report", str(report), "--save", "mine")
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"foltr-search: review 2: fish\nfoltr-search: wrote {report}\n")
+    assert device.run("saved").stdout.startswith("@mine\tfish")
+    for deed in ("--teach", "--forget"):
+        assert device.run("review", deed).returncode == 2
 
 
 def test_mistakes_are_one_line(device: Device) -> None:

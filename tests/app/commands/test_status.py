@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import zipfile
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,17 @@ def test_a_file_of_the_year_2300_is_found_and_stops_nothing(device: Device) -> N
     found = json.loads(device.run("search", "heron", "--order", "modified", "--json").stdout.splitlines()[0])
     assert (found["path"], found["modified"][:10]) == (str(path), "2262-04-11")
     assert device.run("status", "--failures").stdout == ""
+
+
+def test_pictures_that_nothing_here_can_read_do_not_wait(device: Device) -> None:
+    """Without an engine status names what is missing and the line that installs it."""
+    (device.notes / "scan.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(5000))
+    device.index()
+    waits = "pictures:     text recognised in 0, 1 wait (`index --ocr`, ocr.background)\n"
+    assert waits in device.run("status").stdout or find_spec("rapidocr") is None
+    status = device.run("status", "--set", "ocr.engine=tesseract", env={"PATH": ""}).stdout
+    assert "pictures:     text recognised in 0, not in 1: tesseract or Pillow missing: apt install tesseract" in status
+    assert "wait" not in status
 
 
 def test_folders_that_are_away_are_named(device: Device) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.following.background import BackgroundIndexer
@@ -51,6 +52,23 @@ def test_it_reports_what_it_indexes_and_ends_when_asked(
         indexer.stop()
     until(lambda: not _runs(process.pid))
     assert not any("indexing ended" in report.note for report in reports)
+
+
+def test_a_process_that_was_replaced_says_nothing_more(paths: Paths) -> None:
+    """Its last words would stay on the screen: that another one follows the changes, when that one is its successor."""
+    last = Progress(phase="idle", note="watch (process 4711) follows the changes")
+    reports: list[Progress] = []
+    indexer = BackgroundIndexer(paths, reports.append)
+    for heard in (True, False):
+        command = [sys.executable, "-c", "print(input())"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(last))
+        process.stdin.close()
+        indexer._process = process if heard else None
+        indexer._read(process)
+        process.wait()
+    assert reports == [last]
 
 
 def test_it_ends_with_the_screen_however_that_ends(paths: Paths, tmp_path: Path) -> None:

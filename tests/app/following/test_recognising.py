@@ -232,7 +232,7 @@ def test_what_was_said_is_found_with_its_moment_and_opened_there(device: Device)
     player.chmod(0o755)
     device.run("open", "1", env={"FOLTR_OPEN__PLAYER": f"{player} --start={{seconds}} {{path}}"})
     until(lambda: played.exists() and played.read_text() == f"--start=10 {device.notes / 'memo.ogg'}\n")
-    assert "speech recognised in 1, 0 wait, 1 could not be read" in device.run("status").stdout
+    assert "speech recognised in 1, 1 could not be read" in device.run("status").stdout
     device.run("index", "--rebuild")
     assert found(device, "lighthouse keeper") == ["memo.ogg"]
 

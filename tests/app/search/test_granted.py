@@ -230,6 +230,22 @@ def test_results_stay_within_the_tokens_and_go_on(granted: Granted) -> None:
     assert granted.search("pangolin", skip=2)["results"] == []
 
 
+def test_many_results_use_up_the_tokens(tmp_path: Path) -> None:
+    """Of more results than there is room for as many are shown as there is room for."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for number in range(40):
+        (home / f"{number}.txt").write_text(f"The quagga number {number}.\n" * 50)
+    update_index(Settings(index=IndexSettings(roots=[str(home)], workers=1)), paths_of(home), holder="test")
+    with closing(granted_on(home, ".")) as one:
+        some, all_ = one.search("quagga", 50, tokens=2_000), one.search("quagga", 50, tokens=20_000)
+    assert len(all_["results"]) == 40
+    assert 2_000 - 150 < n_tokens(str(some)) <= 2_000
+    n_shown = len(some["results"])
+    assert (n_shown > 10, some["next_skip"]) == (True, n_shown)
+    assert [result["id"] for result in some["results"]] == [result["id"] for result in all_["results"]][:n_shown]
+
+
 def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> None:
     """Elsewhere it says the same whether or not there is a file; rules of other folders are not told."""
     assert granted.why(str(home / "work/b/plan.txt"))["status"] == "indexed"

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
-from msgspec.structs import replace
 
 from app.following.indexing import update_index
 from app.learning.learner import Learner, theta_prior

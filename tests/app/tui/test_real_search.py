@@ -63,6 +63,17 @@ async def test_the_screen_and_the_command_line_agree(stage: Stages, paths: Paths
     other.close()
 
 
+async def test_the_order_that_is_named_is_the_one_shown(stage: Stages, paths: Paths) -> None:
+    """Filters alone have no learned order: the newest come first."""
+    one = stage(open_engine=lambda: Search(Settings(), paths))
+    async with one.searched("type:markdown", size=(120, 40)) as pilot:
+        line = one.app.search_screen.line
+        await one.until(pilot, lambda: " · newest first" in line.text)
+        await pilot.press("escape")
+        await one.search(pilot, "type:markdown wind")
+        await one.until(pilot, lambda: " · learned order" in line.text)
+
+
 async def test_other_machines_are_asked_when_the_hand_rests(stage: Stages, tmp_path: Path) -> None:
     """Those of the setting; their rows begin with a name, and open as copies."""
     here = make_machine(tmp_path / "here", TEXTS)

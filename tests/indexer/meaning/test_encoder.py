@@ -6,6 +6,9 @@ The shipped encoder with whole numbers, against the same one as it ships.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -30,6 +33,7 @@ from indexer.meaning.encoder import (
 from tests.tiny_encoder import write_encoder
 
 pytest.importorskip("onnxruntime")
+ROOT = Path(__file__).parents[3]
 needs_shipped = pytest.mark.skipif(bool(why_none("")), reason=f"the shipped encoder is {why_none('')}")
 
 
@@ -98,6 +102,28 @@ def test_the_shipped_encoder_knows_what_words_mean() -> None:
     assert (vectors[0] @ vectors[1:].T).argmax() == 0
 
 
+USES = {
+    "meaning": "from indexer.meaning.encoder import load\nload({model!r}).encode(['heron'])",
+    "ocr": "from indexer.extract.media.recognition import RecognitionOrder, TextEngine, recognise_file\n"
+    "from indexer.extract.source import Limits\n"
+    "recognise_file({picture!r}, Limits(), order=RecognitionOrder(TextEngine('rapidocr'), 60, 1))",
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_what_runs_the_models_keeps_no_record_of_the_person(tmp_path: Path, use: str) -> None:
+    """onnxruntime from 1.32 on would name the device, store what program it runs in, and send that to its maker."""
+    if use == "ocr":
+        pytest.importorskip("rapidocr")
+    model, picture, home = str(write_encoder(tmp_path / "model")), str(tmp_path / "blank.png"), tmp_path / "home"
+    pytest.importorskip("PIL.Image").new("RGB", (99, 99)).save(picture)
+    code = USES[use].format(model=model, picture=picture)
+    home.mkdir()
+    environment = {"HOME": str(home), "PATH": os.environ["PATH"]}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=300, env=environment, cwd=ROOT)
+    assert list(home.rglob("*")) == []
+
+
 @needs_shipped
 def test_an_encoder_that_was_not_checked_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoder, "SHA256", "0" * 64)
@@ -156,6 +182,7 @@ def test_the_cut_is_that_of_the_package_tokenizers(text: str) -> None:
 
 
 pytest.importorskip("onnxruntime")
+ROOT = Path(__file__).parents[3]
 TEXTS = [
     "How do I repair my car?", "Mending an automobile", "A heron in the reeds", "Tax law of 1986, third edition",
     "x", "the " * 200,

@@ -9,6 +9,7 @@ from textual import events
 
 from app.tui.bars.query_input import QueryInput, Recall
 from app.tui.results_list import ResultsList
+from indexer.query.parse import MAX_CHARACTERS
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)
@@ -42,6 +43,16 @@ async def test_all_lines_of_what_is_pasted_are_taken(stage: Stages) -> None:
         await one.settle(pilot)
         one.app.post_message(events.Paste("\nwind and\nsea"))
         await one.until(pilot, lambda: one.app.search_screen.box.value.strip() == "wind and sea")
+
+
+async def test_of_megabytes_that_are_pasted_a_query_is_taken(stage: Stages) -> None:
+    """A character more than a query holds, so that it says so."""
+    one = stage()
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.settle(pilot)
+        one.app.post_message(events.Paste("wind " * 600_000))
+        await one.until(pilot, lambda: one.app.search_screen.box.value.startswith("wind wind"))
+        assert len(one.app.search_screen.box.value) == MAX_CHARACTERS + 1
 
 
 async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:

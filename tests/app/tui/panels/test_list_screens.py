@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from textual.events import Key
+from textual.widgets import OptionList
 
 from app.following.indexing import update_index
 from app.paths import Paths, remember_root, remembered_roots
@@ -191,3 +192,18 @@ async def test_they_are_read_again_when_asked(stage: Stages) -> None:
         await one.until(pilot, lambda: "it took too long" in one.text)
         await pilot.press("r")
         await one.until(pilot, lambda: one.indexing.retried == 1)
+
+
+async def test_a_page_is_turned_before_the_rows_are_laid_out(stage: Stages) -> None:
+    """A key of a burst may come between the rows and the first frame that has them."""
+    one = stage()
+    async with one.searched("wind", size=WIDE) as pilot:
+        one.app.push_screen(FailuresScreen(lambda: []))
+        await one.until(pilot, lambda: "All files could be read" in one.text)
+        shown = one.app.screen.query_one(OptionList)
+        one.app.screen._show([("/home/anna/a.pdf", "cut off"), ("/home/anna/b.pdf", "cut off")])
+        shown.action_page_down()
+        shown.action_page_up()
+        await one.until(pilot, lambda: "b.pdf" in one.text)
+        await pilot.press("pagedown")
+        await one.until(pilot, lambda: shown.highlighted == 1)

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from app.tui.preview.explain_pane import ExplainPane
 from app.tui.preview.preview_pane import PreviewPane
 
@@ -29,3 +31,24 @@ async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
         await pilot.press("ctrl+o", "x")
         assert not pane.display
         assert one.app.search_screen.query_one(PreviewPane).display
+
+
+@pytest.mark.parametrize(("size", "back"), [((40, 12), ("f3",)), ((40, 20), ("f3", "f2")), ((120, 9), ("f3",))])
+async def test_a_small_screen_reads_the_explanation_to_its_end(
+    stage: Stages, size: tuple[int, int], back: tuple[str, ...]
+) -> None:
+    """Where there is no room below the results it takes theirs; the keys of the preview scroll it; F3 goes back."""
+    one = stage()
+    async with one.searched("wind", size=size) as pilot:
+        before = one.text
+        await pilot.press("f3")
+        await one.until(pilot, lambda: "place 1" in one.text)
+        assert "−0.25" not in one.text
+        for _ in range(12):
+            await pilot.press("shift+down")
+        await one.until(pilot, lambda: "−0.25" in one.text)
+        assert "place 1" not in one.text
+        await pilot.press("down")
+        await one.until(pilot, lambda: "place 2" in one.text)  # from its beginning
+        await pilot.press("up", *back)
+        await one.until(pilot, lambda: one.text == before)

@@ -52,6 +52,19 @@ raise SystemExit(show(Crashing(setup)))
 """
 
 
+DEAF = CRASHING.replace(
+    "paths = ",
+    """
+from app.tui.terminal.controlling_terminal import KeyParser
+
+def feed(self, keys):
+    raise ValueError("keys that nobody can read")
+
+KeyParser.feed = feed
+paths = """,
+)
+
+
 KITTY = b"\x1bP>|kitty(0.35.2)\x1b\\\x1b[?62;c"
 """its answers to what it is asked: its name, its attributes"""
 
@@ -148,6 +161,18 @@ def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str],
     said = terminal.output[terminal.output.rfind(LEFT) :]
     assert b"foltr-search: the screen failed: RuntimeError: a key\xef\xbf\xbd[31m too many" in said
     assert (b"Traceback" in said) == debug
+
+
+def test_keys_that_cannot_be_read_end_the_screen_as_any_crash_does(environment: dict[str, str], tmp_path: Path) -> None:
+    """A screen that hears no keys is of no use: exit code 1 and one line, on a terminal as it was."""
+    terminal = Terminal([sys.executable, "-c", DEAF, str(tmp_path)], **environment)
+    terminal.read_until(b"cannot be searched")
+    os.write(terminal.master, b"x")
+    assert terminal.end() == 1
+    assert terminal.is_restored
+    said = terminal.output[terminal.output.rfind(LEFT) :]
+    assert b"foltr-search: the screen failed: ValueError: keys that nobody can read" in said
+    assert b"Traceback" not in said
 
 
 @contextmanager

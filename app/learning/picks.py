@@ -7,6 +7,7 @@ something else.
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from collections import Counter
@@ -107,7 +108,7 @@ class PickTable:
         The share is Jaccard's; the sum may exceed 1. Each query counts by strength, not by number of picks, so that
         one that is asked every day does not spread to all that share a word with it.
         """
-        found: dict[bytes, float] = {}
+        found: dict[bytes, list[float]] = {}
         shared = Counter(other for term in query for other in self._by_term.get(term, ()))
         shared.pop(pack(query), None)
         wanted = set(documents)
@@ -116,8 +117,8 @@ class PickTable:
             cells = self.by_query[other]
             for document in cells.keys() & wanted:
                 own = strength(decay(cells[document], now), half=half)
-                found[document] = found.get(document, 0.0) + likeness**2 * float(own)
-        return found
+                found.setdefault(document, []).append(likeness**2 * float(own))
+        return {document: math.fsum(strengths) for document, strengths in found.items()}  # in whatever order
 
     def _add_document(self, row: PickedDocument) -> None:
         cell, folder = PickCount(row.n_opened, row.last), folder_of(row.path)

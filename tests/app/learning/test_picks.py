@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from pathlib import Path
 
@@ -363,6 +364,15 @@ def test_a_similar_query_counts_by_strength_not_by_number(picks: Picks) -> None:
     for other in "defghijkl":
         pick(picks, A, ["a", other], times=4)
     assert look(picks, ["a"]).similar_query[0] == 1.0
+
+
+def test_similar_queries_add_up_to_the_same_whatever_their_order(picks: Picks) -> None:
+    """To the last bit, though queries are kept in the order of their hashes, which each process draws anew."""
+    shares = list[float]()
+    for n_others, times in enumerate([1, 2, 1, 3, 1, 2, 4, 1, 2, 3] * 2, start=3):
+        pick(picks, A, ["a", *(f"{n_others}x{i}" for i in range(n_others))], times=times)
+        shares.append((1 / (n_others + 1)) ** 2 * float(times**4 / (times**4 + 16)))
+    assert look(picks, ["a"]).similar_query[0] == math.fsum(shares) < 1
 
 
 def test_the_ending_that_is_remembered_best_counts(picks: Picks) -> None:

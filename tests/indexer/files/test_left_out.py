@@ -10,7 +10,7 @@ import pytest
 from indexer.confined.pool import WorkerPool
 from indexer.documents import Skipped
 from indexer.files.crawl import CrawlRules
-from indexer.files.left_out import MOST_NAMED, Why, why
+from indexer.files.left_out import MOST_NAMED, Why, remedy, why
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import note_scan
@@ -108,3 +108,11 @@ def test_so_many_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, 
     lines = why(str(tmp_path), roots=[str(tmp_path)], rules=CrawlRules(), catalogue=catalogue).lines
     assert lines[-1].startswith(last)
     assert sum(line.startswith("passed over: ") for line in lines) == MOST_NAMED
+
+
+def test_a_hidden_folder_of_mails_is_taken_in_by_its_source(tmp_path: Path) -> None:
+    """Any other hidden folder by a setting."""
+    for folder in ("cur", "new"):
+        (tmp_path / ".mail" / folder).mkdir(parents=True)
+    assert remedy(str(tmp_path / ".mail"), "hidden") == "`foltr-search index --source maildir` takes it in"
+    assert "index.hidden" in remedy(str(tmp_path / ".mail" / "cur"), "hidden")

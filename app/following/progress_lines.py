@@ -137,8 +137,8 @@ def summarise(summary: UpdateSummary) -> list[str]:
     if summary.n_failed:
         lines.append("`foltr-search status --failures` lists what could not be read")
     lines += summary.unavailable[:MAX_UNAVAILABLE]
-    if (n_more := len(summary.unavailable) - MAX_UNAVAILABLE) > 0:
-        lines.append(f"and {n_more:,} more, which `foltr-search status` lists")
+    if others := summary.unavailable[MAX_UNAVAILABLE:]:
+        lines.append(f"and {len(others):,} more, which `foltr-search status` lists")
     if summary.stopped:
         lines.append("stopped early; what was done is kept, and the next run goes on from there")
     return lines

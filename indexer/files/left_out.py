@@ -33,8 +33,6 @@ class Why(Struct, frozen=True):
     findable: bool = False
 
 
-MOST_NAMED = 20
-"""of what was passed over in a folder"""
 COUNT_SECONDS = 0.5
 """for all folders that are left out"""
 _REMEDIES = {
@@ -155,8 +153,8 @@ def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
         lines.append(f"{n_failed:,} of its files could not be read")
     prefix = path.removesuffix(os.sep) + os.sep
     skipped = [one for one in catalogue.skipped() if one.path == path or one.path.startswith(prefix)]
-    lines += [f"passed over: {display_path(one.path)} ({one.kind}): {one.reason}" for one in skipped[:MOST_NAMED]]
-    if others := skipped[MOST_NAMED:]:
+    lines += [f"passed over: {display_path(one.path)} ({one.kind}): {one.reason}" for one in skipped[:20]]
+    if others := skipped[20:]:
         lines.append(f"and {len(others):,} more")
     return tuple(lines)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from simulation.cli import _need_extra, main
 from simulation.data.places import data_folder
 from simulation.errors import PresetError
 from simulation.experiment import stored_preset
+from simulation.listing import catalogue
 from simulation.report.names import TITLES
 from simulation.run_folder import read_run
 from simulation.study import drawn
@@ -317,3 +319,13 @@ def test_the_quick_preset_is_the_default() -> None:
 
     study = decode_preset(load_tables(DEFAULT_PRESET), source=DEFAULT_PRESET)
     assert study.sweep == {"users.clicks": ["perfect", "navigational", "informational"]}
+
+
+@pytest.mark.parametrize(("folds", "said"), [((1,), "1 fold"), ((1, 2), "2 folds")])
+def test_the_list_counts_the_folds_that_are_here(
+    monkeypatch: pytest.MonkeyPatch, folds: tuple[int, ...], said: str
+) -> None:
+    """Of each data set; one is no plural."""
+    monkeypatch.setattr("simulation.listing.folds_present", lambda name, root: folds)
+    marks = re.findall(r"\d folds?", catalogue(None))
+    assert set(marks) == {said}

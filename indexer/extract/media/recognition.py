@@ -62,9 +62,9 @@ class Recognised(msgspec.Struct, frozen=True):
     digest: bytes
     """of the file's content, taken before it was read"""
     pages: list[str]
-    left_out: str = ""
+    left_out: str
     """what was read when a limit ended it, as "first 30 of 200 pages"; "" for all"""
-    seconds: float = 0.0
+    seconds: float
     """of processor time that it took"""
 
 

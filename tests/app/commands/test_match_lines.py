@@ -31,7 +31,7 @@ def test_a_recording_tells_the_moment() -> None:
     heard = msgspec.structs.replace(HIT, type="audio")
     (line,) = match_lines(heard, Preview("one two", ((4, 7),), (0,) * 732 + (4,), ""))
     assert line.endswith(":[1:01:00] one two")
-    assert [page_name("video", page) for page in (1, 153)] == ["0:00", "12:40"]
+    assert [page_name("video", page) for page in (1, 153, 720, 721)] == ["0:00", "12:40", "59:55", "1:00:00"]
 
 
 def test_pages_are_told_in_the_text() -> None:

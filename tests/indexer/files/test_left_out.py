@@ -10,7 +10,7 @@ import pytest
 from indexer.confined.pool import WorkerPool
 from indexer.documents import Skipped
 from indexer.files.crawl import CrawlRules
-from indexer.files.left_out import MOST_NAMED, Why, why
+from indexer.files.left_out import Why, remedy, why
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import note_scan
@@ -100,11 +100,19 @@ def test_a_folder_lists_what_was_passed_over_in_it(tree: Path) -> None:
 
 
 @pytest.mark.parametrize(("n_more", "last"), [(0, "passed over: "), (1, "and 1 more")])
-def test_so_many_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, last: str) -> None:
+def test_twenty_are_named_and_the_rest_is_counted(tmp_path: Path, n_more: int, last: str) -> None:
     """Nothing is counted where all are named."""
     catalogue = Catalogue.open(tmp_path / "catalogue.sqlite")
-    skipped = [Skipped(str(tmp_path / f"{number:03d}"), "special", "a FIFO") for number in range(MOST_NAMED + n_more)]
+    skipped = [Skipped(str(tmp_path / f"{number:03d}"), "special", "a FIFO") for number in range(20 + n_more)]
     note_scan(catalogue, roots=[str(tmp_path)], skipped=skipped, by_rule={})
     lines = why(str(tmp_path), roots=[str(tmp_path)], rules=CrawlRules(), catalogue=catalogue).lines
     assert lines[-1].startswith(last)
-    assert sum(line.startswith("passed over: ") for line in lines) == MOST_NAMED
+    assert sum(line.startswith("passed over: ") for line in lines) == 20
+
+
+def test_a_hidden_folder_of_mails_is_taken_in_by_its_source(tmp_path: Path) -> None:
+    """Any other hidden folder by a setting."""
+    for folder in ("cur", "new"):
+        (tmp_path / ".mail" / folder).mkdir(parents=True)
+    assert remedy(str(tmp_path / ".mail"), "hidden") == "`foltr-search index --source maildir` takes it in"
+    assert "index.hidden" in remedy(str(tmp_path / ".mail" / "cur"), "hidden")

@@ -10,7 +10,15 @@ import pytest
 
 from foltr.arrays import FloatArray
 from foltr.errors import ShapeError
-from simulation.report.differences import EXACT, QueryTest, bootstrap_intervals, flip_p, paired, query_test
+from simulation.report.differences import (
+    EXACT,
+    QueryTest,
+    _seed_variance,
+    bootstrap_intervals,
+    flip_p,
+    paired,
+    query_test,
+)
 
 
 def by_brute_force(differences: list[float], total: float) -> float:
@@ -127,3 +135,8 @@ def test_only_runs_that_both_have_are_paired() -> None:
         paired(one, {(1, 1): np.array([0.5])})
     with pytest.raises(ShapeError, match="at least one query"):
         query_test({})
+
+
+def test_the_variance_of_seeds_is_what_seeds_and_queries_together_leave() -> None:
+    """Means 3 and 0: 4.5 / 2; what neither explains is .5 everywhere: 4 * .5^2 / (1 * 1) / (2 * 2)."""
+    assert _seed_variance(np.array([[4.0, 2.0], [0.0, 0.0]])) == 4.5 / 2 - 1 / 4

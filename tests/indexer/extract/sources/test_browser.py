@@ -28,6 +28,15 @@ def test_firefox_gives_a_document_for_each_address(tmp_path: Path) -> None:
     assert {heron.type, soup.type} == {"site"}
 
 
+def test_a_profile_of_before_there_were_descriptions_is_read_too(tmp_path: Path) -> None:
+    """Its pages have their titles alone."""
+    file = make_places(tmp_path / "places.sqlite", keep_log=True)
+    file.execute("ALTER TABLE moz_places DROP COLUMN description")
+    file.close()
+    heron, _ = read_firefox(at(tmp_path / "places.sqlite"), Limits()).documents
+    assert (heron.title, heron.text) == ("Heron page", "")
+
+
 def test_a_file_that_a_browser_has_open_is_read_with_its_log_and_not_touched(tmp_path: Path) -> None:
     """All rows lie in the write-ahead log alone; the folder holds the same bytes after reading."""
     file = make_places(tmp_path / "places.sqlite", keep_log=True)

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (185, 30_164),
+    "app": (185, 30_209),
     "console": (8, 1_063),
-    "indexer": (102, 20_383),
+    "indexer": (102, 20_382),
     "simulation": (95, 15_476),
     "federation_server": (48, 7_661),
     "foltr": (55, 8_060),

@@ -27,22 +27,16 @@ foltr-search assistant remove cursor
 
 
 class _Name(click.Choice[str]):
-    """One whose configuration is known; where nothing is `listed`, any that `mcp --as` may name."""
-
-    listed = True
+    """One whose configuration is known; of requests that are kept also one that `mcp --as` named."""
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        if value not in ASSISTANTS and (self.listed or not re.fullmatch(ASSISTANT, value)):
+        by_hand = ctx is not None and ctx.info_name in ("log", "reset") and re.fullmatch(ASSISTANT, value)
+        if value not in ASSISTANTS and not by_hand:
             self.fail(f"wanted one of {', '.join(ASSISTANTS)}, got {value!r}; any other is configured by its manual")
         return value
 
 
-class _AnyName(_Name):
-    listed = False
-
-
 _name = click.argument("name", type=_Name(list(ASSISTANTS)), metavar="NAME")
-_any_name = click.argument("name", type=_AnyName(list(ASSISTANTS)), metavar="NAME")
 _yes = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
@@ -99,7 +93,7 @@ def remove(name: str, yes: bool) -> int:
 
 
 @command.command("log", examples="foltr-search assistant log cursor --limit 20")
-@_any_name
+@_name
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="Show the newest requests.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line (docs/json-output.md).")
 def log(name: str, limit: int, as_json: bool) -> int:
@@ -139,7 +133,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
 
 
 @command.command("reset", examples="foltr-search assistant reset cursor --yes")
-@_any_name
+@_name
 @_yes
 def reset(name: str, yes: bool) -> int:
     """Delete what the assistant NAME asked and taught."""

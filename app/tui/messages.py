@@ -187,7 +187,6 @@ class TerminalWanted(Notice):
 class NotOpened(Notice):
     """A hit could not be opened; one line says why."""
 
-    hit: Hit
     error: str
 
 

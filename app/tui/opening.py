@@ -47,7 +47,7 @@ def hand_over(
                 raise
             return TerminalWanted(hit, prepared("pager"))
     except (OpenError, OSError) as error:
-        return NotOpened(hit, str(error))
+        return NotOpened(str(error))
     return HandedOver(hit, Path(ready.command.argv[0]).name)
 
 

@@ -166,11 +166,8 @@ class ReviewScreen(Screen[None]):
             with self.app.suspend():
                 message.ready.run()
         except (OpenError, SuspendNotSupported) as error:
-            self._say_not_opened(str(error))
+            self.post_message(NotOpened(str(error)))
 
     @on(NotOpened)
     def _not_opened(self, message: NotOpened) -> None:
-        self._say_not_opened(message.error)
-
-    def _say_not_opened(self, error: str) -> None:
-        self.notify(safe_line(error), title="Not opened", severity="error", markup=False)
+        self.notify(safe_line(message.error), title="Not opened", severity="error", markup=False)

@@ -183,10 +183,10 @@ class FileComparison(Struct):
 
     def see(self, entry: FileEntry, old: KnownFile | None) -> None:
         """Compare one file with what is known of it; None for nothing."""
-        plan = self.plan
+        plan, seen = self.plan, (entry.size, entry.modified_ns, entry.inode)
         if old is None:
             plan.readings.append(FilesRead(entry))
-        elif not _is_same(entry, old) or old.state == "pending" or _is_read_otherwise(entry, old):
+        elif seen != (old.size, old.modified_ns, old.inode) or old.state == "pending" or _is_read_otherwise(entry, old):
             plan.readings.append(FilesRead(entry, old.file_id))
         elif entry.unread:
             plan.n_unchanged += 1
@@ -227,10 +227,6 @@ class FileComparison(Struct):
 def reader_of(entry: FileEntry, reader: str) -> str:
     """What is kept of how a file was read: `reader`, and the source that it was read as."""
     return f"{reader}{AS_SOURCE}{entry.source}" if entry.source else reader
-
-
-def _is_same(entry: FileEntry, old: KnownFile) -> bool:
-    return entry.size == old.size and entry.modified_ns == old.modified_ns and entry.inode == old.inode
 
 
 def _is_read_otherwise(entry: FileEntry, old: KnownFile) -> bool:

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (184, 30_185),
     "console": (8, 1_058),
-    "indexer": (103, 20_389),
+    "indexer": (103, 20_375),
     "simulation": (95, 15_453),
     "federation_server": (48, 7_611),
     "foltr": (55, 8_057),

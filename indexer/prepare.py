@@ -34,7 +34,7 @@ from indexer.properties import (
     note_names,
 )
 from indexer.schema import DOCUMENT_STRUCT, PROPERTY_FIELD, TEXT_FIELDS, folder_key, scoped_term
-from indexer.text.analysis import Analyzer, analyse_name, fold, raw_terms, raw_tokens
+from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect
 
 
@@ -201,11 +201,10 @@ def path_fields(path: str, document: PreparedDocument) -> dict[str, FieldPosting
         tags.add(f"ext={extension(os.path.basename(document.part))}")
     if document.language:
         tags.add(f"lang={document.language}")
-    return {"name": analyse_name(name), "path": _folder_postings(folder), "tag": _tags(frozenset(tags))}
+    return {"name": _analyzer().analyse(name), "path": _folder_postings(folder), "tag": _tags(tags)}
 
 
-@lru_cache(maxsize=1_000)
-def _tags(tags: frozenset[str]) -> FieldPostings:
+def _tags(tags: set[str]) -> FieldPostings:
     kept = sorted({tag.replace("\n", " ") for tag in tags if not tag.endswith("=")})
     n = len(kept)
     return FieldPostings("\n".join(kept), b"\1\0" * n, b"\0\0\0\0" * n, b"", n)

@@ -41,7 +41,7 @@ class FieldBuffer:
     """Collects one field's postings of many documents, as arrays."""
 
     def __init__(self) -> None:
-        self._numbers, self._last = _numbered(), ""
+        self._numbers = _numbered()
         self._terms: list[npt.NDArray[np.int32]] = []
         self._docs: list[tuple[int, int]] = []
         self._tf: list[bytes] = []
@@ -53,17 +53,13 @@ class FieldBuffer:
         """Append one document's field; `doc` grows from call to call."""
         if not field.terms:
             return
-        if field.terms != self._last:  # folders and tags are mostly those of the document before
-            self._last, terms = field.terms, field.terms.split("\n")
-            self._terms.append(_numbers_of(terms, self._numbers))
-        else:
-            self._terms.append(self._terms[-1])
-        n_terms = self._terms[-1].size
-        self._docs.append((doc, n_terms))
+        terms = field.terms.split("\n")
+        self._terms.append(_numbers_of(terms, self._numbers))
+        self._docs.append((doc, len(terms)))
         self._tf.append(field.tf)
         self._lengths.append(field.position_lengths)
         self._positions.append(field.positions)
-        self.n_postings += n_terms
+        self.n_postings += len(terms)
 
     def lists(self) -> FieldLists:
         """All that was added, term by term."""

@@ -308,15 +308,6 @@ def _terms_of(raws: Sequence[str]) -> RawTerms:
     return tuple(terms), position
 
 
-def analyse_name(text: str) -> FieldPostings:
-    """As `Analyzer.analyse`; for what hardly comes again, of which nothing is to be remembered."""
-    found, length = _terms_of(raw_tokens(text))
-    places: dict[str, list[int]] = {}
-    for term, position in found:
-        places.setdefault(term, []).append(position)
-    return few_postings(places, length)
-
-
 class Analyzer:
     """Analyses whole texts fast: each distinct run of letters is taken apart once, the rest is array work."""
 

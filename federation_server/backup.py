@@ -31,7 +31,7 @@ from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Restored
 from federation_server.group import group
 from federation_server.rounds import rounds
-from federation_server.serve import Installation
+from federation_server.serve import Installation, check_owner
 from federation_server.tables import answers, lists, metadata, named, noises, nonces, shares, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.errors import FoltrError
@@ -100,6 +100,7 @@ def restore(installation: Installation, path: Path, *, now: int) -> BackupConten
     """Put a verified backup into the empty database and begin its new lineage, in one transaction."""
 
     def begin(connection: Connection) -> None:
+        check_owner(connection, installation.vault)
         begin_anew(connection, installation.forgetter, now=now)
 
     return fill(installation.engine, path, afterwards=begin)

@@ -10,7 +10,7 @@ from pathlib import Path
 import uvicorn
 from msgspec import Struct
 from prometheus_client import start_http_server
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import make_url
 
 from federation_server.database import connect, is_sqlite, reading, upgrade, writing
@@ -102,14 +102,20 @@ def open_installation(settings_file: Path) -> Installation:
     upgrade(engine)
     if is_sqlite(engine) and engine.url.database:
         Path(engine.url.database).chmod(0o600)
-    with reading(engine) as connection:
-        owner = group.fact(connection, "server_key")
-    if owner is not None and owner != fingerprint(vault.identity.public):
-        raise ServerSettingsError("the database belongs to another key file; restore the one that was made with it")
     installation = Installation(folder, settings, vault, engine)
-    if owner is not None:
+    with reading(engine) as connection:
+        has_group = check_owner(connection, vault)
+    if has_group:
         forget_again(installation)
     return installation
+
+
+def check_owner(connection: Connection, vault: Vault) -> bool:
+    """Whether there is a group; ServerSettingsError where it is another identity's than the key file's."""
+    owner = group.fact(connection, "server_key")
+    if owner is not None and owner != fingerprint(vault.identity.public):
+        raise ServerSettingsError("the database belongs to another key file; restore the one that was made with it")
+    return owner is not None
 
 
 def forget_again(installation: Installation) -> None:

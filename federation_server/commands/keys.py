@@ -37,10 +37,8 @@ def rotate() -> None:
 def renew() -> None:
     """Make a new self-signed certificate with the same key; then restart the server. Members notice nothing."""
     installation = open_here()
-    if installation.settings.tls.mode != "self-signed":
-        raise TlsError(
-            f'tls.mode is "{installation.settings.tls.mode}": the certificate is not this program\'s to renew'
-        )
+    if (mode := installation.settings.tls.mode) != "self-signed":
+        raise TlsError(f'tls.mode is "{mode}": the certificate is not this program\'s to renew')
     make_certificate(installation.folder, installation.settings, renew=True)
     pinned = key_fingerprint(installation.certificate)
     click.echo(f"a new certificate of the same key is in use after the next start; devices pin {pinned}")

@@ -179,9 +179,8 @@ def answered(connection: Connection, device: str) -> int:
 
 def all_members(connection: Connection) -> tuple[Member, ...]:
     """In the order in which they joined."""
-    return tuple(
-        _member(row) for row in connection.execute(select(members).order_by(members.c.joined, members.c.device))
-    )
+    rows = connection.execute(select(members).order_by(members.c.joined, members.c.device))
+    return tuple(map(_member, rows))
 
 
 def count_active(connection: Connection, *, now: int) -> int:

@@ -213,11 +213,10 @@ class Service:
         here, agreed = rounds.present(connection), group.terms(connection)
         if here is not None:
             announced = self._of_round(connection, agreed, here, device)
-        else:
-            resting = rounds.announced_rest(connection, agreed, now=self.clock())
-            if resting is None:
-                raise Refused("unavailable", "no round is open")
+        elif (resting := rounds.announced_rest(connection, agreed, now=self.clock())) is not None:
             announced = resting
+        else:
+            raise Refused("unavailable", "no round is open")
         return msgspec.structs.replace(
             announced,
             group=group.fact(connection, "group") or "",

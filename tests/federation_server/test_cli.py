@@ -45,6 +45,19 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
     assert "tables" in call("doctor")[1]
 
 
+def test_a_backup_is_restored_with_its_own_keys_alone(tmp_path: Path, capsys: Output) -> None:
+    """With the key file of another group nothing is written, and the right one restores it afterwards."""
+    made, other, backup = tmp_path / "made", tmp_path / "other", tmp_path / "backup"
+    assert main(["--folder", str(made), "init"]) == main(["--folder", str(made), "backup", "--to", str(backup)]) == 0
+    assert main(["--folder", str(other), "init"]) == 0
+    (other / "foltr-server.sqlite").unlink()
+    capsys.readouterr()
+    assert main(["--folder", str(other), "restore", str(backup)]) == 2
+    assert "belongs to another key file" in capsys.readouterr().err
+    shutil.copy(made / "keys.json", other)
+    assert main(["--folder", str(other), "restore", str(backup)]) == main(["--folder", str(other), "model"]) == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [["members"], ["model", "rollback", "x"], ["serve", "--nonsense"], ["nonsense"], ["restore", "/nowhere"]],

@@ -52,7 +52,7 @@ def take_name(beside: Path, place: Path) -> None:
     try:
         os.link(beside, place)
     except OSError as error:  # the name is taken, or the disk knows no links, as a stick's
-        if os.path.lexists(place):
+        if isinstance(error, FileExistsError) or os.path.lexists(place):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(place)) from error
         os.rename(beside, place)
     sync([place.parent])

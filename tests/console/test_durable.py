@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from console import durable
-from console.durable import UNFINISHED, create_durably, replace_durably, sync, write_beside
+from console.durable import UNFINISHED, create_durably, replace_durably, sync, what_failed, write_beside
 
 
 def names(folder: Path) -> list[str]:
@@ -130,3 +130,11 @@ def test_content_then_name_then_folder(tmp_path: Path, monkeypatch: pytest.Monke
     assert seen == [(False, b"old"), (True, b"new")]
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_what_failed_is_told_by_the_name_that_was_meant() -> None:
+    """A full disk in plain words, anything else in the system's; no number, and no unfinished name."""
+    full = OSError(errno.ENOSPC, "No space left on device", f"/a/b{UNFINISHED}0a1b")
+    assert what_failed(full) == "the disk is full; free some space, then try again: /a/b"
+    assert what_failed(PermissionError(errno.EACCES, "Permission denied")) == "Permission denied"
+    assert what_failed(OSError("cannot listen")) == "cannot listen"

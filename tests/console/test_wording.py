@@ -20,6 +20,7 @@ from console.wording import (
     lineage_label,
     lineage_labelled,
     round_label,
+    rows_in_words,
     short_path,
     size,
     wrap,
@@ -122,3 +123,9 @@ def test_lineages_that_a_restore_began_are_called_by_their_time() -> None:
     assert [round_label(3, 2), round_label(1795406035, 1)] == ["3.2", "2026-11-23T03:53:55Z.1"]
     assert [lineage_labelled(lineage_label(number)) for number in (1, 12, 1795406035)] == [1, 12, 1795406035]
     assert [lineage_labelled(odd) for odd in ("", "x", "2026-11-23", "2026-99-23T04:33:55Z")] == [None] * 4
+
+
+def test_rows_read_as_what_they_are() -> None:
+    """One and many, a table without a plural, and none."""
+    assert rows_in_words({"updates": 2, "members": 1, "answers": 0, "roster": 1}) == "2 updates, 1 member, 1 roster row"
+    assert rows_in_words({"updates": 0}) == "nothing"

@@ -86,7 +86,7 @@ def test_what_can_run_nowhere_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     own.write_text(RULES.format(name="Scaled", tag="scaled", default="") + 'RULES = {"scaled": Scaled}')
     assert main(["sample", "--submit", str(own)]) == 2
     captured = capsys.readouterr()
-    assert "missing required field `share`" in captured.err
+    assert "aggregation: share is missing" in captured.err
     assert captured.out == ""
 
 

@@ -104,16 +104,15 @@ def open_installation(settings_file: Path) -> Installation:
         Path(engine.url.database).chmod(0o600)
     installation = Installation(folder, settings, vault, engine)
     with reading(engine) as connection:
-        has_group = check_owner(connection, vault)
-    if has_group:
+        is_made = check_owner(connection, vault)
+    if is_made:
         forget_again(installation)
     return installation
 
 
 def check_owner(connection: Connection, vault: Vault) -> bool:
     """Whether there is a group; ServerSettingsError where it is another identity's than the key file's."""
-    owner = group.fact(connection, "server_key")
-    if owner is not None and owner != fingerprint(vault.identity.public):
+    if (owner := group.fact(connection, "server_key")) not in (None, fingerprint(vault.identity.public)):
         raise ServerSettingsError("the database belongs to another key file; restore the one that was made with it")
     return owner is not None
 

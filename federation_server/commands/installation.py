@@ -76,9 +76,7 @@ def the_member(connection: Connection, beginning: str) -> str:
 
 
 def the_one(found: Sequence[str], beginning: str, what: str) -> str:
-    """The only one of those that begin so; ClickException when there is none or more than one, or the beginning is
-    empty, as where a script's variable is.
-    """
+    """The only one that begins so; ClickException for none, for several, and for an empty beginning (of a script)."""
     if len(found) != 1 or not beginning:
         raise click.ClickException(f"{beginning!r} is the beginning of {count(len(found), what)}, wanted one by name")
     return found[0]

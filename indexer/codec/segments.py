@@ -239,8 +239,8 @@ class _Table(msgspec.Struct, frozen=True):
     text_start: int
 
     def text(self, i: int, data: mmap.mmap | bytes) -> bytes:
-        start = int(self.text_ends[i - 1]) if i else 0
-        return bytes(data[self.text_start + start : self.text_start + int(self.text_ends[i])])
+        start = self.text_ends.item(i - 1) if i else 0
+        return data[self.text_start + start : self.text_start + self.text_ends.item(i)]
 
 
 _NONE = np.zeros(0, dtype=np.uint32)

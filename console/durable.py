@@ -14,12 +14,12 @@ from pathlib import Path
 UNFINISHED = ".foltr-unfinished-"
 
 
-def write_beside(place: Path, content: bytes) -> Path:
-    """A durable file of `content`, for its owner only (0600), in the folder of `place` under an unfinished name."""
+def write_beside(place: Path, content: bytes | Iterable[bytes]) -> Path:
+    """A durable file of `content`, or its parts, for its owner (0600), beside `place` under an unfinished name."""
     beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
     try:
         with open(beside, "xb", opener=_private) as file:
-            file.write(content)
+            file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:
@@ -28,7 +28,7 @@ def write_beside(place: Path, content: bytes) -> Path:
     return beside
 
 
-def replace_durably(place: Path, content: bytes) -> None:
+def replace_durably(place: Path, content: bytes | Iterable[bytes]) -> None:
     """Make `content` the file at `place`, whatever was there; it holds the old content or the new, never half of it."""
     beside = write_beside(place, content)
     try:

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,23 +55,15 @@ class BackupContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
-    """Write a backup to `path`, whole or not at all; the server may run meanwhile.
-
-    It takes the place of an older backup, and of nothing else.
-    """
+    """Write a backup to `path`, whole or not at all, over an older one or nothing; the server may run meanwhile."""
     if path.exists():
         _refuse_foreign(path)
-    digest, packed = hashlib.blake2b(digest_size=32), io.BytesIO()
-    with gzip.GzipFile(fileobj=packed, mode="wb") as file, reading(engine) as connection:
+    with reading(engine) as connection:
         header = _header(connection, now)
-        for block in _blocks(connection, header):
-            digest.update(block)
-            file.write(len(block).to_bytes(4, "big") + block)
-        file.write((0).to_bytes(4, "big") + digest.digest())
-    try:
-        replace_durably(path, packed.getvalue())
-    except OSError as error:
-        raise BackupError(f"{path} cannot be written: {error.strerror}") from error
+        try:
+            replace_durably(path, _packed(_blocks(connection, header)))
+        except OSError as error:
+            raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return header
 
 
@@ -164,6 +155,15 @@ def _blocks(connection: Connection, header: BackupContents) -> Iterator[bytes]:
                 yield msgspec.msgpack.encode(
                     (str(table.name), {str(name): _plain(value) for name, value in row._mapping.items()})
                 )
+
+
+def _packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """The bytes of the file, as they come."""
+    digest, gzipped = hashlib.blake2b(digest_size=32), zlib.compressobj(9, wbits=31)
+    for block in blocks:
+        digest.update(block)
+        yield gzipped.compress(len(block).to_bytes(4, "big") + block)
+    yield gzipped.compress((0).to_bytes(4, "big") + digest.digest()) + gzipped.flush()
 
 
 def _kept(table: Table) -> Select[Any]:

@@ -6,6 +6,7 @@ import errno
 import os
 import resource
 import stat
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -138,3 +139,19 @@ def test_what_failed_is_told_by_the_name_that_was_meant() -> None:
     assert what_failed(full) == "the disk is full; free some space, then try again: /a/b"
     assert what_failed(PermissionError(errno.EACCES, "Permission denied")) == "Permission denied"
     assert what_failed(OSError("cannot listen")) == "cannot listen"
+
+
+def test_what_comes_in_parts_replaces_the_file_whole_or_not_at_all(tmp_path: Path) -> None:
+    """Also where the parts end in an error: then the old content stays, and nothing beside it."""
+    place = tmp_path / "a"
+    replace_durably(place, iter([b"one, ", b"", b"two"]))
+    assert place.read_bytes() == b"one, two"
+
+    def broken() -> Iterator[bytes]:
+        yield b"three"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        replace_durably(place, broken())
+    assert place.read_bytes() == b"one, two"
+    assert list(tmp_path.iterdir()) == [place]

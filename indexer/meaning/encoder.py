@@ -14,7 +14,6 @@ BERT-base-uncased (Apache-2.0).
 from __future__ import annotations
 
 import hashlib
-import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
@@ -100,7 +99,6 @@ class Encoder:
 
 def _session(model: bytes) -> Any:
     """One thread: those of a second one spin while they wait."""
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # from 1.32 on it would name this device and tell its maker as it loads
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

@@ -8,7 +8,6 @@ and the process in which it runs refuses every connection; tesseract is started 
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -72,7 +71,6 @@ def recognise_file(path: str, limits: Limits, *, order: RecognitionOrder) -> Rec
     """The text of each page, behind those that were found when it was begun; raises ExtractionError."""
     if order.may_be_suspended:
         end_with_parent()
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # as `encoder` has it
     digest, began = fingerprint(path), processor_seconds()
     if not digest:
         raise ExtractionError("unreadable", "it cannot be opened")

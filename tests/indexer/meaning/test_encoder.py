@@ -181,8 +181,6 @@ def test_the_cut_is_that_of_the_package_tokenizers(text: str) -> None:
     assert shipped().numbers(text, 10_000) == other.encode(text).ids
 
 
-pytest.importorskip("onnxruntime")
-ROOT = Path(__file__).parents[3]
 TEXTS = [
     "How do I repair my car?", "Mending an automobile", "A heron in the reeds", "Tax law of 1986, third edition",
     "x", "the " * 200,

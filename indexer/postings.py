@@ -78,7 +78,7 @@ def group_postings(
 
 
 def beginnings(keys: Ints) -> Ints:
-    """Where each run of equal `keys` [n], one at least, begins."""
+    """Where each run of equal `keys` [n] begins."""
     first = np.ones(keys.size, dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return first.nonzero()[0]

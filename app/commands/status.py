@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, load, load_numpy
+from app.commands.command import Command, Context, load, load_numpy
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
-    from app.commands.command import Context
     from app.search.index_status import IndexStatus
     from app.settings import OcrSettings, Paths, SpeechSettings
     from indexer.files.left_out import LeftOut

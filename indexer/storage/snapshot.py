@@ -17,7 +17,7 @@ import numpy as np
 from msgspec import Struct
 
 from indexer.codec.segments import Columns, SegmentFiles, damage_named
-from indexer.postings import Bytes, Ints, Mask, decode_runs, run_places
+from indexer.postings import Bytes, Ints, Mask, beginnings, decode_runs, run_places
 from indexer.schema import FIELDS, PROPERTY_FIELD, TEXT_FIELDS, scoped_term
 from indexer.text.analysis import MAX_TERM_LENGTH
 from indexer.text.spelling import TermList
@@ -251,7 +251,7 @@ class Snapshot:
     def _coded_positions(self, starts: Ints, sizes: Ints) -> Bytes:
         """The bytes of runs, one after the other, from all segments."""
         segments = self._code_starts.searchsorted(starts, side="right") - 1
-        bounds = [*((segments[1:] != segments[:-1]).nonzero()[0] + 1).tolist(), segments.size]
+        bounds = [*beginnings(segments)[1:].tolist(), segments.size]
         places, ends = run_places(starts, sizes), sizes.cumsum()
         parts, start = [], 0
         for bound in bounds if segments.size else ():

@@ -17,6 +17,9 @@ from hypothesis import HealthCheck, settings
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# A thread that multiplies small matrices faster helps no test, and a process that has one is not copied for readers.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # Waiting for the disk is a third of the suite's time, and no test is about the disk: what a power cut leaves is told
 # by a library under the system's calls (tests/whole/power_cut.c). Containers often have a little of it, or none.
 MEMORY = Path("/dev/shm")
@@ -37,6 +40,20 @@ def same_umask() -> Iterator[None]:
     os.umask(former)
     yield
     os.umask(former)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def readers_as_in_a_command() -> Iterator[None]:
+    """Reading processes are copies, as in a command: the thread in which xdist listens is asleep and is no reason
+    against it. Each would load its modules anew otherwise, some thousand times."""
+    pool, tasks = "indexer.confined.pool", Path("/proc/self/task")
+    if not tasks.is_dir():
+        yield
+        return
+    n_threads = len(list(tasks.iterdir()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(f"{pool}._may_be_copied", lambda: len(list(tasks.iterdir())) == n_threads)
+        yield
 
 
 TESTS = Path(__file__).parent

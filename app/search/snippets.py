@@ -282,18 +282,24 @@ def _behind_title(text: str, title: str) -> str:
     return rest if title and rest.strip() and _squeezed(first).strip(" #=") == _squeezed(title).strip() else text
 
 
-_LINE_MARKS = re.compile(rf"^(?:[ \t|:=-]{{3,400}}$|{HASHES.pattern}|{FENCE_SIGN}|[ \t]*\|)", re.MULTILINE)
-"""rules, of tables and under headings; the signs of headings; fences of code; the bar before the first cell of a row"""
+_LINE_MARKS = re.compile(
+    rf"^(?:[ \t|:=-]{{3,400}}$|{HASHES.pattern}|{FENCE_SIGN}|[ \t]*(?:\||(?P<star>\*)(?=[ \t])))", re.MULTILINE
+)
+"""rules, of tables and under headings; signs of headings; fences of code; the bar before the first cell of a row; stars
+of lists"""
 MOST_UNMARKED = 500_000
 """characters of a note beyond which its marks are left as they are"""
 
 
 def without_marks(text: str) -> str:
-    """A text of the same length, Markdown or plain, with blanks for marks that only say how a line is meant.
+    """A text of the same length, Markdown or plain, with blanks for marks that only say how a line is meant and
+    points for the stars of lists, as a preview shows them.
 
     No word is changed, so places in it are those in `text`.
     """
-    return _LINE_MARKS.sub(lambda found: " " * len(found[0]), text) if len(text) <= MOST_UNMARKED else text
+    if len(text) > MOST_UNMARKED:
+        return text
+    return _LINE_MARKS.sub(lambda mark: ("•" if mark["star"] else "").rjust(len(mark[0])), text)
 
 
 def pieces(text: str, words: Sequence[str]) -> Iterator[tuple[str, bool]]:

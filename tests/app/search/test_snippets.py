@@ -73,12 +73,12 @@ def test_a_first_line_that_is_the_title_is_not_said_again() -> None:
 
 
 def test_marks_of_lines_are_blanks_and_every_word_keeps_its_place() -> None:
-    """Signs of headings, rules, fences and the first bar of a row go; dashes and bars among words stay."""
+    """Signs of headings, rules, fences and the first bar of a row go, stars of lists are points; others stay."""
     table = "| what | how |\n|:-----|----:|\n| basil | a lot - or none |\n"
-    note = f"## Soup\n\n{table}\n```sh\nls | wc\n```\nEnd\n===\n#tag\n"
+    note = f"## Soup\n\n{table}\n```sh\nls | wc\n```\nEnd\n===\n#tag\n  * 2 * 3\n*4*\n"
     plain = without_marks(note)
     assert len(plain) == len(note)
-    assert " ".join(plain.split()) == "Soup what | how | basil | a lot - or none | sh ls | wc End #tag"
+    assert " ".join(plain.split()) == "Soup what | how | basil | a lot - or none | sh ls | wc End #tag • 2 * 3 *4*"
     assert plain.index("basil") == note.index("basil")
 
 

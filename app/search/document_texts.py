@@ -81,7 +81,7 @@ def preview(text: str, hit: Hit, words: Sequence[str], width: int, *, pages: tup
     """A whole text with the matches of one result, and where the snippet of that width is in it."""
     if hit.passage:
         return Preview(text, (hit.passage,) if any(hit.passage) else (), pages, note)
-    shown, spans = passage(text, words, width=width), matches(text, words)
+    shown, spans = passage(text, words, width=width, title=hit.title), matches(text, words)
     if shown and shown[0] not in spans:
         spans = tuple(sorted({*spans, *shown}))
     return Preview(text, spans, pages, note, spans.index(shown[0]) if shown else 0)

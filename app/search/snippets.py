@@ -261,25 +261,26 @@ def snippet(
 ) -> Snippet:
     """At most `width` characters (20 or more) of `text` around the place with most different `words`.
 
-    `words` are as `matches` takes them. `line` and `page` are those of the first match shown; without a match it is
-    the beginning of the text, behind a first line that is its `title`, and both are 0.
+    `words` are as `matches` takes them. A first line that is its `title` is shown only where no other has a word.
+    `line` and `page` are those of the first match shown; without one it is the beginning of the text, and both are 0.
     """
     width = max(width, 20)
-    spans = passage(text, words, width=width)
+    spans, behind = passage(text, words, width=width, title=title), _behind_title(text, title)
     if not spans:
-        text = _behind_title(text, title)
-        line = _squeezed(text[: 8 * width]).strip()
-        cut = line if len(line) <= width and len(text) <= 8 * width else _cut(line, width - 1) + "…"
+        line = _squeezed(text[behind:][: 8 * width]).strip()
+        cut = line if len(line) <= width and len(text) - behind <= 8 * width else _cut(line, width - 1) + "…"
         return Snippet(cut, (), 0, 0)
     first = spans[0][0]
-    shown, marks = _compose(text, spans, width)
+    start = behind if first >= behind else 0
+    shown, marks = _compose(text[start:], [(a - start, b - start) for a, b in spans], width)
     return Snippet(shown, marks, *_place(text, first, pages))
 
 
-def _behind_title(text: str, title: str) -> str:
-    """`text` without a first line that says the title once more; as it is when nothing else stands in it."""
+def _behind_title(text: str, title: str) -> int:
+    """Where `text` goes on behind a first line that says its title once more; 0 where nothing else stands in it."""
     first, _, rest = text.lstrip().partition("\n")
-    return rest if title and rest.strip() and _squeezed(first).strip(" #=") == _squeezed(title).strip() else text
+    is_title = title and rest.strip() and _squeezed(first).strip(" #=") == _squeezed(title).strip()
+    return len(text) - len(rest) if is_title else 0
 
 
 _LINE_MARKS = re.compile(
@@ -334,9 +335,12 @@ def column_of(text: str, at: int) -> int:
     return len(text[text.rfind("\n", 0, at) + 1 : at].encode("utf-8", "surrogatepass")) + 1
 
 
-def passage(text: str, words: Sequence[str], *, width: int = 160) -> tuple[Span, ...]:
+def passage(text: str, words: Sequence[str], *, width: int = 160, title: str = "") -> tuple[Span, ...]:
     """The matches in the place that a snippet of this width shows; () where there is none."""
-    return tuple(_best_window(text, tuple(words), max(width, 20) * 2 // 3))
+    for start in sorted({0, _behind_title(text, title)}, reverse=True):
+        if spans := _best_window(text[start:], tuple(words), max(width, 20) * 2 // 3):
+            return tuple((start + a, start + b) for a, b in spans)
+    return ()
 
 
 def _best_window(text: str, words: tuple[str, ...], width: int) -> list[Span]:

@@ -146,7 +146,7 @@ def test_an_excerpt_of_plain_text_has_no_rules(device: Device) -> None:
     (device.notes / "boats.txt").write_text("Boats\n=====\n\nNAME\n----\na halyard\n", encoding="utf-8")
     device.index()
     shown = json.loads(device.run("search", "halyard", "--json").stdout)["snippet"]["text"]
-    assert shown.split() == ["Boats", "NAME", "a", "halyard"]
+    assert shown.split() == ["NAME", "a", "halyard"]
 
 
 def test_a_result_of_an_html_page_names_its_heading(device: Device) -> None:

@@ -72,6 +72,14 @@ def test_a_first_line_that_is_the_title_is_not_said_again() -> None:
     assert snippet("Tomato soup\nRoast them.", ["soup"], title="Tomato soup").text == "Tomato soup Roast them."
 
 
+def test_words_of_the_text_are_shown_before_those_of_its_title() -> None:
+    """The title is read above the snippet already, whatever words it holds more; other first lines are no title."""
+    text = "# Tomato soup\nRoast them. The soup simmers.\n"
+    made = snippet(text, ["tomato", "soup"], title="Tomato soup")
+    assert (made.text, shown(made), made.line) == ("Roast them. The soup simmers.", ["soup"], 2)
+    assert snippet(text, ["tomato", "soup"], title="Soup").line == 1
+
+
 def test_marks_of_lines_are_blanks_and_every_word_keeps_its_place() -> None:
     """Signs of headings, rules, fences and the first bar of a row go, stars of lists are points; others stay."""
     table = "| what | how |\n|:-----|----:|\n| basil | a lot - or none |\n"

@@ -57,13 +57,12 @@ def group_postings(
         return FieldPostings("", b"", b"", b"", length), terms
     keys = terms.astype(np.int64) << 32 | positions
     keys.sort()
-    positions, terms = keys & 0x7FFFFFFF, keys >> 32
+    terms, gaps = keys >> 32, keys.copy()
     starts = beginnings(terms)
-    gaps = positions.copy()
-    gaps[1:] -= positions[:-1]
-    gaps[starts] = positions[starts]
+    gaps[1:] -= keys[:-1]
+    gaps[starts] = keys[starts] & 0x7FFFFFFF
     code, sizes = encode(gaps)
-    tf = np.empty_like(starts)
+    tf = np.empty(starts.size, dtype=np.int64)
     tf[:-1], tf[-1] = starts[1:], terms.size
     tf -= starts
     distinct = terms[starts]
@@ -79,7 +78,8 @@ def group_postings(
 
 def beginnings(keys: Ints) -> Ints:
     """Where each run of equal `keys` [n] begins."""
-    first = np.ones(keys.size, dtype=bool)
+    first = np.empty(keys.size, dtype=bool)
+    first[:1] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return first.nonzero()[0]
 

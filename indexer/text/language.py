@@ -6,8 +6,9 @@ Detection counts function words: enough to choose a stemmer, and nothing else de
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache
+from operator import itemgetter
 
 import Stemmer
 
@@ -95,11 +96,11 @@ def detect(text: str) -> str:
     """The ISO 639-1 code of the language of `text`, "" when its first 4,000 characters do not tell."""
     text = text[:_SAMPLE].lower()
     words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
-    votes: Counter[str] = Counter()
+    votes: defaultdict[str, int] = defaultdict(int)
     for word, n in Counter(filter(_VOTES.__contains__, words)).items():
         for code in _VOTES[word]:
             votes[code] += n
-    code, count = votes.most_common(1)[0] if votes else ("", 0)
+    code, count = max(votes.items(), key=itemgetter(1), default=("", 0))
     if count >= max(3, 0.04 * len(words)):
         return code
     told = "" if text.isascii() else language_by_letters(text)

@@ -107,16 +107,14 @@ def encode(numbers: Ints) -> tuple[Bytes, Ints]:
     top = int(numbers.max(initial=0))
     if top < 1 << 7:
         return numbers.astype(np.uint8), np.ones(numbers.size, dtype=np.int64)
-    numbers = numbers.astype(np.int64)
-    sizes = np.ones(numbers.size, dtype=np.int64)
-    for bits in range(7, top.bit_length(), 7):
+    sizes = (numbers > 0x7F) + 1
+    for bits in range(14, top.bit_length(), 7):
         sizes += numbers >= 1 << bits
-    starts = sizes.cumsum() - sizes
-    code = np.empty(int(starts[-1] + sizes[-1]), dtype=np.uint8)
-    at = starts
+    ends = sizes.cumsum()
+    code, at = np.empty(int(ends[-1]), dtype=np.uint8), ends - sizes
     while numbers.size:
         more = numbers > 0x7F
-        code[at] = numbers & 0x7F | more << 7
+        code[at] = numbers | more << 7
         numbers, at = numbers[more] >> 7, at[more] + 1
     return code, sizes
 

@@ -9,11 +9,9 @@ that hold its pieces next to each other; only where there are none, by those tha
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from heapq import nsmallest
 from itertools import accumulate, takewhile
@@ -21,9 +19,10 @@ from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from indexer.postings import Floats, Ints, Mask
-from indexer.query.nodes import Phrase, Query, Word, positive_words
+from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import (
     RARE,
     Counts,
@@ -67,8 +66,7 @@ NOT_AS_WRITTEN = 0.001
 """what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
 
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+class Concept(Meant, frozen=True, eq=False):
     """One thing asked for."""
 
     node: Word | Phrase
@@ -80,7 +78,7 @@ class Concept:
     function_word: bool = False
     width: int = 1
     """how many positions of the query it takes: the pieces of a joined word"""
-    offset: int = dataclasses.field(default=0, compare=False)
+    offset: int = 0
     """its first position in the query, function words counted"""
     completions: tuple[tuple[str, ...], ...] = ()
     """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""

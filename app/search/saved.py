@@ -9,7 +9,6 @@ none can hold itself.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -72,6 +71,8 @@ class SavedSearches:
             return {}
         stamp = (found.st_mtime_ns, found.st_size)
         if self._read is None or self._read[0] != stamp:
+            import tomllib  # whoever saved nothing needs no parser
+
             try:
                 self._read = stamp, _checked(tomllib.loads(self._path.read_bytes().decode("utf-8")))
             except (OSError, ValueError) as error:  # tomllib's and Unicode's errors are ValueErrors
@@ -131,6 +132,8 @@ class SavedSearches:
 
     def _write(self, searches: Mapping[str, str], changed: str) -> None:
         """Change the one line, so that comments and order stay; the whole file where it is not written so."""
+        import tomllib
+
         import tomli_w
 
         try:

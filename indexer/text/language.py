@@ -150,19 +150,11 @@ def _with_harmony(word: str) -> str:
 
 def is_function_word(word: str, languages: tuple[str, ...]) -> bool:
     """Whether `word` (folded) is a function word in one of the languages."""
-    return any(code in languages for code in _FOLDED_VOTES.get(word, ()))
+    return any(word in _function_words(code) for code in languages)
 
 
-def _fold_votes() -> dict[str, list[str]]:
+@lru_cache(maxsize=len(LANGUAGES))
+def _function_words(code: str) -> frozenset[str]:
     from indexer.text.analysis import fold
 
-    folded: dict[str, list[str]] = {}
-    for word, codes in _VOTES.items():
-        folded.setdefault(fold(word), []).extend(codes)
-    for code, words in QUESTION_WORDS.items():
-        for word in words.split():
-            folded.setdefault(fold(word), []).append(code)
-    return folded
-
-
-_FOLDED_VOTES = _fold_votes()
+    return frozenset(fold(word) for known in (FUNCTION_WORDS, QUESTION_WORDS) for word in known.get(code, "").split())

@@ -77,8 +77,7 @@ _OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
 NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
 """of `LANGUAGES`, in English"""
 
-_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = re.compile("[\u0430-\u045f]"), re.compile("[ыэё]"), re.compile("[іїєўј]")
-_TURKISH = re.compile(r"\w*[ğı]\w*")
+_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN, _TURKISH = "[\u0430-\u045f]", "[ыэё]", "[іїєўј]", r"\w*[ğı]\w*"
 _AND = re.compile("^[وف](?=ال|بال|كال|لل)")
 _HEBREW_AFTER = re.compile(r"(?<=...)(?:יות|ים|ות|ה|ת)$")
 _HEBREW_LAST = str.maketrans("ךםןףץ", "כמנפצ")
@@ -114,7 +113,7 @@ def language_by_letters(text: str) -> str:
     """
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
-    russian = {"ru": _CYRILLIC} if _RUSSIAN.search(text) and not _NOT_RUSSIAN.search(text) else {}
+    russian = {"ru": _CYRILLIC} if re.search(_RUSSIAN, text) and not re.search(_NOT_RUSSIAN, text) else {}
     signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian | {"tr": _TURKISH}
     return next((code for code, sign in signs.items() if 5 * sum(map(len, re.findall(sign, text))) > n_letters), "")
 

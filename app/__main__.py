@@ -21,7 +21,8 @@ def main() -> int:
         return 130
     if code is not None:
         return code
-    is_brief = sys.argv[1:2] and sys.argv[1] in (*COMMANDS, "index")
+    words = [word for before, word in zip(sys.argv, sys.argv[1:], strict=False) if "--set" not in (before, word)]
+    is_brief = words[:1] and words[0] in (*COMMANDS, "index")
     if is_brief:
         import gc
 

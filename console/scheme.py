@@ -145,7 +145,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         problems: list[str] = []
         assignments: list[Assignment] = []
         try:
-            assignments += self.from_file(file, text)
+            assignments += self.from_file(file, text) if text else ()
         except self.error as error:
             problems.append(str(error))
         assignments += self._from_environment(env)

@@ -57,13 +57,12 @@ def group_postings(
         return FieldPostings("", b"", b"", b"", length), terms
     keys = terms.astype(np.int64) << 32 | positions
     keys.sort()
-    positions, terms = keys & 0x7FFFFFFF, keys >> 32
+    terms, gaps = keys >> 32, keys.copy()
     starts = beginnings(terms)
-    gaps = positions.copy()
-    gaps[1:] -= positions[:-1]
-    gaps[starts] = positions[starts]
+    gaps[1:] -= keys[:-1]
+    gaps[starts] = keys[starts] & 0x7FFFFFFF
     code, sizes = encode(gaps)
-    tf = np.empty_like(starts)
+    tf = np.empty(starts.size, dtype=np.int64)
     tf[:-1], tf[-1] = starts[1:], terms.size
     tf -= starts
     distinct = terms[starts]
@@ -79,7 +78,8 @@ def group_postings(
 
 def beginnings(keys: Ints) -> Ints:
     """Where each run of equal `keys` [n] begins."""
-    first = np.ones(keys.size, dtype=bool)
+    first = np.empty(keys.size, dtype=bool)
+    first[:1] = True
     np.not_equal(keys[1:], keys[:-1], out=first[1:])
     return first.nonzero()[0]
 
@@ -107,16 +107,14 @@ def encode(numbers: Ints) -> tuple[Bytes, Ints]:
     top = int(numbers.max(initial=0))
     if top < 1 << 7:
         return numbers.astype(np.uint8), np.ones(numbers.size, dtype=np.int64)
-    numbers = numbers.astype(np.int64)
-    sizes = np.ones(numbers.size, dtype=np.int64)
-    for bits in range(7, top.bit_length(), 7):
+    sizes = (numbers > 0x7F) + 1
+    for bits in range(14, top.bit_length(), 7):
         sizes += numbers >= 1 << bits
-    starts = sizes.cumsum() - sizes
-    code = np.empty(int(starts[-1] + sizes[-1]), dtype=np.uint8)
-    at = starts
+    ends = sizes.cumsum()
+    code, at = np.empty(int(ends[-1]), dtype=np.uint8), ends - sizes
     while numbers.size:
         more = numbers > 0x7F
-        code[at] = numbers & 0x7F | more << 7
+        code[at] = numbers | more << 7
         numbers, at = numbers[more] >> 7, at[more] + 1
     return code, sizes
 

@@ -134,7 +134,7 @@ def note_names(path: str, title: str, properties: Properties) -> set[str]:
 def moments(properties: Properties) -> tuple[float, ...]:
     """The first date of each of `DATE_FIELDS`, in seconds since the epoch, NaN where there is none."""
     first = {name: value for name, value in reversed(properties) if name in DATE_FIELDS}
-    return tuple(moment(first.get(name, "")) for name in DATE_FIELDS)
+    return tuple(moment(first[name]) if name in first else math.nan for name in DATE_FIELDS)
 
 
 def moment(text: str) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -219,6 +218,8 @@ def _print_lines(
 def _print_terminal(
     search: Search, page: ResultPage, *, hits: Sequence[Hit], options: dict[str, Any]
 ) -> list[tuple[int, int]]:
+    import shutil
+
     from app.commands.results_text import SNIPPET_LINES, explanation_lines, terminal_lines
 
     width = shutil.get_terminal_size().columns

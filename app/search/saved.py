@@ -9,7 +9,6 @@ none can hold itself.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -73,7 +72,7 @@ class SavedSearches:
         stamp = (found.st_mtime_ns, found.st_size)
         if self._read is None or self._read[0] != stamp:
             try:
-                self._read = stamp, _checked(tomllib.loads(self._path.read_bytes().decode("utf-8")))
+                self._read = stamp, _searches_in(self._path.read_bytes().decode("utf-8"))
             except (OSError, ValueError) as error:  # tomllib's and Unicode's errors are ValueErrors
                 raise SavedError(f'{self._path}: wanted lines as tax = "type:pdf tax", got: {error}') from error
         return self._read[1]
@@ -146,21 +145,20 @@ class SavedSearches:
             lines.append(("" if not lines or lines[-1].endswith("\n") else "\n") + line)
         text = "".join(lines)
         try:
-            whole = tomllib.loads(text) == dict(searches)
-        except tomllib.TOMLDecodeError:
+            whole = _searches_in(text) == dict(searches)
+        except ValueError:
             whole = False
         self._path.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(self._path, (text if whole else _HEAD + tomli_w.dumps(dict(searches))).encode("utf-8"))
 
 
-def _checked(read: Mapping[str, object]) -> dict[str, str]:
-    searches: dict[str, str] = {}
-    for name, text in read.items():
-        if not isinstance(text, str):
-            raise ValueError(f"{name} is no text")
-        if problem := _unfit(name, text):
+def _searches_in(text: str) -> dict[str, str]:
+    import tomllib  # whoever saved nothing needs no parser
+
+    searches = tomllib.loads(text)
+    for name, query in searches.items():
+        if problem := _unfit(name, query) if isinstance(query, str) else f"{name} is no text":
             raise ValueError(problem)
-        searches[name] = text
     return searches
 
 

@@ -252,7 +252,7 @@ MATCHES_PER_CHUNK = 400
 STEM = 4
 """letters by which forms of one word are taken as the same: house, houses, housing"""
 
-_BLANKS = re.compile(rf"[\s{re.escape(UNSAFE)}]+")
+_BLANKS = re.compile(r"[\s\ud800-\udfff" + re.escape(re.sub(r"[\ud800-\udfff]", "", UNSAFE)) + "]+")
 """white space, and whatever could disturb a terminal"""
 
 

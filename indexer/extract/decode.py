@@ -20,6 +20,7 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_ALL_MARKS = tuple(mark for mark, _ in _MARKS)
 _TEXT_BYTES = bytes([*range(7, 14), 27, *range(32, 256)])
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _PLAIN = bytes(c for c in range(128) if not _CONTROL.match(chr(c)))
@@ -28,7 +29,7 @@ _TO_BLANK = dict.fromkeys([*range(9), 11, *range(14, 32), *range(127, 160)], " "
 
 def is_binary(head: bytes) -> bool:
     """Whether `head` has so many control bytes that it is no text (UTF-16 and EBCDIC are text)."""
-    if not head or head.startswith(tuple(mark for mark, _ in _MARKS)) or _wide(head):
+    if not head or head.startswith(_ALL_MARKS) or _wide(head):
         return False
     n_control = len(head.translate(None, _TEXT_BYTES))
     return n_control * 50 > len(head) and not is_ebcdic(head)
@@ -45,7 +46,8 @@ def decode(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
             if _is_plain_behind(rest[:SAMPLE], encoding):
                 return decode(rest, declared=declared, is_cut=is_cut)
             return clean(rest.decode(encoding, "ignore" if is_cut else "replace"))
-    if data.isascii() and declared.lower() not in _SEVEN_BIT and not _ESCAPED.search(data[:SAMPLE]):
+    sample = data[:SAMPLE]
+    if data.isascii() and declared.lower() not in _SEVEN_BIT and b"\0" not in sample and b"\x1b$B" not in sample:
         return clean(data.decode("ascii"))
     return clean(data.decode(encoding_of(data, declared=declared, is_cut=is_cut), "replace"))
 
@@ -114,7 +116,6 @@ def clean(text: str) -> str:
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|.\x08")
 """Colour codes of logs and the overstrikes of nroff."""
 
-_ESCAPED = re.compile(rb"\x00|\x1b\$B")
 _SEVEN_BIT = frozenset({"iso-2022-jp", "iso-2022-kr", "hz-gb-2312", "utf-7"})
 
 

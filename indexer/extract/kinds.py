@@ -414,8 +414,10 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
             raise ExtractionError("unsupported", why_unread(secret))
         if (named := _of_named_source(source, limits)) is not None:
             return _storable(named, some_of(named.notes))
-        kind = kind_by_content(kind_of(source.name), source.read(HEAD))
+        kind = kind_by_content(kind_of(source.name), head := source.read(HEAD))
         known = KINDS.get(kind, KINDS["text"])
+        if len(head) < HEAD and not known.holds_files:  # that is all of it
+            source = msgspec.structs.replace(source, data=head)
         if known.holds_files and kind != "ole" and source.depth >= limits.max_depth:  # mails aside, "ole" holds none
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")
         members = (extract_source,) if known.holds_files else ()

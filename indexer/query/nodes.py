@@ -6,10 +6,10 @@ take part in comparison, so that two spellings of the same question are equal.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cache
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
@@ -26,8 +26,27 @@ class Problem(Struct, frozen=True):
     """one line for a person"""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+UNCOMPARED = frozenset({"unfinished", "op", "position", "length", "offset"})
+"""attributes that say how and where something was typed"""
+
+
+@cache
+def _compared(kind: type[Struct]) -> attrgetter[Any]:
+    return attrgetter(*(name for name in kind.__struct_fields__ if name not in UNCOMPARED))
+
+
+class Meant(Struct, frozen=True, eq=False):
+    """Equal to what means the same, however and wherever that was typed."""
+
+    def __eq__(self, other: object) -> bool:
+        compared = _compared(type(self))
+        return type(other) is type(self) and bool(compared(self) == compared(other))
+
+    def __hash__(self) -> int:
+        return hash(_compared(type(self))(self))
+
+
+class Word(Meant, frozen=True, eq=False):
     """One word as typed: `text[position:position + length]` of the query, case kept.
 
     It may hold punctuation ("foo_bar", "3.2.20", "http://x"): the index's own analysis splits it.
@@ -40,23 +59,22 @@ class Word:
     """any word that begins so: `trans*`"""
     exact: bool = False
     """this very form, unstemmed: `=house`"""
-    unfinished: bool = dataclasses.field(default=False, compare=False)
+    unfinished: bool = False
     """a prefix because it is still being typed, not because of a star"""
-    position: int = dataclasses.field(default=0, compare=False)
-    length: int = dataclasses.field(default=0, compare=False)
+    position: int = 0
+    length: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(Meant, frozen=True, eq=False):
     """Words next to each other in this order; `text` is the raw text between the quotes."""
 
     text: str
     field: str | None = None
     exact: bool = False
     """these very forms, unstemmed: `="new houses"`"""
-    position: int = dataclasses.field(default=0, compare=False)
+    position: int = 0
     """of the text between the quotes"""
-    length: int = dataclasses.field(default=0, compare=False)
+    length: int = 0
 
 
 Range = tuple[int | None, int | None]
@@ -64,49 +82,45 @@ Range = tuple[int | None, int | None]
 FilterValue = str | Range
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Meant, frozen=True, eq=False):
     """A condition on a document that does not touch its score."""
 
     kind: str
     """what it looks at: ext, type, dir, lang, modified, size, thread, links, or a property that is a date or a mark"""
-    op: str = dataclasses.field(compare=False)
+    op: str
     """as typed: "", ">", ">=", "<", "<=", ".."; `value` already holds its meaning, so it is not compared"""
     value: FilterValue
     """ext: lower case, no dot; type: one of indexer.documents.TYPES; dir: a folder's name or path as typed;
     lang: a code such as "en"; thread: the id of a message; links: the name of a note; a mark: its value;
     a date: (start, end) seconds since the epoch, half-open [start, end); size: (smallest, largest) bytes, both
     included; None is an open end"""
-    position: int = dataclasses.field(default=0, compare=False)
+    position: int = 0
     """of the value"""
-    length: int = dataclasses.field(default=0, compare=False)
+    length: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class And:
+class And(Meant, frozen=True, eq=False):
     """All children hold; at least two, none of them an And."""
 
     children: tuple[Node, ...]
-    position: int = dataclasses.field(default=0, compare=False)
-    length: int = dataclasses.field(default=0, compare=False)
+    position: int = 0
+    length: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
+class Or(Meant, frozen=True, eq=False):
     """One child or more holds; at least two, none of them an Or."""
 
     children: tuple[Node, ...]
-    position: int = dataclasses.field(default=0, compare=False)
-    length: int = dataclasses.field(default=0, compare=False)
+    position: int = 0
+    length: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Not:
+class Not(Meant, frozen=True, eq=False):
     """All documents but those of `child`, which is never a Not."""
 
     child: Node
-    position: int = dataclasses.field(default=0, compare=False)
-    length: int = dataclasses.field(default=0, compare=False)
+    position: int = 0
+    length: int = 0
 
 
 Node = Word | Phrase | Filter | And | Or | Not

@@ -9,21 +9,20 @@ that hold its pieces next to each other; only where there are none, by those tha
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from heapq import nsmallest
 from itertools import accumulate, takewhile
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from indexer.postings import Floats, Ints, Mask
-from indexer.query.nodes import Phrase, Query, Word, positive_words
+from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import (
     RARE,
     Counts,
@@ -67,8 +66,7 @@ NOT_AS_WRITTEN = 0.001
 """what an occurrence counts in a document that holds the pieces of a word, where others hold it as written"""
 
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+class Concept(Meant, frozen=True, eq=False):
     """One thing asked for."""
 
     node: Word | Phrase
@@ -80,7 +78,7 @@ class Concept:
     function_word: bool = False
     width: int = 1
     """how many positions of the query it takes: the pieces of a joined word"""
-    offset: int = dataclasses.field(default=0, compare=False)
+    offset: int = 0
     """its first position in the query, function words counted"""
     completions: tuple[tuple[str, ...], ...] = ()
     """what a word of the index, half typed perhaps, may become: these count little, and only where `forms` do not"""
@@ -152,6 +150,8 @@ class ConceptLookup:
         self.snapshot, self.languages, self._texts, self._elsewhere = snapshot, languages, texts, elsewhere
         self.own_languages = own_languages
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
+        self.begun = lru_cache(maxsize=16)(snapshot.terms_with_prefix)
+        """of the last words: their forms in several languages mostly begin alike"""
         self._room = MAX_CONCEPTS
         self.passed_over = False
         """whether the query asks for more than MAX_CONCEPTS"""
@@ -228,19 +228,18 @@ def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
 def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> list[Concept]:
     """The concepts of one word or phrase of the query; of the pieces of a joined word that are asked for one by one
     the first `most`."""
-    snapshot, languages = lookup.snapshot, lookup.languages
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
         return [Concept(node, ((term,),), (term,), fields) for term in sequence(node.text)]
     raws = raw_tokens(node.text)
     if not node.exact:
-        joined = _next_to_each_other(snapshot, node, raws, fields)
+        joined = _next_to_each_other(lookup.snapshot, node, raws, fields)
         if joined is not None and (lookup.counts(joined) or lookup.elsewhere(joined).n_documents):
             return [joined]
     concepts: list[Concept] = []
     for i, raw in enumerate(raws[:most]):
         last = i == len(raws) - 1
-        found = _raw_concepts(snapshot, node, raw, fields, languages, prefix=node.prefix and last)
+        found = _raw_concepts(lookup, node, raw, fields, prefix=node.prefix and last)
         concepts.extend(_with_own_forms(lookup, concept) for concept in found)
     return concepts[:most]
 
@@ -279,9 +278,9 @@ def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
 
 
 def _raw_concepts(
-    snapshot: Snapshot, node: Word, raw: str, fields: tuple[str, ...], languages: tuple[str, ...], *, prefix: bool
+    lookup: ConceptLookup, node: Word, raw: str, fields: tuple[str, ...], *, prefix: bool
 ) -> list[Concept]:
-    terms, width = raw_terms(raw)
+    snapshot, (terms, width) = lookup.snapshot, raw_terms(raw)
     if not terms:
         return [Concept(node, ((fold(raw),),), (fold(raw),), fields)]
     if width == 1:
@@ -297,9 +296,9 @@ def _raw_concepts(
         if (prefix and not known) or (is_half(whole) and not node.exact):
             runs = tuple((term,) for term in _completions(snapshot, whole, fields))
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
-        forms = [whole] if node.exact else [whole, *_stem_forms(snapshot, whole, languages)]
+        forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
         forms += [] if node.exact else [term for term in _ligatures(whole) if _is_known(snapshot, term, fields)]
-        function_word = not node.exact and node.field is None and is_function_word(whole, languages)
+        function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
         code = typed if is_code(raw) and not node.exact and "body" in fields else ""
         concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
         others = _other_endings(snapshot, whole, fields, forms) if known else ()
@@ -361,20 +360,20 @@ def _other_endings(
     return tuple((term,) for term in others)
 
 
-def _stem_forms(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[str, ...]:
+def _stem_forms(lookup: ConceptLookup, word: str) -> tuple[str, ...]:
     """Indexed words other than `word` with the same stem in one of the languages, the most frequent first."""
     if len(word) < 3 or not word.isalpha():
         return ()
 
     def look_up() -> tuple[str, ...]:
-        found, known = dict[str, int](), dict[tuple[str, str], Iterable[str]]()
-        for language in languages:
+        found: dict[str, int] = {}
+        for language in lookup.languages:
             for field in (*OWN_FIELDS, "name", "path"):
-                for term in _same_stem(snapshot, field, word, language, known) - {word}:
-                    found[term] = max(found.get(term, 0), snapshot.document_frequency(field, term))
+                for term in _same_stem(lookup, field, word, language) - {word}:
+                    found[term] = max(found.get(term, 0), lookup.snapshot.document_frequency(field, term))
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
-    return snapshot.keep(("stem", word, languages), look_up)
+    return lookup.snapshot.keep(("stem", word, lookup.languages), look_up)
 
 
 def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
@@ -386,7 +385,7 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     if word in MONTHS and word not in ABBREVIATED:
         concept = replace(concept, month=MONTHS[word])
     own = lookup.own_languages
-    if own and (found := _own_forms(snapshot, word, own, known=frozenset(run[0] for run in concept.forms))):
+    if own and (found := _own_forms(lookup, word, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
     joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
     if joining and len(word) >= LEAST_PART and _n_holders(snapshot, concept) < FEW_HOLD:
@@ -415,22 +414,20 @@ def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tup
     return _most_frequent(found, MAX_COMPLETIONS)
 
 
-def _own_forms(
-    snapshot: Snapshot, word: str, languages: tuple[str, ...], *, known: frozenset[str]
-) -> tuple[tuple[int, str], ...]:
+def _own_forms(lookup: ConceptLookup, word: str, *, known: frozenset[str]) -> tuple[tuple[int, str], ...]:
     """The words of each language's documents with the same stem in it, but those known; the most frequent first."""
 
     def look_up() -> tuple[tuple[int, str], ...]:
         found: dict[tuple[int, str], int] = {}
-        for language in languages:
+        for language in lookup.own_languages:
             number = LANGUAGES.index(language)
             for field in OWN_FIELDS:
-                for term in _same_stem(snapshot, field, word, language, {}) - known:
-                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
+                for term in _same_stem(lookup, field, word, language) - known:
+                    n = int(np.count_nonzero(_in_language(lookup.snapshot, field, term, number)))
                     found[number, term] = max(found.get((number, term), 0), n)
         return _most_frequent(found, MAX_FORMS - 1)
 
-    return snapshot.keep(("own stem", word, languages, known), look_up)
+    return lookup.snapshot.keep(("own stem", word, lookup.own_languages, known), look_up)
 
 
 def _most_frequent(found: dict[tuple[int, str], int], limit: int) -> tuple[tuple[int, str], ...]:
@@ -456,21 +453,14 @@ FEW_HOLD = 20
 _LIGATURES = (("œ", "oe"), ("æ", "ae"))
 
 
-def _same_stem(
-    snapshot: Snapshot, field: str, word: str, language: str, known: dict[tuple[str, str], Iterable[str]]
-) -> set[str]:  # fmt: skip
-    """The indexed words with the stem of `word`: those that begin as it does, or hold it where words grow in front.
-
-    What begins so in a field is `known`, and gets what is looked up."""
+def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> set[str]:
+    """The indexed words with the stem of `word`: those that begin as it does, or hold it where words grow in front."""
     root = stem(word, language)
     if language in PREFIXING:  # the last letter may have another form at the end of a word
-        terms: Iterable[str] = {term for own in snapshot.term_lists(field) for term in own.holding(root[:-1])}
+        terms: Iterable[str] = {term for own in lookup.snapshot.term_lists(field) for term in own.holding(root[:-1])}
     else:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-        prefix = word[: max(3, shared - (root[-1:] in ("i", "y")))]
-        if (field, prefix) not in known:
-            known[field, prefix] = snapshot.terms_with_prefix(field, prefix)
-        terms = known[field, prefix]
+        terms = lookup.begun(field, word[: max(3, shared - (root[-1:] in ("i", "y")))])
     terms = (term for term in terms if len(term) <= len(word) + LONGER)
     if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
         return {term for term in terms if {term, stem(term, language)} & {word, root}}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -212,9 +211,11 @@ class IndexWriter:
 
     def has_room_to_wipe(self) -> bool:
         """Whether the disk has room for what `wipe` writes before anything goes."""
+        from shutil import disk_usage
+
         names = [segment.name for segment in self._segments if segment.deleted]
         files = (self._index.folder / f"{name}{extension}" for name in names for extension in EXTENSIONS)
-        return shutil.disk_usage(self._index.folder).free > sum(file.stat().st_size for file in files)
+        return disk_usage(self._index.folder).free > sum(file.stat().st_size for file in files)
 
     def wipe(self) -> int:
         """After a commit: write the segments anew that hold deleted documents; returns the generation.

@@ -185,7 +185,7 @@ class Snapshot:
 
     def postings(self, field: str, term: str) -> Postings:
         """The documents that hold `term` (folded) in `field`, which may be the name of a property here and below."""
-        return self.keep((field, term), partial(self._read, field, term))
+        return self.keep((field, term), partial(self._read, field, term)) if self._holders(field, term) else NOTHING
 
     def keep(self, question: Key, look_up: Callable[[], Answer]) -> Answer:
         """What answers a question about this commit, kept as posting lists are: while there is room."""
@@ -197,8 +197,6 @@ class Snapshot:
 
     def _read(self, field: str, term: str) -> Postings:
         lists = [(base, files.postings(stored_field(field), i)) for base, _, files, i in self._holders(field, term)]
-        if not lists:
-            return NOTHING
         docs = _joined([docs + base if base else docs for base, (docs, _) in lists])
         tf = _joined([tf for _, (_, tf) in lists])
         if self._all_alive:

@@ -351,10 +351,11 @@ class Analyzer:
         """The postings, and the numbers of their terms [n_terms]."""
         if len(self._widths) > MAX_MEMO:
             self._reset()
-        numbers = list(map(self._memo.__getitem__, _runs(text)))
-        if len(numbers) <= FEW:
+        runs = _runs(text)
+        numbers = map(self._memo.__getitem__, runs)
+        if len(runs) <= FEW:
             return self._one_by_one(numbers)
-        at = np.array(numbers, dtype=np.int32)
+        at = np.fromiter(numbers, dtype=np.int32, count=len(runs))
         widths = np.frombuffer(self._widths, dtype=np.int32)[at]
         starts = np.frombuffer(self._starts, dtype=np.int32)
         firsts = starts[at]
@@ -368,7 +369,7 @@ class Analyzer:
         positions += np.frombuffer(self._flat_offsets, dtype=np.int32)[flat]
         return group_postings(terms, positions, self._terms, int(after[-1]))
 
-    def _one_by_one(self, numbers: Sequence[int]) -> tuple[FieldPostings, Ints]:
+    def _one_by_one(self, numbers: Iterable[int]) -> tuple[FieldPostings, Ints]:
         places: dict[int, list[int]] = {}
         position = 0
         for number in numbers:

@@ -6,8 +6,9 @@ Detection counts function words: enough to choose a stemmer, and nothing else de
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from functools import lru_cache
+from operator import itemgetter
 
 import Stemmer
 
@@ -76,8 +77,7 @@ _OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
 NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
 """of `LANGUAGES`, in English"""
 
-_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = re.compile("[\u0430-\u045f]"), re.compile("[ыэё]"), re.compile("[іїєўј]")
-_TURKISH = re.compile(r"\w*[ğı]\w*")
+_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN, _TURKISH = "[\u0430-\u045f]", "[ыэё]", "[іїєўј]", r"\w*[ğı]\w*"
 _AND = re.compile("^[وف](?=ال|بال|كال|لل)")
 _HEBREW_AFTER = re.compile(r"(?<=...)(?:יות|ים|ות|ה|ת)$")
 _HEBREW_LAST = str.maketrans("ךםןףץ", "כמנפצ")
@@ -95,11 +95,11 @@ def detect(text: str) -> str:
     """The ISO 639-1 code of the language of `text`, "" when its first 4,000 characters do not tell."""
     text = text[:_SAMPLE].lower()
     words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
-    votes: Counter[str] = Counter()
+    votes: defaultdict[str, int] = defaultdict(int)
     for word, n in Counter(filter(_VOTES.__contains__, words)).items():
         for code in _VOTES[word]:
             votes[code] += n
-    code, count = votes.most_common(1)[0] if votes else ("", 0)
+    code, count = max(votes.items(), key=itemgetter(1), default=("", 0))
     if count >= max(3, 0.04 * len(words)):
         return code
     told = "" if text.isascii() else language_by_letters(text)
@@ -113,7 +113,7 @@ def language_by_letters(text: str) -> str:
     """
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
-    russian = {"ru": _CYRILLIC} if _RUSSIAN.search(text) and not _NOT_RUSSIAN.search(text) else {}
+    russian = {"ru": _CYRILLIC} if re.search(_RUSSIAN, text) and not re.search(_NOT_RUSSIAN, text) else {}
     signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian | {"tr": _TURKISH}
     return next((code for code, sign in signs.items() if 5 * sum(map(len, re.findall(sign, text))) > n_letters), "")
 
@@ -149,19 +149,11 @@ def _with_harmony(word: str) -> str:
 
 def is_function_word(word: str, languages: tuple[str, ...]) -> bool:
     """Whether `word` (folded) is a function word in one of the languages."""
-    return any(code in languages for code in _FOLDED_VOTES.get(word, ()))
+    return any(word in _function_words(code) for code in languages)
 
 
-def _fold_votes() -> dict[str, list[str]]:
+@lru_cache(maxsize=len(LANGUAGES))
+def _function_words(code: str) -> frozenset[str]:
     from indexer.text.analysis import fold
 
-    folded: dict[str, list[str]] = {}
-    for word, codes in _VOTES.items():
-        folded.setdefault(fold(word), []).extend(codes)
-    for code, words in QUESTION_WORDS.items():
-        for word in words.split():
-            folded.setdefault(fold(word), []).append(code)
-    return folded
-
-
-_FOLDED_VOTES = _fold_votes()
+    return frozenset(fold(word) for known in (FUNCTION_WORDS, QUESTION_WORDS) for word in known.get(code, "").split())

@@ -22,7 +22,7 @@ def test_a_question_ends_at_once_with_all_that_it_printed(device: Device) -> Non
     device.index()
     found = ended(device, "main(); print('after')", "search", "heron", "--paths0")
     assert (found.returncode, found.stdout.count("\0") > 0, "after" in found.stdout) == (0, True, False)
-    nothing = ended(device, "main(); print('after')", "search", "nowhere-to-be-found")
+    nothing = ended(device, "main(); print('after')", "--set", "search.page_size=5", "search", "nowhere-to-be-found")
     assert (nothing.returncode, nothing.stdout, nothing.stderr.startswith("foltr-search: ")) == (1, "", True)
 
 

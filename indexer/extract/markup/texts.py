@@ -71,13 +71,14 @@ def underlined_title(head: str) -> str:
     """Plain text: a first line behind "= ", as in AsciiDoc, else the first of the first lines that is underlined."""
     if first := _FIRST_LINE.match(head):
         return first[1]
-    found = _UNDERLINED.search(head[:2_000])
+    found = _UNDERLINED.search(head[:2_000]) if _UNDERLINE.search(head, 0, 2_000) else None
     return found[1].strip() if found and len(found[2]) * 2 >= len(found[1].strip()) else ""
 
 
 extract_text = titled("text", underlined_title)
 """Plain text, and what has no other reader."""
 _FIRST_LINE = re.compile(r"\s*=[ ](\S[^\n=]{0,200}?)[ ]*(?:=[ ]*)?(?:\n|\Z)")
+_UNDERLINE = re.compile(r"\n[ \t]*([=*#~^\"'+-])\1{3}")
 _UNDERLINED = re.compile(r"^[ \t]*(\S[^\n]{0,200})\n[ \t]*(([=*#~^\"'+-])\3{3,})[ \t]*$", re.M)
 
 

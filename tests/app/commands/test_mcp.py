@@ -90,7 +90,7 @@ async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None
 
 
 def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
-    """Halves of characters, wrong arguments and ids, no JSON, deep and long lines: each is answered, and what follows."""
+    """Halves of characters, wrong arguments and ids, no JSON, deep and long lines: each is answered, and the rest."""
     device.index()
 
     def call(tool: object, arguments: object) -> str:

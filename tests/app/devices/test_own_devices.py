@@ -283,6 +283,35 @@ def test_foreign_and_damaged_files_are_passed_over(tmp_path: Path, shared: Path)
     assert (shared / "holiday.jpg").read_bytes() == b"a picture"
 
 
+@pytest.mark.parametrize("half", [100, LEAST_SIZE])
+def test_a_file_that_is_finished_while_it_is_read_is_read_again(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, half: int
+) -> None:
+    """Whatever puts the folder's files there, and if it makes them as long at once, and as old, as they will be."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    before = set(os.listdir(shared))
+    laptop.meet()
+    (name,) = set(os.listdir(shared)) - before
+    whole, moment = (shared / name).read_bytes(), time.time_ns() - 10**10
+    (shared / name).write_bytes(whole[: half // 2].ljust(half, b"\0"))
+    os.utime(shared / name, ns=(moment, moment))
+    reading = SharedFolder.read
+
+    def read(folder: SharedFolder, wanted: str) -> bytes:
+        content = reading(folder, wanted)
+        if wanted == name:
+            (shared / name).write_bytes(whole)
+            os.utime(shared / name, ns=(moment, moment))
+        return content
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SharedFolder, "read", read)
+        desk.meet()
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+
+
 def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shared: Path) -> None:
     """The folder does not fill with the years."""
     laptop, desk = two(tmp_path, shared)

@@ -233,7 +233,7 @@ class Granted:
         wanted_between("documents", len(ids), 1, MAX_DOCUMENTS)
         wanted_between("tokens", tokens, LEAST_TOKENS, MAX_TOKENS)
         rows = [self._document(id) for id in ids]
-        empty = _told(note=NOTE, documents=[], left_out=_left_out(len(rows), len(rows)))
+        empty = _told(note=NOTE, documents=[], left_out=_left_out(len(rows) - 1, len(rows)))
         room = tokens * BYTES_PER_TOKEN - _sent(empty)
         documents = list(_filled(rows, room, lambda row, _: self._text_of(row, line, offset)))
         given = rows[: len(documents)]

@@ -93,8 +93,9 @@ class Meeting:
         return Met(n_received, n_sent, n_unread, is_shut_out=n_unread > 0 and self._is_shut_out(names))
 
     def _is_shut_out(self, names: set[str]) -> bool:
-        reads_others = any(name in names and not is_ours for name, is_ours in self.log.files().items())
-        return not reads_others and bool(self._others(self.log.counting()))
+        """Whether others wrote under the newest key, and by now under none of this device's."""
+        read = {name for name, is_ours in self.log.files().items() if not (is_ours or name.startswith(UNREAD))}
+        return bool(read and not read & names and self._others(self.log.counting()))
 
     def _others(self, counting: Sequence[DeviceRecord]) -> list[DeviceCard]:
         """The other devices that were not removed."""

@@ -154,6 +154,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
     for name in written:
         file = (shared / name).read_bytes()
         assert delivered(file, keys) is received(file, keys, members) is None
+    assert "nothing of the others can be read" in lost.devices().meet().words()
     takes_over(lost, desk)
     desk.meet()
     desk.meet()
@@ -161,9 +162,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
     with pytest.raises(DevicesError, match="opens with this code"):
         Computer(tmp_path / "fourth", shared).join(to_code(keys.newest.secret))
-    met = lost.devices().meet()
-    assert met.n_received == 0
-    assert "nothing of the others can be read" in met.words()
+    assert lost.devices().meet().n_received == 0
 
 
 def takes_over(lost: Computer, desk: Computer) -> None:
@@ -367,6 +366,15 @@ def test_members_are_not_told_of_files_for_others(tmp_path: Path, shared: Path) 
     for computer in (desk, late, laptop, late):
         assert meet_quietly(computer.paths, computer.settings) == ""
     assert late.weights() == desk.weights()
+
+
+def test_who_removes_another_is_not_told_that_it_is_shut_out(tmp_path: Path, shared: Path) -> None:
+    """Neither while the rest are off, nor after they came and had nothing to say that it has not written itself."""
+    laptop, desk = two(tmp_path, shared)
+    one_more(tmp_path, shared, laptop, desk)
+    laptop.devices().remove("lost")
+    for computer in (laptop, laptop, desk, laptop, desk, laptop):
+        assert meet_quietly(computer.paths, computer.settings) == ""
 
 
 def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, shared: Path) -> None:

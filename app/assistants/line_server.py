@@ -23,6 +23,7 @@ from mcp_types import (
     InputRequiredResult,
     JSONRPCError,
     JSONRPCNotification,
+    JSONRPCRequest,
     TextContent,
     jsonrpc_message_adapter,
 )
@@ -71,10 +72,6 @@ class LineServer(MCPServer):
         return called
 
 
-class OddIdError(ValueError):
-    """A request has an id that none may have; without a word it would count as a notification."""
-
-
 class Lines(TextIOWrapper):
     """The messages of a client, a line each; a line that is none is answered with an error and passed over."""
 
@@ -86,9 +83,8 @@ class Lines(TextIOWrapper):
             try:
                 return message_of(line)
             except (ValueError, RecursionError) as error:
-                code = INVALID_REQUEST if isinstance(error, ValidationError | OddIdError) else PARSE_ERROR
-                wanted = str(error) if isinstance(error, OddIdError) else "one JSON-RPC 2.0 message in a line"
-                told = ErrorData(code=code, message=f"wanted {wanted}, got {_shown(line)}")
+                code = INVALID_REQUEST if isinstance(error, ValidationError) else PARSE_ERROR
+                told = ErrorData(code=code, message=f"wanted one JSON-RPC 2.0 message in a line, got {_shown(line)}")
                 answer = JSONRPCError(jsonrpc="2.0", id=_id_of(line), error=told)
                 anyio.from_thread.run(self.answers.send, SessionMessage(answer))
         return ""
@@ -97,16 +93,15 @@ class Lines(TextIOWrapper):
 def message_of(line: str) -> str:
     r"""A line of JSON that is a message, halves of characters in it (\ud800) replaced by question marks.
 
-    Raises ValidationError for JSON that is no message, OddIdError for a request that could not be answered by its id,
-    another ValueError or RecursionError for what is no JSON.
+    Raises ValidationError for JSON that is no message, another ValueError or RecursionError for what is no JSON.
     """
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)
-    if isinstance(message, JSONRPCNotification) and "id" in json.loads(line):
-        raise OddIdError("an id that is a whole number or a text")
+    if isinstance(message, JSONRPCNotification) and "id" in json.loads(line):  # which no request may have, as null
+        JSONRPCRequest.model_validate_json(line)
     return line
 
 

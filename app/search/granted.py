@@ -57,11 +57,6 @@ class Excerpt(Struct, frozen=True):
     """offset in the document behind it"""
 
 
-def n_tokens(answer: object) -> int:
-    """How many tokens an answer is counted as, or a text in one."""
-    return -(-(_size(answer) if isinstance(answer, str) else _sent(answer)) // BYTES_PER_TOKEN)
-
-
 def best_excerpt(text: str, words: Sequence[str], *, tokens: int) -> Excerpt:
     """At most so many tokens (1 or more) around the place with most different words, as `snippets.matches` takes them.
 

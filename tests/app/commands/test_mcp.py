@@ -111,7 +111,7 @@ def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
         "[" * 100_000: "wanted one JSON-RPC 2.0 message in a line, got",
         "x" * 10_000_000: "wanted one JSON-RPC 2.0 message in a line, got 'xxx",
     }
-    for id in ("null", "1.5", "true", "[1]"):
+    for id in ("null", "1.0", "1.5", "true", "[1]"):
         refused[f'{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}'] = (
             "wanted an id that is a whole number or a text"
         )

@@ -112,9 +112,8 @@ def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
         "x" * 10_000_000: "wanted one JSON-RPC 2.0 message in a line, got 'xxx",
     }
     for id in ("null", "1.0", "1.5", "true", "[1]"):
-        refused[f'{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}'] = (
-            "wanted an id that is a whole number or a text"
-        )
+        request = f'{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}'
+        refused[request] = "wanted one JSON-RPC 2.0 message in a line, got"
     lines = [json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}),
              '{"jsonrpc":"2.0","method":"notifications/initialized"}', *refused,
              call("search", {"query": "heron \ud800"})]  # fmt: skip

@@ -143,7 +143,8 @@ class Meeting:
                 "name another one: `foltr-search devices sync --folder FOLDER`"
             )
         self.log.forget_files(ours - names)
-        stamps = {name: self._folder.stamp(name) for name in names - known.keys()}  # of before they are read
+        # Taken before the reading, and by the key: what none opened may be finished since, or open with another one.
+        stamps = {name: f"{self._folder.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
         unread = {name for name, stamp in stamps.items() if UNREAD + stamp in known}
         new = sorted(stamps.keys() - unread)
         found = {name: delivered(self._folder.read(name), self.keys) for name in new}

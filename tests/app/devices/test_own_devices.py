@@ -539,3 +539,33 @@ def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shar
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
     for path in shared.iterdir():
         assert received(path.read_bytes(), accomplice, members) is None
+
+
+@pytest.mark.parametrize("put_back", ["state.sqlite", "devices.key"])
+def test_a_state_or_a_key_put_back_alone_hears_the_rest_again(tmp_path: Path, shared: Path, put_back: str) -> None:
+    """What could not be read with the former key is tried again with the newer one, and the other way round."""
+    laptop, desk = two(tmp_path, shared)
+    one_more(tmp_path, shared, laptop, desk)
+    laptop.devices().remove("lost")
+    laptop.open("fish", "crane.txt")
+    laptop.meet()
+    keys = read_keys(laptop.paths)
+    assert keys is not None
+    handed_on = {name: (shared / name).read_bytes() for name in os.listdir(shared)
+                 if delivered((shared / name).read_bytes(), keys) is None}  # fmt: skip
+    for name in handed_on:
+        (shared / name).unlink()
+    desk.meet()
+    kept = {path.name: path.read_bytes() for path in desk.paths.data_dir.glob(f"{put_back}*")}
+    for name, content in handed_on.items():
+        (shared / name).write_bytes(content)
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+    for path in desk.paths.data_dir.glob(f"{put_back}*"):
+        path.unlink()
+    for name, content in kept.items():
+        (desk.paths.data_dir / name).write_bytes(content)
+    for computer in (desk, laptop, desk):
+        computer.meet()
+    assert desk.devices().code == laptop.devices().code
+    assert laptop.weights() == desk.weights()

@@ -1,6 +1,7 @@
 """What an assistant sees in answers of so many tokens: which of the wanted documents, and how much of each.
 
     python -m benchmarks assistants [--collection NAME ...] [--queries 150]
+    python -m benchmarks assistants --folder FOLDER             source code, FOLDER as `benchmarks code` has it
 
 Each query of a judged collection is asked as `mcp` asks it. *Recall* is the share of the relevant documents of which
 a passage stands in the answer; *words* is the share of the query's words (by stems) that the passages of these hold, of
@@ -11,7 +12,9 @@ are used up, as an assistant reads that is given whole files.
 from __future__ import annotations
 
 import argparse
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -19,6 +22,7 @@ import numpy as np
 from app.search.granted import Granted
 from app.settings import MeaningSettings, Settings
 from benchmarks import collections
+from benchmarks.code import Repository, repositories
 from benchmarks.devices import Library, libraries
 from benchmarks.tables import Table, machine
 from indexer.text.analysis import words_of
@@ -44,39 +48,61 @@ def seen(texts: dict[str, str], wanted: dict[str, str], query: str) -> SEEN:
     return len(shown) / len(wanted), sum(told) / max(sum(held), 1) if shown else 0.0
 
 
-def by_passages(granted: Granted, library: Library, query: str, tokens: int) -> dict[str, str]:
-    """The document ids of an answer, each with its passage."""
+def by_passages(granted: Granted, query: str, tokens: int) -> dict[str, str]:
+    """The documents of an answer, each with its passage."""
     results = granted.search(query[:1_000], limit=min(50, max(1, tokens // 200)), tokens=tokens)["results"]
-    return {library.files[one["id"]]: one["text"] for one in results}
+    return {one["id"]: one["text"] for one in results}
 
 
-def by_whole_texts(granted: Granted, library: Library, query: str, tokens: int) -> dict[str, str]:
+def by_whole_texts(granted: Granted, query: str, tokens: int) -> dict[str, str]:
     """The first documents, whole, until the tokens are used up."""
     ids = [one["id"] for one in granted.search(query[:1_000], limit=10, tokens=2_000)["results"]]
     texts, room = {}, tokens
     for id in ids:
-        (document,) = granted.fetch([id], tokens=max(room, 100))["documents"]
-        texts[library.files[id]] = document["text"]
-        room -= len(str(document)) // 3
+        for document in granted.fetch([id], tokens=max(room, 100))["documents"]:
+            texts[id] = document["text"]
+            room -= len(str(document)) // 3
         if room < 100:
             break
     return texts
 
 
-def measure(library: Library, settings: Settings, table: Table) -> None:
-    """A row for each number of tokens."""
+Question = tuple[str, dict[str, str]]
+"""a query, and the whole texts of what is wanted, by path"""
+
+
+def of_collection(library: Library) -> list[Question]:
+    """Its judged queries."""
     whole = {document.id: document.text for document in library.collection.documents}
-    asked, grades = library.collection.queries, library.collection.grades
-    with closing(Granted(settings, library.paths, [str(library.paths.data_dir.parent / "files")])) as granted:
-        for tokens in TOKENS:
-            cells = [library.collection.name, f"{tokens:,}"]
-            for way in (by_passages, by_whole_texts):
-                values = np.array([
-                    seen(way(granted, library, text, tokens), {name: whole[name] for name in grades[query]}, text)
-                    for query, text in asked.items()
-                ])  # fmt: skip
-                cells += [f"{share:.3f}" for share in values.mean(axis=0)]
-            table.add(*cells)
+    path_of = {id: path for path, id in library.files.items()}
+    grades = library.collection.grades
+    return [(text, {path_of[id]: whole[id] for id in grades[query]})
+            for query, text in library.collection.queries.items()]  # fmt: skip
+
+
+def of_repository(repository: Repository) -> list[Question]:
+    """The same of source code."""
+    paths = [str(path) for path in repository.root.rglob("*") if path.is_file()]
+    return [
+        (query.text, {path: Path(path).read_text(encoding="utf-8", errors="replace")
+                      for path in paths for end in query.relevant if path.endswith(f"/{end}")})
+        for query in repository.queries
+    ]  # fmt: skip
+
+
+def values(granted: Granted, questions: Sequence[Question], tokens: int) -> Iterator[tuple[float, ...]]:
+    """Of each question recall and words, by passages and by whole texts."""
+    for text, wanted in questions:
+        if wanted:
+            ways = [way(granted, text, tokens) for way in (by_passages, by_whole_texts)]
+            yield tuple(value for texts in ways for value in seen(texts, wanted, text))
+
+
+def measure(homes: Sequence[tuple[Granted, Sequence[Question]]], name: str, table: Table) -> None:
+    """A row for each number of tokens."""
+    for tokens in TOKENS:
+        rows = [row for granted, questions in homes for row in values(granted, questions, tokens)]
+        table.add(name, f"{tokens:,}", *(f"{share:.3f}" for share in np.mean(rows, axis=0)))
 
 
 def main() -> None:
@@ -84,12 +110,24 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", action="append", choices=collections.ALL)
     parser.add_argument("--queries", type=int, default=150)
+    parser.add_argument("--folder", help="source code in place of collections, as `benchmarks code` has it")
     given = parser.parse_args()
     settings = msgspec.structs.replace(Settings(), meaning=MeaningSettings(enabled=False))
     table = Table(("collection", "tokens", "recall", "words", "whole texts: recall", "words"))
-    with libraries(settings, tuple(given.collection or COLLECTIONS), n_queries=given.queries) as found:
-        for library in found.values():
-            measure(library, settings, table)
+    with ExitStack() as opened:
+        if given.folder:
+            found = list(repositories(Path(given.folder), settings))
+            homes = [
+                (Granted(settings, one.paths, [str(one.root)]), of_repository(one)[: given.queries]) for one in found
+            ]
+            measure(homes, f"{len(found)} repositories", table)
+        else:
+            names = tuple(given.collection or COLLECTIONS)
+            for library in opened.enter_context(libraries(settings, names, n_queries=given.queries)).values():
+                granted = Granted(settings, library.paths, [str(library.paths.data_dir.parent / "files")])
+                measure(
+                    [(opened.enter_context(closing(granted)), of_collection(library))], library.collection.name, table
+                )
     print(machine(), table, sep="\n\n")
 
 

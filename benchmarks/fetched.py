@@ -106,7 +106,7 @@ class Assistant:
                 rows = rows_of(at[place.name]("search", query=question.text[:1_000], limit=CUTOFF))
                 chosen = choice(question.grades(rows) if rows else np.zeros(0), habit, rng)
                 if chosen is not None:
-                    at[place.name]("fetch", ids=[rows[chosen][0]], tokens=100)
+                    at[place.name]("fetch", ids=[rows[chosen][0]], tokens=1_000)
                     n += 1
                 if n == N_FETCHES:
                     break

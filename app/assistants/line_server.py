@@ -22,6 +22,8 @@ from mcp_types import (
     ErrorData,
     InputRequiredResult,
     JSONRPCError,
+    JSONRPCNotification,
+    JSONRPCRequest,
     TextContent,
     jsonrpc_message_adapter,
 )
@@ -94,10 +96,12 @@ def message_of(line: str) -> str:
     Raises ValidationError for JSON that is no message, another ValueError or RecursionError for what is no JSON.
     """
     try:
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValidationError:
         line = json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
-        jsonrpc_message_adapter.validate_json(line, by_name=False)
+        message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+    if isinstance(message, JSONRPCNotification) and "id" in json.loads(line):  # which no request may have, as null
+        JSONRPCRequest.model_validate_json(line)
     return line
 
 

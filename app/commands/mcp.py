@@ -110,7 +110,10 @@ def server(granted: "Granted") -> "LineServer":
         offset: Annotated[int, Field(ge=0)] = 0,
         tokens: Annotated[int, Field(ge=LEAST_TOKENS, le=MAX_TOKENS)] = 4_000,
     ) -> dict[str, Any]:
-        """The texts of documents from `line` on, in `tokens` altogether; go on from next_line and next_offset."""
+        """The texts of documents from `line` on, in `tokens` altogether; go on from next_line and next_offset.
+
+        Of many documents the last ones may be left out, which the answer says.
+        """
         return granted.fetch(ids, line, offset, tokens)
 
     @made.tool(annotations=reads)

@@ -6,7 +6,7 @@ and records that come twice are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -93,8 +93,9 @@ class Meeting:
         return Met(n_received, n_sent, n_unread, is_shut_out=n_unread > 0 and self._is_shut_out(names))
 
     def _is_shut_out(self, names: set[str]) -> bool:
-        reads_others = any(name in names and not is_ours for name, is_ours in self.log.files().items())
-        return not reads_others and bool(self._others(self.log.counting()))
+        """Whether others wrote under the newest key, and by now under none of this device's."""
+        read = {name for name, is_ours in self.log.files().items() if not (is_ours or name.startswith(UNREAD))}
+        return bool(read and not read & names and self._others(self.log.counting()))
 
     def _others(self, counting: Sequence[DeviceRecord]) -> list[DeviceCard]:
         """The other devices that were not removed."""
@@ -142,26 +143,30 @@ class Meeting:
                 "name another one: `foltr-search devices sync --folder FOLDER`"
             )
         self.log.forget_files(ours - names)
-        unread = {name for name in names if UNREAD + self._folder.stamp(name) in known}
-        new = sorted(names - known.keys() - unread)
+        # Taken before the reading, and by the key: what none opened may be finished since, or open with another one.
+        stamps = {name: f"{self._folder.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
+        unread = {name for name, stamp in stamps.items() if UNREAD + stamp in known}
+        new = sorted(stamps.keys() - unread)
         found = {name: delivered(self._folder.read(name), self.keys) for name in new}
-        others = {name for name in new if found[name] is None}
+        others = {name: stamps[name] for name in new if found[name] is None}
         if generation := self._handed_on(others):  # before a removed device is believed that goes on by the former one
             self._use(self.keys.with_generation(generation))
             return self._read(names)
-        return sum(self._take(name, *one) for name, one in found.items() if one), len(unread | others)
+        return sum(self._take(name, stamps[name], *one) for name, one in found.items() if one), len(unread) + len(
+            others
+        )
 
-    def _handed_on(self, names: set[str]) -> Generation | None:
+    def _handed_on(self, stamps: Mapping[str, str]) -> Generation | None:
         """The key that some device hands on to this one in these files, where it goes before the present one."""
-        senders = [one.value[1] for one in self._others(self.log.counting())] if names else []
-        found = [received(self._folder.read(name), self.keys, senders) for name in sorted(names)]
-        for name in names:
-            self.log.note_unread(self._folder.stamp(name))
+        senders = [one.value[1] for one in self._others(self.log.counting())] if stamps else []
+        found = [received(self._folder.read(name), self.keys, senders) for name in sorted(stamps)]
+        for stamp in stamps.values():
+            self.log.note_unread(stamp)
         near = [one for one in found if one and one.number < self.keys.newest.number + MOST_AHEAD]
         newest = max(near, key=lambda one: one.rank, default=self.keys.newest)
         return newest if newest.rank > self.keys.newest.rank else None
 
-    def _take(self, name: str, delivery: Delivery, generation: Generation) -> int:
+    def _take(self, name: str, stamp: str, delivery: Delivery, generation: Generation) -> int:
         """Of a file under the newest key its records; what others wrote under a former one they write again.
 
         Files of a device that was removed go: what was read of them is written again, too.
@@ -171,7 +176,7 @@ class Meeting:
             if is_ours or delivery.device in self.keys.newest.without:
                 self._outdated.append(name)
             else:
-                self.log.note_unread(self._folder.stamp(name))
+                self.log.note_unread(stamp)
             return 0
         with self._store.transaction():
             if any(isinstance(one.body, DeviceCard) for one in delivery.records):

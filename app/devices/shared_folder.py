@@ -85,12 +85,12 @@ class SharedFolder:
             return b""
 
     def stamp(self, name: str) -> str:
-        """Another one when the file is another; names a file that could not be opened."""
+        """Another one when the file is another, or was written since; names a file that could not be opened."""
         try:
             status = os.stat(self.path / name)
         except OSError:
             return name
-        return f"{name} {status.st_size} {status.st_mtime_ns}"
+        return f"{name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
     def deliver(self, keys: DeviceKeys, records: Sequence[DeviceRecord]) -> str:
         """Write records durably; the name of their file."""

@@ -374,11 +374,15 @@ class Learner:
             way = self.settings.strength * self._bounded(model.learned(self.pace.seen(features)))
         return text + way
 
+    def _traits(self, features: FloatMatrix, marks: Marks, beyond: FloatVector | None) -> Traits:
+        """An assistant knows source code by its marks alone: there age and length are liked by chance."""
+        return Traits.of(features, () if self.of_assistant and beyond is not None else self.feature_names, marks)
+
     def _habitual(
         self, features: FloatMatrix, marks: Marks, votes: Votes, beyond: FloatVector | None
     ) -> tuple[Traits, FloatMatrix]:
         """What the documents are known by, and the points `[n_docs, n_traits]` by which habits move them."""
-        traits = Traits.of(features, self.feature_names, marks)
+        traits = self._traits(features, marks, beyond)
         if not any(name in votes.liking for name in traits.names):
             return traits, np.zeros_like(traits.held)
         text = self.text(features, beyond)
@@ -399,7 +403,7 @@ class Learner:
     ) -> PersonalModel:  # fmt: skip
         """The model after one more page, that was ranked by `scores` `[n_docs]`."""
         if model.ranker.name == "linear":
-            traits = Traits.of(page.features, self.feature_names, marks)
+            traits = self._traits(page.features, marks, beyond)
             said = lesson(page, scale(self.text(page.features, beyond)), traits, of_assistant=self.of_assistant)
             votes = model.votes.after(Vote(query, day.toordinal(), said))
             return replace(model, votes=votes, n_pages=model.n_pages + 1)

@@ -5,7 +5,7 @@
            folder or below it; else 0
 
 A habit is a liking for such a trait (app.learning.votes). Folders are named by keyed hashes (app.learning.pick_keys).
-On pages of source code an assistant's documents are known by two ROLES more.
+On pages of source code an assistant's documents are known by two ROLES, their folders and whether they are source code.
 
 Habits move a document on the scale of how likely it is to be what was asked for:
 

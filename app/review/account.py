@@ -40,8 +40,8 @@ def account_of(review: Review, *, now: float) -> dict[str, Any]:
         },
         "searched": {
             "folders": [path_fields(root) for root in catalogue.roots], "index_updated": iso(catalogue.last_update),
-            "n_documents": found.n_documents, "n_documents_in_index": review.search.reading.snapshot.n_documents,
-            "passed_over_by_rule": catalogue.skipped_by_rule(),
+            "n_documents": review.population.docs.size, "passed_over_by_rule": catalogue.skipped_by_rule(),
+            "n_documents_in_index": review.search.reading.snapshot.n_documents,
         },
         "found": {
             "n_read": found.n_read, "n_found": found.n_found, "about": found.n_found + found.n_left,

@@ -127,7 +127,7 @@ class Review:
                 return self._shown(row, float(self._scores[place]))
             if self._look_again():  # it went with a commit
                 return self.next()
-        return None
+        return self.next() if self._look_again() else None
 
     def _shown(self, row: DocumentRow, score: float) -> Proposal:
         hit = make_hit(row, self.progress.n_read + 1, score=score, bm25_rank=0)

@@ -58,10 +58,12 @@ class PageKind(Struct, frozen=True, eq=False):
         return points
 
     def with_roles(self, marks: Marks) -> list[tuple[str, ...]]:
-        """The marks of the documents, types first, and which of them are tests, or no source code."""
+        """The folders of the documents, and which of them are source code, tests, or no source code."""
         tests = self.values[:, CODE_NAMES.index("is_test")].tolist()
         roles = ((TEST, NO_CODE), (TEST,), (NO_CODE,), ())
-        return [(*own, *roles[2 * (not test) + (own[0] == "source")]) for own, test in zip(marks, tests, strict=True)]
+        source = [own[0] == "source" for own in marks]
+        return [(*own[not of_code :], *roles[2 * (not test) + of_code])
+                for own, test, of_code in zip(marks, tests, source, strict=True)]  # fmt: skip
 
 
 class Sides(Struct, frozen=True, eq=False):

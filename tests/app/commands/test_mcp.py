@@ -90,7 +90,7 @@ async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None
 
 
 def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
-    """Halves of characters, wrong arguments, no JSON, deep and long lines: each is answered, and the next one, too."""
+    """Halves of characters, wrong arguments and ids, no JSON, deep and long lines: each is answered, and the rest."""
     device.index()
 
     def call(tool: object, arguments: object) -> str:
@@ -111,6 +111,9 @@ def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:
         "[" * 100_000: "wanted one JSON-RPC 2.0 message in a line, got",
         "x" * 10_000_000: "wanted one JSON-RPC 2.0 message in a line, got 'xxx",
     }
+    for id in ("null", "1.0", "1.5", "true", "[1]"):
+        request = f'{{"jsonrpc":"2.0","id":{id},"method":"tools/list"}}'
+        refused[request] = "wanted one JSON-RPC 2.0 message in a line, got"
     lines = [json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}),
              '{"jsonrpc":"2.0","method":"notifications/initialized"}', *refused,
              call("search", {"query": "heron \ud800"})]  # fmt: skip

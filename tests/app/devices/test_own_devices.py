@@ -154,6 +154,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
     for name in written:
         file = (shared / name).read_bytes()
         assert delivered(file, keys) is received(file, keys, members) is None
+    assert "nothing of the others can be read" in lost.devices().meet().words()
     takes_over(lost, desk)
     desk.meet()
     desk.meet()
@@ -161,9 +162,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
     with pytest.raises(DevicesError, match="opens with this code"):
         Computer(tmp_path / "fourth", shared).join(to_code(keys.newest.secret))
-    met = lost.devices().meet()
-    assert met.n_received == 0
-    assert "nothing of the others can be read" in met.words()
+    assert lost.devices().meet().n_received == 0
 
 
 def takes_over(lost: Computer, desk: Computer) -> None:
@@ -283,6 +282,35 @@ def test_foreign_and_damaged_files_are_passed_over(tmp_path: Path, shared: Path)
     assert (shared / "holiday.jpg").read_bytes() == b"a picture"
 
 
+@pytest.mark.parametrize("half", [100, LEAST_SIZE])
+def test_a_file_that_is_finished_while_it_is_read_is_read_again(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, half: int
+) -> None:
+    """Whatever puts the folder's files there, and if it makes them as long at once, and as old, as they will be."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    before = set(os.listdir(shared))
+    laptop.meet()
+    (name,) = set(os.listdir(shared)) - before
+    whole, moment = (shared / name).read_bytes(), time.time_ns() - 10**10
+    (shared / name).write_bytes(whole[: half // 2].ljust(half, b"\0"))
+    os.utime(shared / name, ns=(moment, moment))
+    reading = SharedFolder.read
+
+    def read(folder: SharedFolder, wanted: str) -> bytes:
+        content = reading(folder, wanted)
+        if wanted == name:
+            (shared / name).write_bytes(whole)
+            os.utime(shared / name, ns=(moment, moment))
+        return content
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SharedFolder, "read", read)
+        desk.meet()
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+
+
 def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shared: Path) -> None:
     """The folder does not fill with the years."""
     laptop, desk = two(tmp_path, shared)
@@ -338,6 +366,15 @@ def test_members_are_not_told_of_files_for_others(tmp_path: Path, shared: Path) 
     for computer in (desk, late, laptop, late):
         assert meet_quietly(computer.paths, computer.settings) == ""
     assert late.weights() == desk.weights()
+
+
+def test_who_removes_another_is_not_told_that_it_is_shut_out(tmp_path: Path, shared: Path) -> None:
+    """Neither while the rest are off, nor after they came and had nothing to say that it has not written itself."""
+    laptop, desk = two(tmp_path, shared)
+    one_more(tmp_path, shared, laptop, desk)
+    laptop.devices().remove("lost")
+    for computer in (laptop, laptop, desk, laptop, desk, laptop):
+        assert meet_quietly(computer.paths, computer.settings) == ""
 
 
 def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, shared: Path) -> None:
@@ -502,3 +539,33 @@ def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shar
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
     for path in shared.iterdir():
         assert received(path.read_bytes(), accomplice, members) is None
+
+
+@pytest.mark.parametrize("put_back", ["state.sqlite", "devices.key"])
+def test_a_state_or_a_key_put_back_alone_hears_the_rest_again(tmp_path: Path, shared: Path, put_back: str) -> None:
+    """What could not be read with the former key is tried again with the newer one, and the other way round."""
+    laptop, desk = two(tmp_path, shared)
+    one_more(tmp_path, shared, laptop, desk)
+    laptop.devices().remove("lost")
+    laptop.open("fish", "crane.txt")
+    laptop.meet()
+    keys = read_keys(laptop.paths)
+    assert keys is not None
+    handed_on = {name: (shared / name).read_bytes() for name in os.listdir(shared)
+                 if delivered((shared / name).read_bytes(), keys) is None}  # fmt: skip
+    for name in handed_on:
+        (shared / name).unlink()
+    desk.meet()
+    kept = {path.name: path.read_bytes() for path in desk.paths.data_dir.glob(f"{put_back}*")}
+    for name, content in handed_on.items():
+        (shared / name).write_bytes(content)
+    desk.meet()
+    assert laptop.weights() == desk.weights()
+    for path in desk.paths.data_dir.glob(f"{put_back}*"):
+        path.unlink()
+    for name, content in kept.items():
+        (desk.paths.data_dir / name).write_bytes(content)
+    for computer in (desk, laptop, desk):
+        computer.meet()
+    assert desk.devices().code == laptop.devices().code
+    assert laptop.weights() == desk.weights()

@@ -51,7 +51,11 @@ def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
     (tax / "invoice.html").unlink()
     device.index()
     (tax / "return 2024.txt").unlink()
-    judged = {Path(one["path"]).name: one for one in account_of(opened(), now=0.0)["judged"]}
+    account = account_of(opened(), now=0.0)
+    assert (
+        account["searched"]["n_documents"] == account["searched"]["n_documents_in_index"] - 1 == 5
+    )  # without the copy
+    judged = {Path(one["path"]).name: one for one in account["judged"]}
     assert {name: one["state"] for name, one in judged.items()} == {
         "heron.txt": "moved", "list.txt": "changed since", "invoice.html": "gone",
         "return 2024.txt": "gone since it was indexed", "kingfisher.md": "as judged", "fish_counter.py": "as judged",

@@ -119,6 +119,18 @@ def test_a_commit_meanwhile_is_seen(device: Device, opened: Open, monkeypatch: p
     assert name_of(review) == "newer.txt"
 
 
+def test_the_end_is_that_of_the_index_as_it_is_now(device: Device, opened: Open) -> None:
+    """What was changed or came while the last documents were read comes before anybody is told that all are read."""
+    review = opened()
+    read = read_all(review)
+    (device.notes / "birds" / "list.txt").write_text("another list\n")
+    (device.notes / "new.txt").write_text("stork\n")
+    device.index()
+    assert sorted(read_all(review)) == ["list.txt", "new.txt"]
+    assert review.progress.n_read == len(read) + 2
+    assert review.next() is None
+
+
 def test_conditions_say_what_the_review_is_about(opened: Open) -> None:
     """Types, folders and words left out narrow it; words do not."""
     assert sorted(read_all(opened("fish dir:birds"))) == ["heron.txt", "kingfisher.md", "list.txt"]

@@ -29,7 +29,6 @@ from app.search.granted import (
     RefusedError,
     best_excerpt,
     from_offset,
-    n_tokens,
 )
 from app.settings import IndexSettings, MeaningSettings, Settings
 
@@ -38,6 +37,12 @@ if TYPE_CHECKING:
 
 SECRET = "quokka"
 """a word of documents outside"""
+
+
+def n_tokens(answer: object) -> int:
+    """Of an answer as it is sent; a text within one has no quotes of its own."""
+    n_bytes = len(json.dumps(answer, ensure_ascii=False).encode()) - 2 * isinstance(answer, str)
+    return -(-n_bytes // BYTES_PER_TOKEN)
 
 
 @pytest.fixture(scope="module")
@@ -180,7 +185,7 @@ def test_a_text_comes_in_parts_without_hidden_signs(granted: Granted) -> None:
     while line is not None:
         answer: dict[str, Any] = granted.fetch([result["id"]], line, tokens=2_000)
         (document,) = answer["documents"]
-        assert n_tokens(str(answer)) <= 2_000
+        assert n_tokens(answer) <= 2_000
         assert document["lines"] == [line, line + document["text"].count("\n") - 1]
         parts.append(document["text"])
         line = document.get("next_line")
@@ -206,7 +211,7 @@ def test_several_texts_share_the_tokens(tmp_path: Path) -> None:
         answer, again = one.fetch(ids, tokens=1_000), one.fetch(ids[1:], tokens=20_000)
     short, long = answer["documents"]
     assert short["text"] == "The plan of the pangolin project.\n"
-    assert 700 < n_tokens(str(long)) < n_tokens(str(answer)) <= 1_000
+    assert 700 < n_tokens(long) < n_tokens(answer) <= 1_000
     assert (long["lines"], long["next_line"]) == ([1, 1], 1)
     assert again["documents"][0]["text"].rstrip() == ("quagga " * 1000).rstrip()
     assert again["documents"][0]["text"][long["next_offset"] - 7 :][:7] == long["text"][-7:]
@@ -215,7 +220,7 @@ def test_several_texts_share_the_tokens(tmp_path: Path) -> None:
 def test_results_stay_within_the_tokens_and_go_on(granted: Granted) -> None:
     """Fewer tokens give shorter passages, then fewer results; the first has always one, and none comes twice."""
     whole = granted.search("pangolin OR okapi", tokens=2_000)
-    assert n_tokens(str(whole)) <= 2_000
+    assert n_tokens(whole) <= 2_000
     assert "next_skip" not in whole
     seen: list[str] = []
     skip: int | None = 0
@@ -240,10 +245,62 @@ def test_many_results_use_up_the_tokens(tmp_path: Path) -> None:
     with closing(granted_on(home, ".")) as one:
         some, all_ = one.search("quagga", 50, tokens=2_000), one.search("quagga", 50, tokens=20_000)
     assert len(all_["results"]) == 40
-    assert 2_000 - 150 < n_tokens(str(some)) <= 2_000
+    assert 2_000 - 150 < n_tokens(some) <= 2_000
     n_shown = len(some["results"])
     assert (n_shown > 10, some["next_skip"]) == (True, n_shown)
     assert [result["id"] for result in some["results"]] == [result["id"] for result in all_["results"]][:n_shown]
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Granted]:
+    """Twenty files of a named assistant: long names, texts of quotes and line ends, one with copies."""
+    home = tmp_path_factory.mktemp("crowded").resolve() / "home"
+    home.mkdir()
+    for number in range(20):
+        (home / f"{number:02}{'-long' * (number % 7)}.txt").write_text(
+            '"quagga"\n\n\\\t\x01\n' * 9 * number + "quagga" * 600
+        )
+        (home / f"copy{number}.txt").write_text("quagga\n")
+    update_index(Settings(index=IndexSettings(roots=[str(home)], workers=1)), paths_of(home), holder="test")
+    settings = Settings(meaning=MeaningSettings(enabled=False), index=IndexSettings(roots=[str(home)]))
+    with closing(Granted(settings, structs.replace(paths_of(home), assistant="own"), [str(home)])) as one:
+        yield one
+
+
+@pytest.mark.parametrize("tokens", [100, 101, 150, 333, 1_000, 2_000, 20_000])
+def test_a_fetch_keeps_to_its_tokens_and_says_what_it_leaves_out(crowded: Granted, tokens: int) -> None:
+    """Of many documents as many as there is room for, the first of them, and how many wait; all come in the end."""
+    requests = Requests(crowded._search.store, load_key(crowded._paths.key, crowded._search.store))
+    ids = sorted(crowded.search("quagga", 50, tokens=20_000)["results"], key=lambda one: len(one["id"]))
+    waiting, n_turns = [one["id"] for one in ids][:MAX_DOCUMENTS], 0
+    while waiting:
+        answer = crowded.fetch(waiting, tokens=tokens)
+        assert n_tokens(answer) <= tokens
+        assert [one["id"] for one in answer["documents"]] == waiting[: len(answer["documents"])]
+        assert len(next(requests.newest(1)).given) == len(answer["documents"])
+        n_left = len(waiting) - len(answer["documents"])
+        assert answer.get("left_out", "").startswith(f"the last {n_left} of {len(waiting)} ids" if n_left else "")
+        if not answer["documents"]:
+            assert tokens < 200
+            break
+        assert all(one["text"] for one in answer["documents"])
+        waiting, n_turns = waiting[len(answer["documents"]) :], n_turns + 1
+    assert n_turns == 1 or tokens < 2_000
+
+
+@pytest.mark.parametrize(
+    "query", ["quagga", "quaga (type:z", "type:zzz " * 99 + "quagga", "y" * 990, 'modified:"' + "é" * 900]
+)
+@pytest.mark.parametrize("tokens", [100, 150, 333, 2_000])
+def test_a_search_keeps_to_its_tokens_whatever_is_asked(crowded: Granted, query: str, tokens: int) -> None:
+    """Remarks, names, copies and signs that JSON doubles are counted; where not one result has room, that is said."""
+    seen, skip = 0, 0
+    while skip is not None:
+        answer = crowded.search(query, 50, tokens, skip)
+        assert n_tokens(answer) <= tokens
+        assert answer["results"] or "more tokens" in answer.get("left_out", "") or not seen
+        seen, skip = seen + len(answer["results"]), answer.get("next_skip") if answer["results"] else None
+    assert seen == len(crowded.search(query, 50, 20_000)["results"]) or tokens < 200
 
 
 def test_why_answers_below_the_folders_alone(granted: Granted, home: Path) -> None:
@@ -356,8 +413,8 @@ TEXT = "".join(f"line {i} is about something else\n" for i in range(1, 41)).repl
 
 
 def test_an_excerpt_is_the_lines_around_the_best_place() -> None:
-    """A quarter of the room goes to what stands before: of 4 lines of 32 bytes that are left, the one above."""
-    found = best_excerpt(TEXT, ("heron",), tokens=5 * 32 // BYTES_PER_TOKEN + 1)
+    """A quarter of the room goes to what stands before: of 4 lines of 33 bytes that are left, the one above."""
+    found = best_excerpt(TEXT, ("heron",), tokens=(35 + 4 * 33) // BYTES_PER_TOKEN + 1)
     assert found.text.splitlines()[:2] == ["line 19 is about something else", "the heron is about something else"]
     assert (found.line, TEXT[: found.end].count("\n")) == (19, 23)
 

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from app.commands.results_text import explanation_lines
 from app.learning.learner import theta_prior
-from app.learning.traits import NO_CODE, TEST
+from app.learning.traits import FOLDER, NO_CODE, TEST
 from app.learning.votes import BY_TEXT
 from app.search.page_kind import LEAST, MOST, share_of_code
 from app.search.reasons import PARTS
@@ -182,6 +182,25 @@ def test_an_assistant_learns_of_tests_and_of_what_is_no_source_code(search: Sear
             one.opened(page, page.hits[0])
             one.leave(page)
             assert (BY_TEXT in one.learner.habits.recent[-1].said) == bool(known)
+
+
+def test_of_source_code_an_assistant_likes_no_age_length_or_other_type(search: Search) -> None:
+    """What is one in a hundred questions by chance moved whole pages; of texts it learns these, as a person does."""
+    known = {"source", TEST, NO_CODE, BY_TEXT}
+    said = []
+    with closing(Search(search._settings, structs.replace(search._paths, assistant="own"))) as assistant:
+        for one, text in (
+            (search, "policy of each retry"),
+            (assistant, "policy of each retry"),
+            (assistant, "heron waits"),
+        ):
+            page = ask(one, text)
+            one.opened(page, page.hits[2])
+            one.leave(page)
+            said.append({name for name in one.learner.habits.recent[-1].said if not name.startswith(FOLDER)} - known)
+    assert said[0] >= {"long", "markdown"}
+    assert said[1] == set()
+    assert said[2] & {"long", "short", "new"}
 
 
 def test_a_lesson_is_held_against_the_ranker_of_code(search: Search) -> None:

@@ -15,7 +15,7 @@ from console.scheme import Effective
 from console.wording import count, iso_minute, lineage_labelled
 from federation_server.database import reading
 from federation_server.group import group
-from federation_server.group.enrolment import all_members, ghosts
+from federation_server.group.enrolment import all_members, ghosts, vouchers
 from federation_server.serve import SERVED_AT, Installation, open_installation
 from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate
@@ -82,11 +82,18 @@ def the_one(found: Sequence[str], beginning: str, what: str) -> str:
     return found[0]
 
 
+NOBODY_LEFT = "nobody is left who can vouch: begin a new group (docs/server.md, A lost device)"
+
+
 def tell_of_ghosts(connection: Connection, *, now: int) -> None:
     """Say on stderr who is still on a sealed group's roster and what a member has to do: the server cannot sign."""
     if group.terms(connection).mode == "open":
         return
-    for device in ghosts(connection, now=now):
+    gone = ghosts(connection, now=now)
+    if gone and not vouchers(connection, now=now):
+        click.echo(NOBODY_LEFT, err=True)
+        return
+    for device in gone:
         click.echo(
             f"{device} is on the roster still, and each round counts it as missing: a member takes it off by "
             f"`foltr-search vouch {device[:8]} --gone`",

@@ -185,6 +185,26 @@ def test_a_membership_ends_after_a_yes_alone(
         assert capsys.readouterr().out.split()[4] == state
 
 
+def test_a_group_whose_only_member_lost_the_device_is_told_to_begin_anew(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where one can vouch, doctor names the one; where nobody can any more, it and `members` say so, and name no
+    command that nobody could run."""
+    founder = joined(folder)
+    joined(folder, b"2" * 32)
+    capsys.readouterr()
+    run(folder, "doctor")
+    assert f"only {founder} can; if that device is lost" in capsys.readouterr().out
+    assert run(folder, "members", "remove", founder, "--yes") == 0
+    removed = capsys.readouterr().err
+    assert run(folder, "members") == 0
+    listed = capsys.readouterr().err
+    run(folder, "doctor")
+    for said in (removed, listed, capsys.readouterr().out):
+        assert "nobody is left who can vouch: begin a new group" in said
+        assert "--gone" not in said
+
+
 def test_an_empty_beginning_means_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A script whose variable is empty ends no member, not even the only one, and no invite."""
     joined(folder)

@@ -240,6 +240,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """the same before this round: it opened later, for no older roster"""
     followed: tuple[int, int, str] = (0, 0, "")
     """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
+    lost: str = ""
+    """which sealed round of this lineage was lost last, in a sentence"""
     error: str = ""
     """why the last sync failed, "" when it did not"""
 

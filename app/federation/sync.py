@@ -114,13 +114,14 @@ class Sync(Struct, frozen=True):
             raise FederationError(f"nothing was sent: {trouble}")
 
     def _with(self, member: Membership) -> SyncReport:
-        began = self.clock()
+        began, known = self.clock(), membership.load_standing(self.store).lost
         with self.reach.talk(member) as server:
             announced, entering = self._enter(server)
             announced, place, summed = self._help_to_sum(server, announced)
             decision = self._decide(server, announced, place)
             signed, newest = server.newest_model(announced)
-        upload, said = decision.upload, [*entering, summed]
+        lost = membership.load_standing(self.store).lost
+        upload, said = decision.upload, [*entering, summed, lost if lost != known else ""]
         if decision.start is not None:
             upload = self._prepared(member, announced, place.occasion, decision.start)
             self.sleep(taking_part.pause(taking_part.chance(announced, member), self.clock() - began))

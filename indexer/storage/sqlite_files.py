@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -110,13 +111,30 @@ def is_unwritable(error: BaseException | None) -> bool:
     return isinstance(error, OSError) and error.errno in _NUMBERS
 
 
-def cause(error: BaseException | None) -> str:
-    """In a few words why a file `is_unwritable`."""
+LEAST_ROOM = 1 << 16
+"""bytes: SQLite wants 32 KiB at a time beside a file with a write-ahead log, and calls it an I/O error without them"""
+
+
+def cause(error: BaseException | None, path: Path) -> str:
+    """In a few words why the file at `path` `is_unwritable`."""
     if isinstance(error, OSError):
         return os.strerror(error.errno).lower() if error.errno else str(error)
-    return {sqlite3.SQLITE_READONLY: "read-only", sqlite3.SQLITE_FULL: "the disk is full"}.get(
-        getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error)
-    )
+    if is_full(error, path):
+        return "the disk is full"
+    return "read-only" if _code(error) == sqlite3.SQLITE_READONLY else str(error)
+
+
+def is_full(error: BaseException | None, path: Path) -> bool:
+    """Whether SQLite could not write the file at `path` because its disk has no room."""
+    if _code(error) != sqlite3.SQLITE_IOERR:
+        return _code(error) == sqlite3.SQLITE_FULL
+    with suppress(OSError):
+        return shutil.disk_usage(path.parent).free < LEAST_ROOM
+    return False
+
+
+def _code(error: BaseException | None) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def connect_to_read(path: Path) -> Connection:

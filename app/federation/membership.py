@@ -207,7 +207,7 @@ def receipt_in_words(receipt: Receipt) -> str:
     """What the server says it did, in one line."""
     state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]
     how = "" if receipt.method == "none" else f"; method {receipt.method}" + (" (approximate)" * receipt.approximate)
-    return f"{state}: erased {rows_in_words(receipt.erased)}{how}; {receipt.progress}"
+    return f"{state}: erased {rows_in_words(receipt.erased)}{how}" + f"; {receipt.progress}" * (receipt.state != "done")
 
 
 STANDING_KEY = "federation standing"

@@ -130,10 +130,12 @@ class Sync(Struct, frozen=True):
             self._meet()
             with self.reach.talk(member) as server:
                 sent, sentence = self._send(server, announced, upload, place.occasion)
-                said.append(self._add_up(server, announced, place.occasion))
+                said += [sentence, self._add_up(server, announced, place.occasion)]
                 signed, newest = server.newest_model(announced)
+        else:
+            said.append(sentence)
         note_newest(self.store, announced, signed, newest)
-        said += [sentence, consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
+        said += [consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
         return SyncReport(announced.round, sent, tuple(filter(None, said)), decision.refused)
 
     def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, ...]]:

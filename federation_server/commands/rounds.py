@@ -109,7 +109,8 @@ def _line(row: dict[str, Any], waits: str) -> str:
         return f"{name} given up: the ranker went back, or came back after a restore, or somebody was forgotten"
     if row["rule"] == "void":
         return f"{name} {count(row['n_updates'], 'update'):>12}, {row['guard'] or ERASED}"
-    told = [f"{count(row['n_updates'], 'update'):>12} by {row['rule'] or '-'}", _moved(row)]
+    by = f" by {row['rule']}" if row["rule"] else ""
+    told = [f"{count(row['n_updates'], 'update'):>12}{by}", _moved(row)]
     return f"{name} {', '.join(filter(None, told))}; {row['guard'] or ERASED}"
 
 

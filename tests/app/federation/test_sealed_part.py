@@ -83,7 +83,8 @@ def test_five_people_add_up_a_round_and_the_ledger_is_the_accountants(sealed: Gr
     before = told_to(everyone[0])
     said = [person.sync().said for person in everyone]
     assert all("answered round 1" in " ".join(lines) for lines in said)
-    assert "added up round 1 of 5 members, unread" in said[-1]  # the last to answer adds up in the same sync
+    assert said[-1][0].startswith("answered round 1")
+    assert said[-1][1] == "added up round 1 of 5 members, unread"  # the last to answer adds up in the same sync
     for person in everyone[:4]:
         assert any(line.startswith("added up round 1 of 5") for line in person.sync().said)
     sealed.service.tick()

@@ -153,6 +153,17 @@ def test_a_lost_round_is_listed_as_lost(tmp_path: Path, capsys: Output) -> None:
     assert line.endswith("1 update, lost: 3 of 5 are left; 4 are needed. The ranker stays, what was sent stays spent")
 
 
+def test_a_round_that_is_known_by_its_ranker_alone_names_no_rule(tmp_path: Path, capsys: Output) -> None:
+    """As after a restore: nobody knows how it was joined."""
+    made = make_server(tmp_path / "server", quorum=1)
+    with running(made):
+        assert member(made).update(0.25).ok
+    with writing(made.engine) as connection:
+        connection.execute(update(rounds).where(rounds.c.round == 1).values(rule=None, update_norm=None, guard="lost"))
+    assert run(made) == 0
+    assert any(line.endswith("1 update; lost") for line in capsys.readouterr().out.splitlines())
+
+
 def made_n_params(made: Installation) -> int:
     from federation_server.database import reading
     from federation_server.group import group

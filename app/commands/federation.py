@@ -147,7 +147,8 @@ def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
         after = round_label(seen["lineage"], seen["rounds"])
         yield (
             "history",
-            f"{seen['hash'][:16]} after round {after}; where another member's names this round, too, and differs, the server lies to one of you",
+            f"{seen['hash'][:16]} after round {after}; where another member's names this round, too, and differs, the "
+            "server lies to one of you",
         )
     yield "sums", sums_in_words(sealed)
 

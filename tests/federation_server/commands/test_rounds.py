@@ -16,8 +16,8 @@ from sqlalchemy import Connection, update
 from federation_server.cli import main
 from federation_server.database import writing
 from federation_server.rounds.intake import Expectations
-from federation_server.serve import Installation
 from federation_server.sealed.summing import lost
+from federation_server.serve import Installation
 from federation_server.tables import rounds
 from tests.federation_server.client import PATIENCE, Client, ServerProcess, make_server, member, reason, running
 from tests.waiting import until

@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from itertools import pairwise
 
 import msgspec
 from msgspec import Struct
@@ -283,14 +284,11 @@ def note_roster(store: Store, member: Membership, announced: Announcement) -> No
     membership.note_standing(store, roster_known=max(seen, number, announced.roster_number))
 
 
-LOST = "round {} was lost: it could not be added up, the ranker stays, and what was sent for it stays spent"
-
-
 def follow_rankers(store: Store, server: Correspondence, announced: Announcement) -> None:
-    """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage, and note
-    the last round on the way that left the ranker as it was.
+    """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
-    Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered.
+    Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered. A
+    round that left the ranker as it was is noted as lost.
     """
     known = membership.load_standing(store).followed
     lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
@@ -311,11 +309,9 @@ def follow_rankers(store: Store, server: Correspondence, announced: Announcement
         round, wanted = round - 1, ranker.previous
     if known[0] == lineage and (round, wanted) != known[1:]:
         raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")
-    if walked:
-        before = [*walked[1:], server.past_model(wanted)[1]]
-        lost = next(
-            (LOST.format(one.round) for one, last in zip(walked, before, strict=True) if one.theta == last.theta), lost
-        )
+    for last, one in pairwise([server.past_model(wanted)[1], *reversed(walked)] if walked else []):
+        if one.theta == last.theta:
+            lost = f"round {one.round} was lost: it could not be added up, the ranker stays, and what was sent is spent"
     membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash), lost=lost)
 
 

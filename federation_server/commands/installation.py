@@ -86,19 +86,18 @@ NOBODY_LEFT = "nobody is left who can vouch: begin a new group (docs/server.md, 
 
 
 def tell_of_ghosts(connection: Connection, *, now: int) -> None:
-    """Say on stderr who is still on a sealed group's roster and what a member has to do: the server cannot sign."""
-    if group.terms(connection).mode == "open":
-        return
-    gone = ghosts(connection, now=now)
+    """Say on stderr who is still on a sealed group's roster and what a member has to do."""
+    for sentence in ghosts_in_words(connection, now=now):
+        click.echo(sentence, err=True)
+
+
+def ghosts_in_words(connection: Connection, *, now: int) -> list[str]:
+    """Of each member who is gone what another has to sign, for the server cannot; nothing in an open group."""
+    gone = ghosts(connection, now=now) if group.terms(connection).mode != "open" else ()
     if gone and not vouchers(connection, now=now):
-        click.echo(NOBODY_LEFT, err=True)
-        return
-    for device in gone:
-        click.echo(
-            f"{device} is on the roster still, and each round counts it as missing: a member takes it off by "
-            f"`foltr-search vouch {device[:8]} --gone`",
-            err=True,
-        )
+        return [NOBODY_LEFT]
+    until = "is on the roster still, and each round counts it as missing: a member takes it off by"
+    return [f"{device} {until} `foltr-search vouch {device[:8]} --gone`" for device in gone]
 
 
 def warn_of_address(installation: Installation) -> None:

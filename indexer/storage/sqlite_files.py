@@ -19,7 +19,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -106,13 +106,9 @@ _NUMBERS = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, 
 def is_unwritable(error: BaseException | None) -> bool:
     """Whether an error says that a file cannot be written, though it may well be read."""
     if isinstance(error, sqlite3.Error):
-        code: int | None = getattr(error, "sqlite_errorcode", None)
-        return code is not None and code & 0xFF in _CODES and code != sqlite3.SQLITE_READONLY_DBMOVED
+        moved = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DBMOVED
+        return _code(error) in _CODES and not moved
     return isinstance(error, OSError) and error.errno in _NUMBERS
-
-
-LEAST_ROOM = 1 << 16
-"""bytes: SQLite wants 32 KiB at a time beside a file with a write-ahead log, and calls it an I/O error without them"""
 
 
 def cause(error: BaseException | None, path: Path) -> str:
@@ -125,16 +121,14 @@ def cause(error: BaseException | None, path: Path) -> str:
 
 
 def is_full(error: BaseException | None, path: Path) -> bool:
-    """Whether SQLite could not write the file at `path` because its disk has no room."""
-    if _code(error) != sqlite3.SQLITE_IOERR:
-        return _code(error) == sqlite3.SQLITE_FULL
-    with suppress(OSError):
-        return shutil.disk_usage(path.parent).free < LEAST_ROOM
-    return False
+    """Whether the disk has no room: SQLite wants 32 KiB at a time beside a log, and calls it an I/O error without."""
+    if _code(error) == sqlite3.SQLITE_IOERR and path.parent.is_dir():
+        return shutil.disk_usage(path.parent).free < 1 << 16
+    return _code(error) == sqlite3.SQLITE_FULL
 
 
 def _code(error: BaseException | None) -> int:
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def connect_to_read(path: Path) -> Connection:

@@ -139,7 +139,7 @@ def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make)
     for person in everyone:
         person.sync()
     everyone.pop().joining().leave(forget=True)
-    lost = "round 2 was lost: it could not be added up, the ranker stays, and what was sent for it stays spent"
+    lost = "round 2 was lost: it could not be added up, the ranker stays, and what was sent is spent"
     for person in everyone:
         assert lost in person.sync().said
     for person in everyone:

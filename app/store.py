@@ -29,7 +29,7 @@ from app.settings import HistorySettings
 from foltr.errors import FoltrError
 from foltr.ranking.interaction import Interaction, decode, encode
 from indexer.storage import sqlite_files
-from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_unwritable, use_write_ahead_log
+from indexer.storage.sqlite_files import Connection, cause, connect_to_read, is_full, is_unwritable, use_write_ahead_log
 
 R = TypeVar("R")
 
@@ -174,7 +174,7 @@ class Store:
             if not is_unwritable(error.__cause__):
                 raise
             copy = cls(path, writable=False)
-            copy.why_unkept = cause(error.__cause__)
+            copy.why_unkept = cause(error.__cause__, path)
             return copy
 
     def _open(self) -> Connection:
@@ -361,7 +361,8 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             self._require_its_file()
-            raise StateError(f"{self.path}: {error}") from error
+            reason = "the disk is full; free some space, then try again" if is_full(error, self.path) else error
+            raise StateError(f"{self.path}: {reason}") from error
         except sqlite3.DatabaseError as error:
             raise StateError(f"{self.path} is damaged ({error}); move it away to start afresh") from error
 

@@ -46,7 +46,7 @@ def status(as_json: bool) -> int:
     elif found["group"] is None:
         say("this device belongs to no group; join one with `foltr-search join LINK`")
     else:
-        for name, value in _rows(found):
+        for name, value in rows_of_status(found):
             click.echo(f"{name + ':':13}{value}")
         if elsewhere:
             click.echo(f"{'answered by:':13}{elsewhere}")
@@ -86,13 +86,15 @@ def move(link: str) -> int:
     return 0
 
 
-def _rows(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def rows_of_status(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
     group, privacy = found["group"], found["privacy"]
     yield "group", f"{group['name']} at {group['address']}"
     yield "member", f"{group['member']}, since {_moment(group['joined'])}"
     yield "round", _round(found)
     if found["sealed"] is not None:
         yield from _sealed(found["sealed"])
+    if found["lost"]:
+        yield "lost", found["lost"]
     sent = [update for update in found["updates"] if update["state"] == "sent"]
     waiting = len([update for update in found["updates"] if update["state"] in ("drafted", "waiting")])
     yield "sent", count(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
@@ -145,7 +147,8 @@ def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
         after = round_label(seen["lineage"], seen["rounds"])
         yield (
             "history",
-            f"{seen['hash'][:16]} after round {after}; on another member's device the same, or something is wrong",
+            f"{seen['hash'][:16]} after round {after}; where another member's names this round, too, and differs, the "
+            "server lies to one of you",
         )
     yield "sums", sums_in_words(sealed)
 

@@ -7,14 +7,15 @@ import click
 from app.commands.command import Command, say, state_of_member
 
 EXAMPLES = """
-foltr-search leave
+foltr-search leave                            ask first
 foltr-search leave --local                    if the server is gone for good
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--local", is_flag=True, help="Erase the key here without telling the server.")
-def command(local: bool) -> int:
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def command(local: bool, yes: bool) -> int:
     """Leave the group, and erase its ranker and this device's key here.
 
     What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
@@ -23,10 +24,16 @@ def command(local: bool) -> int:
     from app.federation.admission import Admission
 
     with state_of_member() as (store, settings):
+        is_member = bool(store.rows("SELECT 1 FROM membership"))  # whose record may be damaged
+        if is_member and not local and (seen := membership.load_standing(store)).phase == "sum":
+            say(f"round {seen.round} is being added up, and may be lost without this device: run `sync` first")
+        if is_member and not yes:
+            what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
+            click.confirm(f"Leave the group? {what}", abort=True, err=True)
         if not local:
             kept = Admission(store, settings).leave(forget=False)
             say("left the group" if kept else "the server had let this device go before; the key is erased")
-        elif store.rows("SELECT 1 FROM membership"):
+        elif is_member:
             membership.erase(store)  # without telling the server, as when it is gone for good
             say("the key and the group's ranker are erased; the server was not told")
         else:

@@ -13,7 +13,7 @@ foltr-search privacy --json | jq .sent
 """
 GUARANTEED = (
     "This holds for all that this device sent in that time, taken together: against the servers themselves, in a "
-    "sealed group also together with fewer members than can open a note."
+    "sealed group also together with as many members as `foltr-search join` says may help them."
 )
 NOT_GUARANTEED = "Nothing is guaranteed: a server could work out which results were opened."
 

@@ -26,7 +26,7 @@ from app.federation.terms import Protection, protection_of
 from app.settings import FederationSettings
 from app.store import Store
 from console.wording import count
-from foltr.federated.sealed.committee import LEAST_MEMBERS, quorums
+from foltr.federated.sealed.committee import least_members, quorums
 from foltr.federated.wire import Terms, digest
 from foltr.privacy.accounting import best_auc, best_guess
 from foltr.privacy.mechanisms import FpdgdPaper, Laplace, NoPrivacy
@@ -127,9 +127,10 @@ def what_is_counted_on(protection: Protection, company: Company, *, delta: float
         return
     held = quorums(company.n_members, protection.mode)
     alone = protection.opened(held.n_honest).epsilon(delta, "zero-out", n_rounds=protection.counted)
+    part = " in each part" if protection.mode == "grouped" else ""
     yield (
-        f"The numbers above count on the noise of {held.n_honest} honest answers of the {held.least} that must come, "
-        f"among {held.n_members:,} members. Whoever reads your notes one by one sees epsilon {at_most(alone)}."
+        f"The numbers above count on the noise of {held.n_honest} honest answers of the {held.least} that must come"
+        f"{part}, among {held.n_members:,} members. Whoever reads your notes one by one sees epsilon {at_most(alone)}."
     )
 
 
@@ -199,7 +200,7 @@ def what_it_takes(protection: Protection) -> Iterator[str]:
     noise = protection.noise_over_signal
     if noise is None:
         return
-    few = protection.floor if protection.mode == "open" else LEAST_MEMBERS
+    few = protection.floor if protection.mode == "open" else least_members(protection.mode)
     notes = "one note" if protection.counted == 1 else f"{protection.counted:,} notes"
     yield (
         f"In a group of {few}, the least, the noise of {notes} is {noise:.1f} times as long as all that its members "

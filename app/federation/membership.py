@@ -207,7 +207,7 @@ def receipt_in_words(receipt: Receipt) -> str:
     """What the server says it did, in one line."""
     state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]
     how = "" if receipt.method == "none" else f"; method {receipt.method}" + (" (approximate)" * receipt.approximate)
-    return f"{state}: erased {rows_in_words(receipt.erased)}{how}; {receipt.progress}"
+    return f"{state}: erased {rows_in_words(receipt.erased)}{how}" + f"; {receipt.progress}" * (receipt.state != "done")
 
 
 STANDING_KEY = "federation standing"
@@ -240,6 +240,8 @@ class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """the same before this round: it opened later, for no older roster"""
     followed: tuple[int, int, str] = (0, 0, "")
     """lineage, rounds and hash of the newest ranker of a sealed group whose chain was followed"""
+    lost: str = ""
+    """which sealed round of this lineage was lost last, in a sentence"""
     error: str = ""
     """why the last sync failed, "" when it did not"""
 

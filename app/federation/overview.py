@@ -31,6 +31,7 @@ def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[st
         "sealed": _sealed(store, member, seen, delta=settings.delta),
         "deadline": seen.deadline,
         "opens": seen.opens,
+        "lost": seen.lost,
         "last_sync": seen.synced,
         "last_error": seen.error,
         "background": settings.sync if member is not None and member.background == "yes" else "off",

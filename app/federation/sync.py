@@ -114,13 +114,14 @@ class Sync(Struct, frozen=True):
             raise FederationError(f"nothing was sent: {trouble}")
 
     def _with(self, member: Membership) -> SyncReport:
-        began = self.clock()
+        began, known = self.clock(), membership.load_standing(self.store).lost
         with self.reach.talk(member) as server:
             announced, entering = self._enter(server)
             announced, place, summed = self._help_to_sum(server, announced)
             decision = self._decide(server, announced, place)
             signed, newest = server.newest_model(announced)
-        upload, said = decision.upload, [*entering, summed]
+        lost = membership.load_standing(self.store).lost
+        upload, said = decision.upload, [*entering, summed, lost if lost != known else ""]
         if decision.start is not None:
             upload = self._prepared(member, announced, place.occasion, decision.start)
             self.sleep(taking_part.pause(taking_part.chance(announced, member), self.clock() - began))
@@ -129,10 +130,12 @@ class Sync(Struct, frozen=True):
             self._meet()
             with self.reach.talk(member) as server:
                 sent, sentence = self._send(server, announced, upload, place.occasion)
-                said.append(self._add_up(server, announced, place.occasion))
+                said += [sentence, self._add_up(server, announced, place.occasion)]
                 signed, newest = server.newest_model(announced)
+        else:
+            said.append(sentence)
         note_newest(self.store, announced, signed, newest)
-        said += [sentence, consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
+        said += [consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
         return SyncReport(announced.round, sent, tuple(filter(None, said)), decision.refused)
 
     def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, ...]]:

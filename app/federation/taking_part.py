@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from itertools import pairwise
 
 import msgspec
 from msgspec import Struct
@@ -286,15 +287,17 @@ def note_roster(store: Store, member: Membership, announced: Announcement) -> No
 def follow_rankers(store: Store, server: Correspondence, announced: Announcement) -> None:
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
-    Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered.
+    Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered. A
+    round that left the ranker as it was is noted as lost.
     """
     known = membership.load_standing(store).followed
     lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
     if (lineage, round) < known[:2]:
         return  # another sync has seen more meanwhile
-    end = known[1] if known[0] == lineage else 0
+    end, lost = (known[1], membership.load_standing(store).lost) if known[0] == lineage else (0, "")
     if known[0] and round - end > LONGEST_WALK:
         raise Distrusted(f"the server's round went from {end + 1} to {announced.round} since this device saw one")
+    walked: list[ModelRecord] = []
     while known[0] and round > end:
         signed, ranker = server.past_model(wanted)
         if (ranker.lineage, ranker.round) != (lineage, round):
@@ -302,10 +305,14 @@ def follow_rankers(store: Store, server: Correspondence, announced: Announcement
         _compare(store, ranker, signed)
         if known[0] != lineage and not ranker.previous:
             break  # the lineage began with what a restored server got back
+        walked.append(ranker)
         round, wanted = round - 1, ranker.previous
     if known[0] == lineage and (round, wanted) != known[1:]:
         raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")
-    membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash))
+    for last, one in pairwise([server.past_model(wanted)[1], *reversed(walked)] if walked else []):
+        if one.theta == last.theta:
+            lost = f"round {one.round} was lost: it could not be added up, the ranker stays, and what was sent is spent"
+    membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash), lost=lost)
 
 
 def _compare(store: Store, ranker: ModelRecord, signed: Signed) -> None:

@@ -28,7 +28,7 @@ from foltr.errors import FoltrError
 from foltr.federated import wire
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
-from foltr.federated.sealed.committee import LEAST_MEMBERS, quorums
+from foltr.federated.sealed.committee import least_members, n_parts, quorums
 from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
 from foltr.privacy.accounting import Against, Caps, Ledger, mu_of, noise_over_signal
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
@@ -112,8 +112,10 @@ class Protection(Struct, frozen=True):
         """
         mechanism, n_answers = self.mechanism, self.floor
         if self.mode != "open" and isinstance(mechanism, Gaussian):
-            held = quorums(LEAST_MEMBERS)
-            n_answers, mechanism = held.least, msgspec.structs.replace(mechanism, n_clients=held.n_honest)
+            n_members = least_members(self.mode)
+            held = quorums(n_members, self.mode)
+            n_answers = held.least * n_parts(n_members, self.mode)
+            mechanism = msgspec.structs.replace(mechanism, n_clients=held.n_honest)
         return noise_over_signal(mechanism, n_params=self.n_params, counts=[n_answers] * self.counted)
 
 

@@ -392,7 +392,7 @@ class Search:
         except StateError as error:
             if not is_unwritable(error.__cause__):
                 raise
-            self.unkept = UNKEPT.format(cause(error.__cause__))
+            self.unkept = UNKEPT.format(cause(error.__cause__, self.store.path))
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
         """The best lines of one result."""

@@ -14,7 +14,14 @@ from msgspec import Struct
 from sqlalchemy import Connection, text
 
 from console.wording import round_label
-from federation_server.commands.installation import folder, now, open_here, settings_in_force
+from federation_server.commands.installation import (
+    NOBODY_LEFT,
+    folder,
+    ghosts_in_words,
+    now,
+    open_here,
+    settings_in_force,
+)
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
@@ -81,15 +88,12 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
         waits, members = awaited_now(connection, schedule, now=now), _members(connection, agreed, now=now)
-        gone = enrolment.ghosts(connection, now=now) if agreed.mode != "open" else ()
+        gone = ghosts_in_words(connection, now=now)
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield members
     if agreed.mode != "open":
-        text = "nobody on it who is gone"
-        if gone:
-            text = f"{', '.join(gone)} gone, but on it until a member runs `foltr-search vouch DEVICE --gone`"
-        yield Check("roster", not gone, text)
+        yield Check("roster", not gone, "; ".join(gone) or "nobody on it who is gone")
     yield _guard(last)
     if waits is None and today.name == "rest":
         yield Check("round", True, f"{today.sentence}: {why_it_rests(agreed)}")
@@ -109,8 +113,12 @@ def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
         return Check("members", active >= agreed.floor, f"{active} active; {members_in_words(connection, agreed)}")
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
     needed = f"{active} active, {members_in_words(connection, agreed)}"
+    able = enrolment.vouchers(connection, now=now)
     how = "members invite with `foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
-    how = how if vouched else "`foltr-server invite` prints the first member's link"
+    if len(able) == 1:
+        how += f"; only {able[0]} can; if that device is lost: docs/server.md, A lost device"
+    elif not able:
+        how = NOBODY_LEFT if vouched else "`foltr-server invite` prints the first member's link"
     return Check("members", vouched >= wanted, needed if vouched >= wanted else f"{needed}: {how}")
 
 

@@ -15,7 +15,7 @@ from console.scheme import Effective
 from console.wording import count, iso_minute, lineage_labelled
 from federation_server.database import reading
 from federation_server.group import group
-from federation_server.group.enrolment import all_members, ghosts
+from federation_server.group.enrolment import all_members, ghosts, vouchers
 from federation_server.serve import SERVED_AT, Installation, open_installation
 from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate
@@ -82,16 +82,22 @@ def the_one(found: Sequence[str], beginning: str, what: str) -> str:
     return found[0]
 
 
+NOBODY_LEFT = "nobody is left who can vouch: begin a new group (docs/server.md, A lost device)"
+
+
 def tell_of_ghosts(connection: Connection, *, now: int) -> None:
-    """Say on stderr who is still on a sealed group's roster and what a member has to do: the server cannot sign."""
-    if group.terms(connection).mode == "open":
-        return
-    for device in ghosts(connection, now=now):
-        click.echo(
-            f"{device} is on the roster still, and each round counts it as missing: a member takes it off by "
-            f"`foltr-search vouch {device[:8]} --gone`",
-            err=True,
-        )
+    """Say on stderr who is still on a sealed group's roster and what a member has to do."""
+    for sentence in ghosts_in_words(connection, now=now):
+        click.echo(sentence, err=True)
+
+
+def ghosts_in_words(connection: Connection, *, now: int) -> list[str]:
+    """Of each member who is gone what another has to sign, for the server cannot; nothing in an open group."""
+    gone = ghosts(connection, now=now) if group.terms(connection).mode != "open" else ()
+    if gone and not vouchers(connection, now=now):
+        return [NOBODY_LEFT]
+    until = "is on the roster still, and each round counts it as missing: a member takes it off by"
+    return [f"{device} {until} `foltr-search vouch {device[:8]} --gone`" for device in gone]
 
 
 def warn_of_address(installation: Installation) -> None:

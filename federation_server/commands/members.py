@@ -144,10 +144,14 @@ def members(ctx: click.Context, as_json: bool) -> int:
 
 @members.command("revoke")
 @click.argument("device")
-def revoke_member(device: str) -> None:
+@YES
+def revoke_member(device: str, yes: bool) -> None:
     """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
-    with writing(open_here().engine) as connection:
+    installation = open_here()
+    with reading(installation.engine) as connection:
         member = the_member(connection, device)
+    ask(f"End the membership of {member}? No invite brings this device back.", yes=yes)
+    with writing(installation.engine) as connection:
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
     click.echo(f"{member}: {'ended' if ended else 'had ended before'}")

@@ -107,7 +107,8 @@ def _line(row: dict[str, Any], waits: str) -> str:
         return f"{name} {count(row['n_updates'], 'update'):>12}, {waits}"
     if row["state"] == "abandoned":
         return f"{name} given up: the ranker went back, or came back after a restore, or somebody was forgotten"
-    told = [f"{count(row['n_updates'], 'update'):>12} by {row['rule'] or '-'}", _moved(row)]
+    joined = row["rule"] not in (None, "void")
+    told = [f"{count(row['n_updates'], 'update'):>12}" + f" by {row['rule']}" * joined, _moved(row) * joined]
     return f"{name} {', '.join(filter(None, told))}; {row['guard'] or ERASED}"
 
 

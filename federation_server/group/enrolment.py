@@ -205,6 +205,12 @@ def ghosts(connection: Connection, *, now: int) -> tuple[str, ...]:
     return tuple(sorted(listed - active_devices(connection, now=now)))
 
 
+def vouchers(connection: Connection, *, now: int) -> tuple[str, ...]:
+    """Members of a sealed group who can bring in others: on the roster, vouched for, and still a member."""
+    here = active_devices(connection, now=now)
+    return tuple(one.device for one in roster_book.state(connection).vouched if one.device in here)
+
+
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:
     """Take no more updates from this device; whether it was a member."""
     connection.execute(delete(guarded).where(guarded.c.device == device))

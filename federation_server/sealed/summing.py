@@ -220,7 +220,7 @@ def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
     agreed, before = group.terms(connection), group.newest(connection).model
     same = replace(before, round=before.round + 1)
     _publish(connection, agreed, here, same, now=now)
-    return _ended(connection, here, [], "void", f"not judged: void, {why}", 0.0, now=now)
+    return _ended(connection, here, [], "void", f"lost: {why}. The ranker stays, what was sent is spent", 0.0, now=now)
 
 
 def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int) -> None:

@@ -47,7 +47,7 @@ def plain_errors(path: Path) -> Iterator[None]:
         if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")) or "no such" in str(error):
             raise IndexDamaged(f"the catalogue {path} cannot be read: {error}") from error
         if is_unwritable(error):
-            raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
+            raise IndexerError(f"{path} cannot be written ({cause(error, path)})") from error
         raise IndexerError(f"{path}: {error}") from error
 
 

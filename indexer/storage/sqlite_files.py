@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import sqlite3
 import stat
 import time
@@ -105,18 +106,29 @@ _NUMBERS = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, 
 def is_unwritable(error: BaseException | None) -> bool:
     """Whether an error says that a file cannot be written, though it may well be read."""
     if isinstance(error, sqlite3.Error):
-        code: int | None = getattr(error, "sqlite_errorcode", None)
-        return code is not None and code & 0xFF in _CODES and code != sqlite3.SQLITE_READONLY_DBMOVED
+        moved = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY_DBMOVED
+        return _code(error) in _CODES and not moved
     return isinstance(error, OSError) and error.errno in _NUMBERS
 
 
-def cause(error: BaseException | None) -> str:
-    """In a few words why a file `is_unwritable`."""
+def cause(error: BaseException | None, path: Path) -> str:
+    """In a few words why the file at `path` `is_unwritable`."""
     if isinstance(error, OSError):
         return os.strerror(error.errno).lower() if error.errno else str(error)
-    return {sqlite3.SQLITE_READONLY: "read-only", sqlite3.SQLITE_FULL: "the disk is full"}.get(
-        getattr(error, "sqlite_errorcode", 0) & 0xFF, str(error)
-    )
+    if is_full(error, path):
+        return "the disk is full"
+    return "read-only" if _code(error) == sqlite3.SQLITE_READONLY else str(error)
+
+
+def is_full(error: BaseException | None, path: Path) -> bool:
+    """Whether the disk has no room: SQLite wants 32 KiB at a time beside a log, and calls it an I/O error without."""
+    if _code(error) == sqlite3.SQLITE_IOERR and path.parent.is_dir():
+        return shutil.disk_usage(path.parent).free < 1 << 16
+    return _code(error) == sqlite3.SQLITE_FULL
+
+
+def _code(error: BaseException | None) -> int:
+    return int(getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
 
 
 def connect_to_read(path: Path) -> Connection:

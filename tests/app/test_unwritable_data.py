@@ -139,6 +139,16 @@ def test_what_cannot_be_kept_is_not_said_to_be_done(device: Device, mount: str) 
         assert any(said in done.stderr for said in (SAID, "the disk is full", "Read-only file system")), done.stderr
 
 
+def test_a_full_disk_is_called_full(device: Device) -> None:
+    """By what has to write, by a member's commands and by a search, and not SQLite's "disk I/O error"."""
+    device.index()
+    device.run("search", "fish")
+    for command in ("search fish", "model reset", "federation", "sync --now", "leave --yes"):
+        done = run_on(device, FULL, command)
+        assert "the disk is full" in done.stderr, (command, done.stderr)
+        assert "I/O error" not in done.stderr
+
+
 def test_a_folder_of_before_that_cannot_be_marked_is_searched(device: Device) -> None:
     """What is in it says whose it is."""
     device.index()

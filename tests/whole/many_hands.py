@@ -271,7 +271,7 @@ class ManyHands(Hands):
         if self.server is None:
             return
         if self.has_group:
-            self.run(Command(("leave",)))
+            self.run(Command(("leave", "--yes")))
             self.has_group = False
         else:
             self.join()

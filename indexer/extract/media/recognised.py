@@ -94,7 +94,7 @@ def _writing(path: Path) -> Iterator[sqlite3.Connection]:
             )
             yield store
     except (sqlite3.Error, OSError) as error:
-        raise IndexerError(f"{path} cannot be written ({cause(error)})") from error
+        raise IndexerError(f"{path} cannot be written ({cause(error, path)})") from error
 
 
 def forget_gone(path: Path, catalogue: sqlite3.Connection) -> None:

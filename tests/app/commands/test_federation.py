@@ -62,9 +62,9 @@ def test_forgetting_names_who_it_does_not_reach(device: Device, group: Group) ->
             return membership.member(store).device
 
     left = join()
-    assert f"its operator: `foltr-server forget {left}`" in device.run("leave").stderr
+    assert f"its operator: `foltr-server forget {left}`" in device.run("leave", "--yes").stderr
     local = join()
-    assert f"its operator: `foltr-server forget {local}`" in device.run("leave", "--local").stderr
+    assert f"its operator: `foltr-server forget {local}`" in device.run("leave", "--local", "--yes").stderr
     last = join()
     said = device.run("forget-me", "--yes").stdout
     assert [f"`foltr-server forget {one}`" in said for one in (left, local, last)] == [True, True, False]
@@ -73,6 +73,21 @@ def test_forgetting_names_who_it_does_not_reach(device: Device, group: Group) ->
     assert json.loads(device.run("forget-me", "--json").stdout)["not_reached"] == sorted((left, local))
     with writing(group.made.engine) as connection:
         assert {one.device for one in all_members(connection)} == {left, local}
+
+
+def test_leaving_asks_and_says_what_it_costs(device: Device, group: Group) -> None:
+    """Without an answer the device stays a member; that it cannot be forgotten from here afterwards, and that a round
+    that is being added up may be lost, is said before."""
+    assert device.run("join", group.link(), "--yes").returncode == 0
+    with Store(device.data_dir / "state.sqlite") as store:
+        membership.note_standing(store, phase="sum", round=3)
+    asked = device.run("leave")
+    assert asked.returncode == 130
+    assert "round 3 is being added up, and may be lost without this device" in asked.stderr
+    assert "cannot have it forget" in asked.stderr
+    assert device.run("federation").returncode == 0
+    assert "being added up" in device.run("leave", "--yes").stderr
+    assert device.run("federation").returncode == 1
 
 
 def test_a_search_in_a_group_explains_its_score(device: Device, group: Group) -> None:
@@ -94,15 +109,15 @@ def test_a_server_that_is_gone_is_exit_code_3(device: Device, group: Group) -> N
     assert device.run("join", group.link(), "--yes").returncode == 0
     group.stop()
     quick = ("--set", "federation.retries=0")
-    for command in ("sync", "leave"):
-        done = device.run(command, *quick)
+    for command in (("sync",), ("leave", "--yes")):
+        done = device.run(*command, *quick)
         assert done.returncode == 3
         assert len(done.stderr.splitlines()) == 1
         assert "nobody answers there" in done.stderr
         assert "if the server has moved, its operator has a link for `foltr-search federation move`" in done.stderr
     assert "nobody answers there" in device.run("federation").stdout
-    assert "erased" in device.run("leave", "--local").stderr
-    assert "belongs to no group" in device.run("leave", "--local").stderr
+    assert "erased" in device.run("leave", "--local", "--yes").stderr
+    assert "belongs to no group" in device.run("leave", "--local", "--yes").stderr
     with Store(device.data_dir / "state.sqlite") as store:
         assert membership.load(store) is None
 

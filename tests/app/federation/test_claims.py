@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from app.commands.privacy import GUARANTEED
 from app.federation.consent import at_most, in_words, of_group, per_cent, share
 from app.federation.group_roster import Company
 from app.federation.terms import protection_of
@@ -187,6 +188,25 @@ def test_who_must_be_honest_and_who_could_read_what_is_the_mechanisms(n: int) ->
     assert exact <= number(r"one by one sees epsilon ([\d.]+)\.\n", text) < exact + 0.1
     assert f"right in {per_cent(best_guess(2 * 2 / z))} of 100 cases" in text
     assert (f"One has brought in {n - 1}: are they people?" in text) == (n > 2)
+
+
+@pytest.mark.parametrize("n", [2, 50, 60])
+def test_a_group_of_parts_is_told_of_its_own_least_and_of_a_part(n: int) -> None:
+    """Grouped rounds begin with fifty, in parts of ten; what must come, and whose noise is counted on, is a part's."""
+    protection, held = protection_of(agreed("grouped")), quorums(max(n, 50), "grouped")
+    text = "\n".join(in_words(protection, delta=DELTA, company=Company(n, 0, 1)))
+    assert f"{held.n_honest} honest answers of the {held.least} that must come in each part, among" in text
+    z = gaussian_of(agreed("grouped")).noise_multiplier
+    n_parts, least = 5, quorums(50, "grouped")
+    noise = z / math.sqrt(least.n_honest) * math.sqrt(10 * 4 / (n_parts * least.least)) / 4
+    assert number(r"In a group of 50, the least, the noise of 4 notes is ([\d.]+) times", text) == round(noise, 1)
+
+
+def test_the_ledger_promises_no_more_than_join_did() -> None:
+    """Of five two with the server know more than the ledger says, though three are needed to read a note."""
+    assert quorums(5).n_spared < quorums(5).n_readers - 1
+    assert "with as many members as `foltr-search join` says may help" in GUARANTEED
+    assert "can open" not in GUARANTEED
 
 
 def test_the_table_of_the_documentation_is_computed() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
+from app.commands.federation import rows_of_status
 from app.federation import group_roster, ledger, membership, taking_part
 from app.federation.failures import Distrusted, FederationError
 from app.federation.overview import overview
@@ -82,7 +83,8 @@ def test_five_people_add_up_a_round_and_the_ledger_is_the_accountants(sealed: Gr
     before = told_to(everyone[0])
     said = [person.sync().said for person in everyone]
     assert all("answered round 1" in " ".join(lines) for lines in said)
-    assert "added up round 1 of 5 members, unread" in said[-1]  # the last to answer adds up in the same sync
+    assert said[-1][0].startswith("answered round 1")
+    assert said[-1][1] == "added up round 1 of 5 members, unread"  # the last to answer adds up in the same sync
     for person in everyone[:4]:
         assert any(line.startswith("added up round 1 of 5") for line in person.sync().said)
     sealed.service.tick()
@@ -127,6 +129,24 @@ def test_the_sum_is_that_of_the_updates(sealed: Group, make_person: Make) -> Non
     assert newest.record.round >= 1
     assert set(moved) <= set(shared)
     assert moved.size
+
+
+def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make) -> None:
+    """Of five who answered one is forgotten before the sum: each of the others is told once that the round is lost, and
+    `federation status` says it from then on; of a round that was added up nobody is told that."""
+    everyone = friends(sealed, make_person, 6)
+    a_round(everyone)
+    for person in everyone:
+        person.sync()
+    everyone.pop().joining().leave(forget=True)
+    lost = "round 2 was lost: it could not be added up, the ranker stays, and what was sent is spent"
+    for person in everyone:
+        assert lost in person.sync().said
+    for person in everyone:
+        assert not any("lost" in line for line in person.sync().said)
+        told = overview(person.store, person.settings.federation, now=1)
+        assert told["lost"] == lost
+        assert dict(rows_of_status(told))["lost"] == lost
 
 
 def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.federation.group_ranker import AGE, DOUBT, KINDS, TASTE, believed
+from app.federation.group_ranker import AGE, DOUBT, KINDS, LIKED, TASTE, believed
 from foltr.arrays import FloatVector
 
 NAMES = ("bm25f", *AGE, "size", *KINDS)
@@ -33,27 +33,41 @@ def test_what_is_no_more_than_noise_stays_as_shipped() -> None:
 
 
 def by_weighing(part: FloatVector, noise: float) -> FloatVector:
-    """Lifts above the mean lift, given moves of all kinds: of none or one, by lot, and any number added to all."""
-    d = len(part)
-    weights, means = [], []
-    for lifted in (np.zeros(d), *np.eye(d)):
-        covariance = noise**2 * np.eye(d) + TASTE**2 * np.diag(lifted) + 1e5 * np.ones((d, d))
-        solved = np.linalg.solve(covariance, part)
-        prior = 0.5 if not lifted.any() else 0.5 / d
-        weights.append(prior * np.exp(-0.5 * part @ solved) / np.sqrt(np.linalg.det(covariance)))
-        means.append(TASTE**2 * lifted * solved)
-    mean = np.average(means, axis=0, weights=weights)
-    found: FloatVector = mean - mean.mean()
+    """The lift of each kind, given moves of all: of none, or of one by lot by +- |N(0, TASTE^2)|, added up in steps."""
+    amounts = np.linspace(-8 * TASTE, 8 * TASTE, 200_001)
+    prior = np.where(amounts > 0, LIKED, 1 - LIKED) * np.exp(-(amounts**2) / (2 * TASTE**2))
+    above = part - part.mean()  # a number that is added to all says nothing, so that a lift a is one of a (1 - 1/d)
+    far = 1 - 1 / len(part)
+    seen = np.exp((amounts * above[:, None] - amounts**2 * far / 2) / noise**2) * prior / prior.sum()
+    found: FloatVector = seen @ amounts / (len(part) + seen.sum())
     return found
 
 
-@pytest.mark.parametrize("part", [(2.0, 2.0, 2.0, 2.0, 7.0), (0.3, -1.2, 0.8, 0.1, 0.4), (-5.0, 0.5, 0.0, -0.5, 1.0)])
+PARTS = [(2.0, 2.0, 2.0, 2.0, 7.0), (0.3, -1.2, 0.8, 0.1, 0.4), (-5.0, 0.5, 0.0, -0.5, 1.0)]
+
+
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("noise", [0.45, 0.9, 1.8])
 def test_a_kind_is_lifted_as_far_as_all_that_may_be_weighs(part: tuple[float, ...], noise: float) -> None:
-    """The mean of the posterior, computed by the densities of all six possibilities; equal lifts of all say nothing."""
+    """The mean of the posterior to a tenth of the noise, by the densities of all possibilities; equal lifts of all say
+    nothing."""
     theta = moved(**dict(zip(KINDS, part, strict=True)))
     lift = (believed(SHIPPED, theta, noise, NAMES) - SHIPPED)[5:]
-    np.testing.assert_allclose(lift - lift.mean(), by_weighing(np.array(part), noise), atol=1e-3)
+    np.testing.assert_allclose(lift, by_weighing(np.array(part), noise), atol=noise / 10)
+    again = (believed(SHIPPED, theta + 3.0, noise, NAMES) - SHIPPED)[5:]
+    np.testing.assert_allclose(again, lift, atol=1e-9)
+
+
+def test_a_liking_is_believed_sooner_than_a_dislike() -> None:
+    """At three times the noise of most of a liking and of little of a dislike; at five times of nearly all of both."""
+
+    def share(far: float) -> float:
+        theta = moved(is_text=far, **dict.fromkeys(KINDS[1:], 1e-6))
+        return float(believed(SHIPPED, theta, 0.9, NAMES)[5] - SHIPPED[5]) / far
+
+    assert share(2.7) > 0.6
+    assert share(-2.7) < 0.2
+    assert min(share(4.5), share(-4.5)) > 0.9
 
 
 def test_where_noise_is_next_to_nothing_a_kind_keeps_its_lead() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from pathlib import Path
@@ -170,11 +171,45 @@ def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pyt
     assert device == pseudonym(Identity(b"1" * 32).public)
 
 
+def test_a_membership_ends_after_a_yes_alone(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`members revoke` asks, and says that no invite brings the device back; after a no the member stays."""
+    device = joined(folder)
+    for answer, code, state in (("n\n", 130, "member"), ("y\n", 0, "ended")):
+        capsys.readouterr()
+        monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+        assert run(folder, "members", "revoke", device[:6]) == code
+        assert "No invite brings this device back" in capsys.readouterr().err
+        run(folder, "members")
+        assert capsys.readouterr().out.split()[4] == state
+
+
+def test_a_group_whose_only_member_lost_the_device_is_told_to_begin_anew(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where one can vouch, doctor names the one; where nobody can any more, it and `members` say so, and name no
+    command that nobody could run."""
+    founder = joined(folder)
+    joined(folder, b"2" * 32)
+    capsys.readouterr()
+    run(folder, "doctor")
+    assert f"only {founder} can; if that device is lost" in capsys.readouterr().out
+    assert run(folder, "members", "remove", founder, "--yes") == 0
+    removed = capsys.readouterr().err
+    assert run(folder, "members") == 0
+    listed = capsys.readouterr().err
+    run(folder, "doctor")
+    for said in (removed, listed, capsys.readouterr().out):
+        assert "nobody is left who can vouch: begin a new group" in said
+        assert "--gone" not in said
+
+
 def test_an_empty_beginning_means_nobody(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A script whose variable is empty ends no member, not even the only one, and no invite."""
     joined(folder)
     assert run(folder, "invite") == 0
-    for command in (("forget", "", "--yes"), ("members", "remove", "", "--yes"), ("members", "revoke", "")):
+    for command in (("forget", "", "--yes"), ("members", "remove", "", "--yes"), ("members", "revoke", "", "--yes")):
         assert run(folder, *command) == 2
         assert "'' is the beginning of 1 pseudonym, wanted" in capsys.readouterr().err
     assert run(folder, "invite", "revoke", "") == run(folder, "invite", "again", "") == 2

@@ -140,6 +140,29 @@ def test_a_round_without_agreement_is_listed_and_shown(tmp_path: Path, capsys: O
     assert "agreement" not in said
 
 
+def test_a_lost_round_is_listed_as_lost(tmp_path: Path, capsys: Output) -> None:
+    """Neither by a rule nor as a movement: with why."""
+    made = make_server(tmp_path / "server", quorum=1)
+    with running(made):
+        assert member(made).update(0.25).ok
+    with writing(made.engine) as connection:
+        connection.execute(update(rounds).values(rule="void", guard="lost: 4 are needed"))
+    assert run(made) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("1.1 "))
+    assert line.endswith("1 update; lost: 4 are needed")
+
+
+def test_a_round_that_is_known_by_its_ranker_alone_names_no_rule(tmp_path: Path, capsys: Output) -> None:
+    """As after a restore: nobody knows how it was joined."""
+    made = make_server(tmp_path / "server", quorum=1)
+    with running(made):
+        assert member(made).update(0.25).ok
+    with writing(made.engine) as connection:
+        connection.execute(update(rounds).where(rounds.c.round == 1).values(rule=None, update_norm=None, guard="lost"))
+    assert run(made) == 0
+    assert any(line.endswith("1 update; lost") for line in capsys.readouterr().out.splitlines())
+
+
 def made_n_params(made: Installation) -> int:
     from federation_server.database import reading
     from federation_server.group import group

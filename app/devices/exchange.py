@@ -152,9 +152,8 @@ class Meeting:
         if generation := self._handed_on(others):  # before a removed device is believed that goes on by the former one
             self._use(self.keys.with_generation(generation))
             return self._read(names)
-        return sum(self._take(name, stamps[name], *one) for name, one in found.items() if one), len(unread) + len(
-            others
-        )
+        n_new = sum(self._take(name, stamps[name], *one) for name, one in found.items() if one)
+        return n_new, len(unread) + len(others)
 
     def _handed_on(self, stamps: Mapping[str, str]) -> Generation | None:
         """The key that some device hands on to this one in these files, where it goes before the present one."""

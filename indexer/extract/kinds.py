@@ -416,7 +416,7 @@ def extract_source(source: Source, limits: Limits) -> Extraction:
             return _storable(named, some_of(named.notes))
         kind = kind_by_content(kind_of(source.name), head := source.read(HEAD))
         known = KINDS.get(kind, KINDS["text"])
-        if len(head) < HEAD and not known.holds_files:  # that is all of it
+        if len(head) < HEAD and not (known.holds_files or known.is_added):  # that is all of it
             source = msgspec.structs.replace(source, data=head)
         if known.holds_files and kind != "ole" and source.depth >= limits.max_depth:  # mails aside, "ole" holds none
             raise ExtractionError("too-large", f"packed more than {limits.max_depth} times over")

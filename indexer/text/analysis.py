@@ -35,8 +35,8 @@ MAX_RAW_LENGTH = 200
 
 _TOKEN = r"{0}+(?:[.\-@'’]{0}+)*(?:\+\+|#(?!\w))?"
 _RAW = re.compile(_TOKEN.format(r"\w"))
-_OPTION = r"(?:(?<![\w\-])--(?=[^\W\d_]))?"
-_RAW_OPTIONS = re.compile(_OPTION + _TOKEN.format(r"\w"))
+_OPTION = r"(?:(?<!{0})(?<!-)--(?=[^\W\d_]))?"
+_RAW_OPTIONS = re.compile((_OPTION + _TOKEN).format(r"\w"))
 _JOINT = re.compile(r"[._\-@'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
@@ -86,7 +86,7 @@ def _mark() -> re.Pattern[str]:
 
 @cache
 def _raw_marked() -> re.Pattern[str]:
-    return re.compile(_TOKEN.format(rf"[\w{_mark().pattern[1:]}"))
+    return re.compile((_OPTION + _TOKEN).format(rf"[\w{_mark().pattern[1:]}"))
 
 
 def fold(text: str) -> str:

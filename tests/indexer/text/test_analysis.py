@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indexer.postings import EMPTY, FieldPostings, decode
@@ -180,6 +180,7 @@ def test_composed_and_decomposed_accents_are_the_same_words(text: str) -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(TEXTS, TEXTS)
+@example("น้ำ", "--C++ --no-ff")
 def test_the_second_of_two_texts_only_moves(first: str, second: str) -> None:
     """Positions in the second text grow by the length of the first, nothing else changes."""
     analyse = Analyzer().analyse

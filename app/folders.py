@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,6 +28,11 @@ USUAL_NAMES = (
     "Videos", "Movies",
 )  # fmt: skip
 """below the home folder"""
+NO_DOCUMENTS = {
+    *GENERATED_FOLDERS, "AppData", "Applications", "Library", "Public", "Templates", "anaconda3", "bin", "go",
+    "miniconda3", "miniforge3", "snap",
+}  # fmt: skip
+"""folders below the home folder that programs fill"""
 CLOUDS = {
     "Dropbox": "Dropbox", "Nextcloud": "Nextcloud", "ownCloud": "ownCloud", "OneDrive*": "OneDrive",
     "Google Drive": "Google Drive", "GoogleDrive": "Google Drive", "Insync": "Google Drive", "MEGA": "MEGA",
@@ -45,6 +51,8 @@ VAULT_DEPTH = 3
 MAX_COUNTED = 10_000
 COUNT_SECONDS = 0.5
 """for one folder, and for the search for collections of notes"""
+MOST_OTHERS = 16
+"""folders of other names that are counted"""
 
 
 class RootSuggestion(Struct, frozen=True):
@@ -60,7 +68,8 @@ class RootSuggestion(Struct, frozen=True):
 
 def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> list[RootSuggestion]:
     """The usual folders of `home` (the user's own) that hold files, with XDG's own names for them; vaults and clouds
-    by their names; then the data of other programs. Nothing that is `searched` already, as a folder or a source.
+    by their names; the other folders at its top; then the data of other programs. Nothing that is `searched` already,
+    as a folder or a source.
     """
     home = home or Path.home()
     exports: Counter[str] = Counter()
@@ -121,6 +130,9 @@ def _named_folders(home: Path) -> Iterator[tuple[Path, str]]:
     yield from ((folder, name) for pattern, name in CLOUDS.items() for folder in sorted(home.glob(pattern)))
     yield from vaults.items()
     yield from ((home / name, "") for name in USUAL_NAMES)
+    others = (name for name, is_folder in sorted(_names(home).items()) if is_folder and name[0] != ".")
+    known = {*USUAL_NAMES, *NO_DOCUMENTS}
+    yield from ((home / name, "") for name in islice((name for name in others if name not in known), MOST_OTHERS))
 
 
 def _vaults(home: Path) -> Iterator[tuple[Path, str]]:

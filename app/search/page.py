@@ -18,7 +18,7 @@ from app.search.reasons import Reasons
 from app.search.results import Hit, SearchRequest
 from app.search.shown_page import ShownPage
 from foltr.online.interleaving import FIRST, team_draft
-from indexer.query.nodes import Problem, Query
+from indexer.query.nodes import Problem, Query, Word
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.features import MANIFEST_HASH
@@ -26,7 +26,7 @@ from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
 from indexer.text.analysis import fold
 from indexer.text.language import stem
-from indexer.text.spelling import Vocabulary, is_one_edit, suggest
+from indexer.text.spelling import SHORTEST, Vocabulary, is_one_edit, suggest
 
 
 class Found(Struct, frozen=True, eq=False):
@@ -90,20 +90,34 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
     return sorted(indices, key=lambda i: (os.path.basename(rows[i].path).casefold(), rows[i].path, rows[i].part))
 
 
+_SPARE = re.compile(
+    r"/[^/]*\b(?:backups?|sicherung(?:en)?|sauvegardes?)\b[^/]*/"
+    r"|[ _.-](?:copy|kopie|copie|copia|kopia)\b[^/]*$|\(\d+\)\.?\w*$"
+)
+
+
+def is_spare(path: str) -> bool:
+    """Whether a path says that the file is a copy of another: in a backup, `letter (1).pdf`, `letter - Copy.pdf`."""
+    return _SPARE.search(path.lower().replace("_", " ")) is not None
+
+
 def nearest_first(
     shown: Mapping[int, list[int]], table: CandidateTable, contents: Sequence[int]
 ) -> dict[int, list[int]]:  # fmt: skip
     """The same rows, each with the nearest of its copies in front: on this machine, and a file of its own.
 
-    A copy in an archive or a mailbox is in front only where there is no other, or the query names it alone.
+    A copy in an archive, a mailbox or a backup, and one whose name says that it is a copy, is in front only where there
+    is no other, or the query names it alone, or it was chosen before.
     """
 
     def fronted(i: int, others: list[int]) -> tuple[int, list[int]]:
-        if not table.asides[i].machine and not table.rows[i].part:
+        own = table.rows[i]
+        if not (table.asides[i].machine or own.part) and (table.chosen_before[i] or not is_spare(own.path)):
             return i, others
 
-        def distance(j: int) -> tuple[bool, bool, int, bool]:
-            return bool(table.asides[j].machine), contents[j] != contents[i], -table.named[j], bool(table.rows[j].part)
+        def distance(j: int) -> tuple[bool, bool, int, bool, bool]:
+            is_far, row = bool(table.asides[j].machine), table.rows[j]
+            return is_far, contents[j] != contents[i], -table.named[j], bool(row.part), is_spare(row.path)
 
         first = min((i, *others), key=distance)
         return first, [j for j in (i, *others) if j != first]
@@ -243,6 +257,7 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
         else:
             words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
             words.update(dict.fromkeys(term for _, term in (*concept.own_forms, *concept.compounds)))
+        words.update(dict.fromkeys(map(" ".join, concept.spellings)))
     return tuple(words)
 
 
@@ -261,6 +276,12 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
         if word:
             text = _with_word(text, concept, word)
     return text if text != query.text else ""
+
+
+def is_one_word(query: Query) -> bool:
+    """Whether a query is nothing but a word of `SHORTEST` letters or more, which may be the beginning of others."""
+    word = query.root
+    return isinstance(word, Word) and not (word.exact or word.prefix) and len(query.text) >= SHORTEST
 
 
 _CAMEL = re.compile(r"[a-z][A-Z]")

@@ -39,7 +39,7 @@ from indexer.retrieval.alike import (
 from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.dated import day_of_name
-from indexer.retrieval.feature_values import scaled
+from indexer.retrieval.feature_values import TYPE_GROUPS, scaled
 from indexer.retrieval.features import NAMES, USAGE_NAMES
 from indexer.retrieval.named import named_by
 from indexer.storage.catalogue import DocumentRow
@@ -147,7 +147,8 @@ def called_first(page: Ranked) -> Moved:
 
 
 def _have_words(table: CandidateTable) -> Mask:
-    return np.array([row.n_words > 0 for row in table.rows], dtype=bool)
+    """[n_docs] texts, and scans of texts."""
+    return np.array([row.n_words > 0 or row.type in TYPE_GROUPS["is_document"] for row in table.rows], dtype=bool)
 
 
 def are_called(table: CandidateTable, *, by_names_alone: bool) -> Mask:

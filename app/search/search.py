@@ -34,6 +34,7 @@ from app.search.page import (
     bm25_ranks,
     end_of_day,
     highlight_words,
+    is_one_word,
     is_surely_meant,
     make_hit,
     make_hits,
@@ -56,6 +57,7 @@ from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection import CollectionStatistics
+from indexer.retrieval.concepts import with_neighbours
 from indexer.retrieval.dated import HEAD, day_of_text
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.retrieval.named import named_in
@@ -150,6 +152,7 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
+        typed = with_neighbours(typed, reading.snapshot)
         if request.order == "learned" and asks_for_people(typed):  # no word says which of their letters matters more
             request = structs.replace(request, order="modified")
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
@@ -238,9 +241,13 @@ class Search:
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
         better = suggestion(query, candidates, reading.vocabulary)
+        is_sure = is_surely_meant(query.text, better)
+        if not candidates.n_matches and not (better and is_sure) and is_one_word(query):
+            begun = self._candidates(reading, parse(f"{query.text}*", now=now), request, tonight, None)
+            better, is_sure = (f"{query.text}*", True) if begun.n_matches else (better, is_sure)
         if not better:
             return query, candidates, closeness, ""
-        meant, is_sure = parse(better, now=now), is_surely_meant(query.text, better)
+        meant = parse(better, now=now)
         near = self._closeness(reading, meant, request)
         instead = self._candidates(reading, meant, request, tonight, near)
         # What says the same in other words lacks the words: where meaning answers, they stay as they are.

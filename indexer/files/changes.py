@@ -295,5 +295,5 @@ def line_about_folder(folder: str, why: str, n_files: int, roots: Iterable[str])
     way = f"`foltr-search index --forget {folder}`" if folder in roots else "naming it in index.exclude"
     if why == NOT_MOUNTED:
         way += ", or removing the empty folder,"
-    files = "1 file is kept" if n_files == 1 else f"{n_files:,} files are kept"
-    return f"{why}; {files}, and {way} lets them go"
+    files, them = ("1 file is kept", "it") if n_files == 1 else (f"{n_files:,} files are kept", "them")
+    return f"{why}; {files}, and {way} lets {them} go"

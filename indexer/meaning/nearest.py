@@ -142,13 +142,13 @@ def _places(keys: Ints, wanted: Ints) -> tuple[Ints, Mask]:
 def asked_plainly(query: Query) -> str:
     """The words of a query that may be answered by meaning, "" for any other.
 
-    Who quotes, joins by operators, names a field or asks for a very form or an identifier wants just that.
+    Who quotes, joins by operators, names a field or asks for a very form, an identifier or numbers wants just that.
     """
     if query.root is None or not query.plain:
         return ""
     words = [child for child in _parts(query.root) if not is_filter(child)]
     plain = [child.text for child in words if isinstance(child, Word) and _is_plain(child, query.text)]
-    if len(plain) == 1 and as_written(plain[0]):
+    if (len(plain) == 1 and as_written(plain[0])) or all(any(sign.isdecimal() for sign in word) for word in plain):
         return ""
     return " ".join(plain) if len(plain) == len(words) else ""
 

@@ -63,6 +63,8 @@ class Word(Meant, frozen=True, eq=False):
     """a prefix because it is still being typed, not because of a star"""
     position: int = 0
     length: int = 0
+    made: tuple[str, ...] = ()
+    """words of the index that it makes up with a neighbour"""
 
 
 class Phrase(Meant, frozen=True, eq=False):

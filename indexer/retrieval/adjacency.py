@@ -47,6 +47,31 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
     return _in_a_row(tuple(pieces), {(terms,): own for terms, own in zip(distinct, places, strict=True)})
 
 
+LONGEST_GROUP = 8
+"""digits"""
+
+
+def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ...]]:
+    """The ways in which a field writes a number in several groups next to each other: 4408 1273 for 44081273.
+
+    Only documents with a first and a last group are looked at.
+    """
+    n = len(number)
+    first = [number[:end] for end in range(1, min(LONGEST_GROUP, n - 1) + 1)]
+    last = [number[start:] for start in range(max(n - LONGEST_GROUP, 1), n)]
+    begun, ended = (union([snapshot.postings(field, term).docs for term in terms]) for terms in (first, last))
+    docs = begun[among(begun, ended)]
+    reached: list[list[tuple[tuple[str, ...], Ints]]] = [[] for _ in range(n + 1)]
+    for term in first if docs.size else ():
+        reached[len(term)].append(((term,), snapshot.places(field, term, docs)))
+    for start in range(1, n):
+        for end in range(start + 1, min(start + LONGEST_GROUP, n) + 1) if reached[start] else ():
+            places = snapshot.places(field, term := number[start:end], docs)
+            following = [((*way, term), places[among(places, own + 1)]) for way, own in reached[start]]
+            reached[end] += [(way, own) for way, own in following if own.size]
+    return [way for way, _ in reached[n]]
+
+
 def _in_a_row(pieces: Pieces, known: dict[Pieces, Ints]) -> Ints:
     """Where the pieces stand in a row; `known` holds where each stands alone, and gets what is found of runs of them.
 

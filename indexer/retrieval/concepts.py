@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from heapq import nsmallest
-from itertools import accumulate, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from indexer.postings import Floats, Ints, Mask
-from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
+from indexer.query.nodes import And, Meant, Node, Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import (
     RARE,
     Counts,
@@ -31,11 +31,12 @@ from indexer.retrieval.adjacency import (
     among,
     as_written,
     holders,
+    in_groups,
     is_code,
     nothing_written,
     union,
 )
-from indexer.retrieval.dated import MONTHS
+from indexer.retrieval.dated import MONTH_NAMES, MONTHS, date_spellings
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
@@ -96,6 +97,13 @@ class Concept(Meant, frozen=True, eq=False):
     """the same for names of files, where a number may go on: IMG_2026 is the beginning of IMG_20260815"""
     written: str = ""
     """in lower case, a word that is meant as it is written; "" for others"""
+    spellings: tuple[tuple[str, ...], ...] = ()
+    """other ways to write a day, a month or a long number: terms in a row each"""
+
+    @property
+    def rows(self) -> tuple[tuple[tuple[str, ...], ...], ...]:
+        """All ways to write what stands in a row, each as the terms that may stand at each position."""
+        return (self.pieces, *(tuple((term,) for term in way) for way in self.spellings))
 
     @property
     def key(self) -> str:
@@ -106,6 +114,7 @@ class Concept(Meant, frozen=True, eq=False):
     def n_bytes(self) -> int:
         """About what it takes in memory."""
         n_forms = len(self.forms) + len(self.completions) + len(self.own_forms) + len(self.compounds)
+        n_forms += len(self.spellings)
         return 1_000 + len(self.node.text) + 120 * (n_forms + 2 * len(self.pieces))
 
 
@@ -241,7 +250,45 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
         last = i == len(raws) - 1
         found = _raw_concepts(lookup, node, raw, fields, prefix=node.prefix and last)
         concepts.extend(_with_own_forms(lookup, concept) for concept in found)
+    if len(concepts) == 1 and not (node.exact or lookup.counts(concepts[0])):
+        concepts = _of_unknown(lookup, node, concepts[0])
     return concepts[:most]
+
+
+def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Concept]:
+    """A word that stands nowhere as the two words that it is made of, where a language joins words."""
+    word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
+    if lookup.elsewhere(concept).n_documents or not word.isalpha() or languages.isdisjoint(COMPOUNDING):
+        return [concept]
+    return [
+        _with_own_forms(lookup, own)
+        for part in _two_words(lookup, word, fields)
+        for own in _raw_concepts(lookup, node, part, fields, prefix=False)
+    ] or [concept]
+
+
+LEAST_OF_TWO = 4
+"""letters of a word that makes up another with a second one"""
+_LINKS = ("", "s", "n", "es", "en", "er", "e")
+"""what joins two words: Hochzeit-s-vertrag"""
+
+
+def _two_words(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The two words of the index that make up `word`, of several the pair whose rarer word is most frequent; or ()."""
+
+    def held(term: str) -> int:
+        if len(term) < LEAST_OF_TWO:
+            return 0
+        own = max(lookup.snapshot.document_frequency(field, term) for field in fields)
+        return own or len(_stem_forms(lookup, term))
+
+    found = list[tuple[int, str, str]]()
+    for at in range(LEAST_OF_TWO, len(word) - LEAST_OF_TWO + 1):
+        if n_last := held(word[at:]):
+            first = word[:at]
+            stems = [first.removesuffix(link) for link in _LINKS if first.endswith(link)]
+            found += [(min(n, n_last), own, word[at:]) for own in stems if (n := held(own))]
+    return max(found, default=(0,))[1:]
 
 
 def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]) -> Concept | None:
@@ -249,7 +296,8 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
     written = as_written(node.text)
     parts = tuple(sequence(node.text))
     whole = whole_term(raws[0]) if len(raws) == 1 else ""
-    if not parts or not (written or whole):
+    spellings = _spellings(snapshot, node.text, fields)
+    if not parts or not (written or whole or spellings):
         return None
     pieces: tuple[tuple[str, ...], ...] = tuple((part,) for part in parts)
     wholes: tuple[str, ...] = (whole,) if whole else ()
@@ -263,8 +311,94 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
     names = (*pieces[:-1], tuple(dict.fromkeys((*pieces[-1], *going_on)))) if going_on else ()
     return Concept(
         node, forms, (name, *parts), fields, width=len(parts), pieces=pieces, name_pieces=names,
-        written=written if "body" in fields else "", is_beginning=is_beginning,
+        written=written if "body" in fields else "", is_beginning=is_beginning, spellings=spellings,
     )  # fmt: skip
+
+
+def _spellings(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """What else a day, a month or a long number is written as here: 19.3.2019 as 2019-03-19, in groups or in one."""
+    typed = fold(text)
+    number = _JOINTS.sub("", typed)
+    if not (number[-1:].isdecimal() and number.isascii()):
+        return ()
+
+    def look_up() -> tuple[tuple[str, ...], ...]:
+        found = [way for way in date_spellings(typed) if all(_is_known(snapshot, term, fields) for term in way)]
+        if _LONG_NUMBER.fullmatch(number):
+            for own in dict.fromkeys((number, number.lstrip("0"))):
+                found += [(own,)] if own != typed and _is_known(snapshot, own, fields) else []
+                found += [way for field in _WRITTEN_IN if field in fields
+                          for way in in_groups(snapshot, field, own)]  # fmt: skip
+        elif typed.isdecimal() and len(typed) > 3 and not _is_known(snapshot, typed, fields):
+            found.append((typed[:-3], typed[-3:]))
+        return tuple(dict.fromkeys(found))
+
+    return snapshot.keep(("spellings", typed, fields), look_up)
+
+
+_JOINTS, _LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
+"""a telephone, an account, an order; shorter ones may have a point before the last three digits"""
+
+
+def with_neighbours(query: Query, snapshot: Snapshot) -> Query:
+    """A query with what its neighbours are in one: the groups of a number that stands somewhere so as one word; of two
+    words each with the word that both make, as mietvertrag of miet vertrag or vertrag miet, and take2 of take 2."""
+    if not isinstance(query.root, And):
+        return query
+    children = _numbers_joined(list(query.root.children), snapshot)
+    made = [tuple[str, ...]()] * len(children)
+    for i, (one, other) in enumerate(pairwise(children)):
+        if isinstance(one, Word) and isinstance(other, Word):
+            both = _in_one(snapshot, one, other)
+            made[i], made[i + 1] = made[i] + both, both
+    children = [replace(own, made=words) if isinstance(own, Word) and words else own
+                for own, words in zip(children, made, strict=True)]  # fmt: skip
+    root = replace(query.root, children=tuple(children)) if len(children) > 1 else children[0]
+    return replace(query, root=root)
+
+
+def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
+    start = 0
+    while start < len(children):
+        words = list[Word]()
+        for own in children[start:]:
+            if not (isinstance(own, Word) and _is_plain(own) and (_GROUP if words else _FIRST).fullmatch(own.text)):
+                break
+            words.append(own)
+        for n in range(len(words), 1, -1):
+            number, end = "".join(word.text for word in words[:n]), words[n - 1].position + words[n - 1].length
+            if _LONG_NUMBER.fullmatch(fold(number)) and _is_known(snapshot, fold(number), _WRITTEN_IN):
+                position = words[0].position
+                children = [*children[:start], Word(number, position=position, length=end - position),
+                            *children[start + n :]]  # fmt: skip
+                break
+        start += 1
+    return children
+
+
+def _is_plain(word: Word) -> bool:
+    return not (word.field or word.exact or (word.prefix and not word.unfinished))
+
+
+def _in_one(snapshot: Snapshot, one: Word, other: Word) -> tuple[str, ...]:
+    """The words of the index that two neighbours make up."""
+    first, last = fold(one.text), fold(other.text)
+    if not (_is_plain(one) and _is_plain(other) and first.isalpha() and len(first) >= LEAST_JOINED):
+        return ()
+    if last.isdecimal():
+        found = [first + last]
+    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= 2 * LEAST_OF_TWO:
+        found = [a + link + b for a, b in ((first, last), (last, first)) for link in _LINKS]
+    else:
+        found = []
+    return tuple(term for term in found if _is_known(snapshot, term, _WRITTEN_IN))
+
+
+_FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
+_WRITTEN_IN = ("title", "body", "name")
+"""fields in which words are looked for that a query writes apart"""
+LEAST_JOINED = 3
+"""letters of a word that makes one with its neighbour"""
 
 
 def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
@@ -297,6 +431,7 @@ def _raw_concepts(
             runs = tuple((term,) for term in _completions(snapshot, whole, fields))
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
+        forms += [term for term in node.made if term not in forms]
         forms += [] if node.exact else [term for term in _ligatures(whole) if _is_known(snapshot, term, fields)]
         function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
         code = typed if is_code(raw) and not node.exact and "body" in fields else ""
@@ -482,38 +617,47 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
     """
     if concept.pieces:
         pieces = (field == "name" and concept.name_pieces) or concept.pieces
-        return _adjacent_counts(snapshot, pieces, field)
+        found = [_adjacent_counts(snapshot, row, field) for row in (pieces, *concept.rows[1:])]
+        return _summed(found) if len(found) > 1 else found[0]
     own = _any_counts(snapshot, field, concept.forms)
     if concept.own_forms and field in OWN_FIELDS:
         own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
     own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
-    if field == "name" and not (concept.is_beginning or concept.width > 1):
-        numbered = _in_numbers(snapshot, concept)
+    if field in ("name", "path") and concept.width == 1:
+        numbered = _in_numbers(snapshot, concept, field)
         own = _filled_in(own, _summed(numbered, most=True)) if numbered else own
     if concept.compounds and field in OWN_FIELDS:
         own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
     return own
 
 
-def _in_numbers(snapshot: Snapshot, concept: Concept) -> list[tuple[Ints, Floats]]:
-    """The documents whose names tell a concept with a number: a month by it; scan and 2024 as scan0012 and 20240315."""
+def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[Ints, Floats]]:
+    """The documents whose names or folders tell a concept with a number: 7 as 07, a month by its own; in names also
+    scan and 2024 as scan0012 and 20240315."""
     word, found = concept.surface[0], list[tuple[Ints, Floats]]()
     if concept.month:
-        found.append(snapshot.keep(("month", concept.month), partial(_of_month, snapshot, concept.month)))
-    if not getattr(concept.node, "exact", True) and (word.isalpha() or (word.isdecimal() and int(word) in YEARS)):
-        terms = snapshot.terms_with_prefix("name", word, MAX_NAMES, rest="09") if len(word) > 2 else ()
+        found.append(snapshot.keep(("month", field, concept.month), partial(_of_month, snapshot, field, concept.month)))
+    if getattr(concept.node, "exact", True):
+        return found
+    if word.isdecimal() and len(word) < 4:
+        padded = {str(int(word)).zfill(n) for n in (1, 2, 3)} - {word}
+        found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(padded))))
+    begins = word.isalpha() or (word.isdecimal() and int(word) in YEARS)
+    if field == "name" and begins and len(word) > 2 and not concept.is_beginning:
+        terms = snapshot.terms_with_prefix("name", word, MAX_NAMES, rest="09")
         numbered = tuple((term,) for term in terms if term[len(word) :].isdecimal())
         found += [_any_counts(snapshot, "name", numbered)] if numbered else []
     return found
 
 
-def _of_month(snapshot: Snapshot, month: int) -> tuple[Ints, Floats]:
-    """The documents whose names tell a month by its number beside a year, each once: 2024-03, 03.2024, 20240315."""
-    number, years = (f"{month:02}",), [str(year) for year in YEARS]
-    known = tuple(year for year in years if snapshot.document_frequency("name", year))
-    joined = {term for year in years for term in snapshot.terms_with_prefix("name", year + number[0], MAX_NAMES)}
-    found = [_any_counts(snapshot, "name", tuple((term,) for term in joined if term.isdecimal()))]
-    found += [_adjacent_counts(snapshot, pieces, "name") for pieces in ((known, number), (number, known)) if known]
+def _of_month(snapshot: Snapshot, field: str, month: int) -> tuple[Ints, Floats]:
+    """The documents whose names or folders tell a month beside a year, each once: 2024-03, 20240315, Mrz 2024."""
+    names, years = (f"{month:02}", *MONTH_NAMES[month]), [str(year) for year in YEARS]
+    known = tuple(year for year in years if snapshot.document_frequency(field, year))
+    joined = {term for year in years for term in snapshot.terms_with_prefix(field, year + names[0][0], MAX_NAMES)
+              if term.isdecimal() and term[4:6] == names[0]}  # fmt: skip
+    found = [_any_counts(snapshot, field, tuple((term,) for term in joined))]
+    found += [_adjacent_counts(snapshot, pieces, field) for pieces in ((known, names), (names, known)) if known]
     docs = union([docs for docs, _ in found])
     return docs, np.ones(docs.size)
 

@@ -10,27 +10,39 @@ from functools import cache, lru_cache
 from indexer.text.analysis import fold
 
 _NAMES = (
-    "january jan januar janvier enero gennaio janeiro januari tammikuu январь января január ianuarie ocak",
-    "february feb februar février febrero febbraio fevereiro februari helmikuu февраль февраля február februarie şubat",
-    "march mar märz maerz mars marzo maart marts maaliskuu март марта március martie mart",
-    "april apr avril abril aprile huhtikuu апрель апреля április aprilie nisan",
-    "may mai mayo maggio maio mei maj toukokuu май мая május mayıs",
-    "june jun juni juin junio giugno junho kesäkuu июнь июня június iunie haziran",
-    "july jul juli juillet julio luglio julho heinäkuu июль июля iulie temmuz",
-    "august aug août agosto augustus augusti elokuu август августа augusztus ağustos",
-    "september sep sept septembre septiembre settembre setembro syyskuu сентябрь сентября szeptember septembrie eylül",
-    "october oct oktober octobre octubre ottobre outubro lokakuu октябрь октября október octombrie ekim",
-    "november nov novembre noviembre novembro marraskuu ноябрь ноября noiembrie",
-    "december dec dezember décembre diciembre dicembre dezembro desember joulukuu декабрь декабря decembrie aralık",
+    "january jan januar janvier janv enero ene gennaio janeiro januari tammikuu январь января január ianuarie ocak"
+    " styczeń stycznia leden ledna",
+    "february feb februar février févr febrero febbraio fevereiro februari helmikuu февраль февраля február februarie"
+    " şubat luty lutego únor února",
+    "march mar märz maerz mrz mars marzo maart marts maaliskuu март марта március martie mart"
+    " marzec březen března",
+    "april apr avril avr abril abr aprile huhtikuu апрель апреля április aprilie nisan kwiecień"
+    " kwietnia duben dubna",
+    "may mai mayo maggio maio mei maj toukokuu май мая május mayıs květen května",
+    "june jun juni juin junio giugno junho kesäkuu июнь июня június iunie haziran"
+    " czerwiec czerwca červen června",
+    "july jul juli juillet juil julio luglio julho heinäkuu июль июля iulie temmuz lipiec"
+    " lipca červenec července",
+    "august aug août agosto augustus augusti elokuu август августа augusztus ağustos"
+    " sierpień sierpnia srpen srpna",
+    "september sep sept septembre septiembre settembre setembro syyskuu сентябрь сентября szeptember septembrie eylül"
+    " wrzesień września září",
+    "october oct oktober okt octobre octubre ottobre outubro lokakuu октябрь октября október octombrie ekim"
+    " październik października říjen října",
+    "november nov novembre noviembre novembro marraskuu ноябрь ноября noiembrie listopad"
+    " listopada",
+    "december dec dezember dez décembre diciembre dic dicembre dezembro desember joulukuu декабрь декабря decembrie"
+    " aralık grudzień grudnia prosinec prosince",
 )  # fmt: skip
 MONTHS = {fold(name): number for number, names in enumerate(_NAMES, start=1) for name in names.split()}
-"""in fifteen languages, folded -> from 1; but for those that are first names: março, július, kasım"""
+"""in seventeen languages, folded -> from 1; but for those that are first names or words: março, július, kasım, marca"""
 _DAYS = (
     "monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun"
     " montag dienstag mittwoch donnerstag freitag samstag sonntag lundi mardi mercredi jeudi vendredi samedi dimanche"
     " lunes martes miercoles jueves viernes sabado domingo lunedi martedi mercoledi giovedi venerdi domenica"
 )
 WEEKDAYS = frozenset(_DAYS.split())
+MONTH_NAMES = {number: tuple(name for name, own in MONTHS.items() if own == number) for number in range(1, 13)}
 HEAD = 500
 """characters at the beginning of a text in which its date may stand"""
 
@@ -99,6 +111,33 @@ def day_of_name(name: str) -> float | None:
     Of several ways to read it the most exact; a month or a year stands for its first day. None where there is no date.
     """
     return _first(folded, (*_WHOLE, *_PARTS)) if re.search(r"\d", folded := fold(name)) else None
+
+
+_TYPED = tuple(re.compile(pattern) for pattern in (
+    r"(?P<y>(?:19|20)\d\d)(?P<joint>[-_./]?)(?P<m>0[1-9]|1[0-2])(?P=joint)(?P<d>0[1-9]|[12]\d|3[01])",
+    r"(?P<d>0?[1-9]|[12]\d|3[01])(?P<joint>[-_./])(?P<m>0?[1-9]|1[0-2])(?P=joint)(?P<y>(?:19|20)\d\d)",
+    r"(?P<y>(?:19|20)\d\d)[-_./](?P<m>0[1-9]|1[0-2])|(?P<M>0?[1-9]|1[0-2])[-_./](?P<Y>(?:19|20)\d\d)",
+))  # fmt: skip
+"""a day and a month as they are typed as one word"""
+
+
+@lru_cache(maxsize=1_000)
+def date_spellings(typed: str) -> tuple[tuple[str, ...], ...]:
+    """How texts and names write a day or a month that was typed in digits, each as words in a row; () for no date."""
+    match = next((found for pattern in _TYPED if (found := pattern.fullmatch(typed))), None)
+    if match is None:
+        return ()
+    parts = {name.lower(): value for name, value in match.groupdict().items() if value}
+    year, number = parts["y"], int(parts["m"])
+    month, names = (f"{number:02}", str(number)), MONTH_NAMES[number]
+    ways: list[tuple[str, ...]]
+    if "d" not in parts:
+        ways = [(year, month[0]), *((own, year) for own in (*month, *names)), *((year, own) for own in names)]
+        return tuple(dict.fromkeys([*ways, (year + month[0],)]))
+    day = (f"{int(parts['d']):02}", str(int(parts["d"])))
+    ways = [(year, own, day[own != month[0]]) for own in month] + [(year + month[0] + day[0],)]
+    ways += [(first, own, year) for first in day for own in (*month, *names)]
+    return tuple(dict.fromkeys([*ways, *((own, first, year) for own in names for first in day)]))
 
 
 def day_of_text(text: str) -> float | None:

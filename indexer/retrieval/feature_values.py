@@ -16,7 +16,7 @@ from msgspec import Struct
 from indexer.codec.segments import Columns
 from indexer.documents import TYPES
 from indexer.postings import Floats, Ints, Mask
-from indexer.retrieval.adjacency import adjacent, among, firsts
+from indexer.retrieval.adjacency import adjacent, among, firsts, union
 from indexer.retrieval.candidates import K1, B, Candidates, idf
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.features import FEATURES, NAMES, USAGE_NAMES
@@ -108,7 +108,7 @@ def places_of(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[
     for i, concept in enumerate(concepts):
         for f, field in enumerate(fields) if concept.pieces else ():
             if field in concept.fields:
-                starts = adjacent(snapshot, field, concept.pieces, docs)
+                starts = union([adjacent(snapshot, field, row, docs) for row in concept.rows])
                 rows = docs.searchsorted(starts >> PLACE_BITS)
                 found[i, f] = starts + (rows - (starts >> PLACE_BITS) << PLACE_BITS)
     parts = ([found[i, f] + (f * docs.size << PLACE_BITS) for f, _ in enumerate(fields) if (i, f) in found]

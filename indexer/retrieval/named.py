@@ -1,7 +1,7 @@
 """What a query names: the file of this name or of a path that ends so, the document of this title.
 
 A name is read as it is typed and as a shell or a file manager pastes it: in quotes, with backslashes before blanks, as
-a file:// address, from ~ on, with a line number behind it.
+a file:// address, from ~ on, with a line number behind it, with the backslashes of Windows.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ MOST_REPLIES = 3
 _REPLY = re.compile(r"\s*(?:(?:re|fwd?|aw|wg|sv|antw|tr|rv)\s*:\s*)+", re.IGNORECASE)
 _PERCENT = re.compile(rb"%([0-9A-Fa-f]{2})")
 _LINE = re.compile(r"(?::\d+){1,2}:?$")
+_DRIVE = re.compile(r"[A-Za-z]:(?=\\)")
 _QUOTES = "\"'“”„«»`"
 
 
@@ -70,6 +71,7 @@ def _raise(levels: dict[int, int], found: Mapping[int, int]) -> None:
 def names_meant(text: str) -> tuple[str, ...]:
     """The names that `text` may stand for, first as it is."""
     typed = text.strip()
+    typed = typed[1:] if typed.startswith("$'") else typed
     found = [typed, typed.strip(_QUOTES)]
     if not set(typed).isdisjoint("\\'\""):
         with suppress(ValueError):  # a quote that is not closed
@@ -84,6 +86,8 @@ def names_meant(text: str) -> tuple[str, ...]:
                 found.append(os.path.expanduser(name))
         if _LINE.search(name):
             found.append(_LINE.sub("", name))
+        if "\\" in name:
+            found.append(_DRIVE.sub("", name).replace("\\", "/"))
     return tuple(dict.fromkeys(found))
 
 

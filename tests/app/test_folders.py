@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.folders import count_files, remember_choices, suggest_roots
+from app.folders import MOST_OTHERS, count_files, remember_choices, suggest_roots
 from app.paths import Paths, remembered_roots, remembered_sources
 
 Make = Callable[..., None]
@@ -31,6 +31,14 @@ def test_only_folders_with_something_to_index_are_suggested(tmp_path: Path, make
     (tmp_path / "Desktop").mkdir()
     found = {Path(one.choice).name: one.counted for one in suggest_roots(tmp_path)}
     assert found == {"Documents": "2 files", "Downloads": "1 file", "src": "1 file"}
+
+
+def test_other_folders_at_the_top_are_offered_behind_the_usual_ones(tmp_path: Path, make: Make) -> None:
+    """A law office has no Documents; hidden ones and what programs fill are no documents; so many are enough."""
+    make("Kanzlei/Akten/a.txt", "Uni/b.txt", ".cache/c.txt", "snap/d.txt", "node_modules/e.js", "Notes/f.md", "top.txt")
+    assert [Path(one.choice).name for one in suggest_roots(tmp_path)] == ["Notes", "Kanzlei", "Uni"]
+    make(*(f"z{n:02}/a.txt" for n in range(20)))
+    assert len(suggest_roots(tmp_path)) == 1 + MOST_OTHERS
 
 
 def test_what_is_searched_already_is_not_suggested(tmp_path: Path, make: Make) -> None:

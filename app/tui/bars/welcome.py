@@ -14,11 +14,11 @@ from console.printable import safe_line
 from console.wording import count
 
 EXAMPLES = (
-    ('"annual report"', "exactly these words, in this order"),
+    ('"annual report"', "these words in this order"),
     ("type:pdf  ext:odt", "one kind of file"),
     ("from:anna  title:lease", "sender, title"),
     ("modified:last-week", "by date; also >2024-01"),
-    ("dir:projects  -draft", "in a folder; without a word"),
+    ("dir:projects  -draft", "folder, without a word"),
 )
 
 

@@ -154,3 +154,114 @@ def test_what_is_asked_for_first_by_age(tmp_path: Path) -> None:
         assert search.why(page, page.hits[1]) == "newest first, as asked"
         assert paths(search, "latest notes")[0] == "latest/notes.txt"
         assert paths(search, "invoice latest")[0] in ("d/money.md", "d/far.md")
+
+
+GESAGT = (
+    "Das Fenster in der Küche muss noch repariert werden, und der Garten ist nass. Theo kommt am Freitag mit dem Rad. "
+)
+OFFICE = {
+    "Bank/standing order.md": f"To the caretaker, IBAN DE44 2004 1133 0712 0035 00. {SAID}",
+    "Bank/telephones.md": f"Office +43 1 512 88 40, bailiff 0664 301 77 25. {SAID}",
+    "Bank/parcel.md": f"Number 00340434161094022115 arrives today. {SAID}",
+    "Bank/books.md": f"Natura 7, 978-3-12-049320-4, deposit 2.670 euros. {SAID}",
+    "Cases/Lorenz/2019_03_19-agreement.md": SAID,
+    "Cases/Lorenz/2019_03_20-agreement.md": SAID,
+    "Cases/Huber/letter.md": f"# Letter\n\nThe agreement of 19. März 2019 holds. {SAID}",
+    "Travel/2023-08 Morocco/bill.md": SAID,
+    "Travel/2023-09 Norway/bill.md": SAID,
+    "Bank/statement 2024-02.md": SAID,
+    "Bank/statement 2024-03.md": SAID,
+    "Scans/Mrz_2023_scan.pdf": b"%PDF-1.4\n%%EOF",
+    "Scans/custom scan plan.md": f"# Custom scan\n\n{SAID}",
+    "Novel/Chapter 07 - The Crossing.md": SAID,
+    "Notes/manual.md": f"# Chapter 7\n\nChapter 7, chapter 7 of the manual. {SAID}",
+    "Band/drums_take1.md": SAID,
+    "Band/drums_take2.md": SAID,
+    "Akten/Räumungsklage.md": f"Der Mieter hat nicht gezahlt, und die Wohnung ist nicht leer. {GESAGT}",
+    **{f"Akten/Klage {name}.md": f"Die Klage wegen der Forderung und der Zinsen. {GESAGT}" for name in ("A", "B", "C")},
+    "Strom/Rechnung.md": f"Die Rechnung für das Jahr und der Strom. {GESAGT}",
+    "Taxes/Steuer 2022.md": SAID,
+    "guests.md": f"The password is herring42. {SAID}",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+    with searching(tmp_path_factory.mktemp("office"), OFFICE) as search:
+        yield search
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("DE44200411330712003500", "Bank/standing order.md"),
+        ("06643017725", "Bank/telephones.md"),
+        ("015128840", "Bank/telephones.md"),
+        ("0034 0434 1610 9402 2115", "Bank/parcel.md"),
+        ("9783120493204", "Bank/books.md"),
+        ("2670", "Bank/books.md"),
+    ],
+)
+def test_a_number_is_found_however_it_is_grouped(office: Search, query: str, first: str) -> None:
+    """In groups where it was typed in one, in one where it was typed in groups, without the nought of a trunk call."""
+    assert paths(office, query)[0] == first
+    assert office.search(SearchRequest(query)).n_all_words == 1
+
+
+@pytest.mark.parametrize("day", ["2019-03-19", "19.3.2019", "20190319", "19.03.2019", "2019_03_19"])
+def test_a_day_is_found_however_it_is_written(office: Search, day: str) -> None:
+    """In the name of a file, and in a text as 19. März 2019; not the day after."""
+    found = paths(office, f"agreement {day}")
+    assert set(found[:2]) == {"Lorenz/2019_03_19-agreement.md", "Huber/letter.md"}
+    assert office.search(SearchRequest(f"agreement {day}")).n_all_words == 2
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("statement 02/2024", "Bank/statement 2024-02.md"),
+        ("statement 3.2024", "Bank/statement 2024-03.md"),
+        ("bill august 2023", "2023-08 Morocco/bill.md"),
+        ("bill wrzesień 2023", "2023-09 Norway/bill.md"),
+        ("scan märz 2023", "Scans/Mrz_2023_scan.pdf"),
+        ("novel chapter 7", "Novel/Chapter 07 - The Crossing.md"),
+        ("drums take 2", "Band/drums_take2.md"),
+    ],
+)
+def test_months_and_numbers_are_known_in_names_and_folders(office: Search, query: str, first: str) -> None:
+    """By the number of a month, by its name shortened, with a nought before, and behind a word without a blank."""
+    assert paths(office, query)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("query", "first"), [("klage räumung", "Akten/Räumungsklage.md"), ("stromrechnung", "Strom/Rechnung.md")]
+)
+def test_words_are_put_together_and_taken_apart(office: Search, query: str, first: str) -> None:
+    """Two words stand in one, in either order; a word that stands nowhere is the two that it is made of."""
+    assert paths(office, query)[0] == first
+
+
+def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -> None:
+    """Where nothing else was found; that is said, and not done for a text that is meant as it was typed."""
+    page = office.search(SearchRequest("herring"))
+    assert ([Path(hit.path).name for hit in page.hits], page.searched) == (["guests.md"], "herring*")
+    assert office.search(SearchRequest("herring", as_typed=True)).hits == ()
+    assert office.search(SearchRequest("her")).hits == ()
+
+
+def test_of_equal_files_the_one_that_is_no_copy_is_shown(tmp_path: Path) -> None:
+    """Whatever was written last; the copy where it is named."""
+    ages = {"lease/lease.txt": 9, "lease/lease (1).txt": 2, "lease/backup/lease.txt": 5}
+    dated(tmp_path, ages)
+    for name, age in ages.items():
+        (path := tmp_path / "home" / name).write_text(SAID)
+        os.utime(path, (1_700_000_000.0 - age * 86_400.0,) * 2)
+    with searching(tmp_path, {}) as search:
+        assert paths(search, "lease") == ["lease/lease.txt"]
+        assert paths(search, "lease (1).txt") == ["lease/lease (1).txt"]
+
+
+@pytest.mark.parametrize("pasted", [r"Taxes\Steuer 2022.md", r'"C:\Taxes\Steuer 2022.md"', "$'Taxes/Steuer 2022.md'"])
+def test_a_path_is_taken_from_windows_and_from_bash(office: Search, pasted: str) -> None:
+    """With backslashes and a drive, and in the quotes in which bash puts odd names."""
+    assert paths(office, pasted)[0] == "Taxes/Steuer 2022.md"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.search.page import bm25_ranks, interleave, make_hit, make_hits, sort_rows, without_copies
+from app.search.page import bm25_ranks, interleave, is_spare, make_hit, make_hits, sort_rows, without_copies
 from foltr.online.interleaving import FIRST, SECOND
 from tests.app.search.pages import ranked, row, table
 
@@ -41,6 +41,13 @@ def test_sorting_by_date_and_by_name() -> None:
 def test_ranks_of_bm25_pass_over_copies() -> None:
     """Four candidates in this order; the third is a copy of the first and shares its rank."""
     assert bm25_ranks([1, 2, 1, 0]) == {0: 1, 1: 2, 2: 1, 3: 3}
+
+
+def test_a_path_says_that_it_is_a_copy() -> None:
+    """In a backup, or by a number or a word behind its name; not a word that only begins so, nor a year."""
+    spare = ("/h/Backup USB/a.pdf", "/h/novel_backup_2023/a.md", "/h/a (1).pdf", "/h/a - Kopie.pdf", "/h/a copy 2.pdf")
+    own = ("/h/a.pdf", "/h/copyright/a.pdf", "/h/backups.md", "/h/The copyist.txt", "/h/letter (draft).txt")
+    assert [[is_spare(path) for path in paths] for paths in (spare, own)] == [[True] * 5, [False] * 5]
 
 
 def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:

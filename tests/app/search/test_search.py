@@ -249,7 +249,7 @@ def test_the_last_word_is_a_prefix_while_typing(open_search: Open) -> None:
     typing = ask(search, "zanz", as_you_type=True)
     assert names(typing) == ["zanzibar.md"]
     assert typing.words == ("zanz*",)
-    assert ask(search, "zanz").hits == ()
+    assert ask(search, "zanz", as_typed=True).hits == ()
 
 
 def test_problems_are_pointed_at_and_the_rest_is_answered(open_search: Open) -> None:

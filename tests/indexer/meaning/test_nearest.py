@@ -80,7 +80,7 @@ def test_without_vectors_nothing_is_near(make_index: MakeIndex, tmp_path: Path) 
     [
         ("mend a car", "mend a car"), ("mend car ext:pdf -type:mail", "mend car"), ('mend "a car"', ""),
         ("mend OR car", ""), ("mend -car", ""), ("title:car", ""), ("=car", ""), ("ext:pdf", ""), ("", ""),
-        ("transp* law", ""),
+        ("transp* law", ""), ("DE44 2004 1133", ""), ("2024", ""), ("tax 2024", "tax 2024"),
     ],
 )  # fmt: skip
 def test_only_plain_words_are_asked_by_meaning(text: str, words: str) -> None:

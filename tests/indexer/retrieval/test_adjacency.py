@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.postings import Ints
-from indexer.retrieval.adjacency import adjacent, as_written, holders, is_code, phrase_starts
+from indexer.retrieval.adjacency import adjacent, as_written, holders, in_groups, is_code, phrase_starts
 from indexer.storage.index import Index
 from indexer.storage.snapshot import PLACE_BITS, AnyTerm, Snapshot
 
@@ -32,6 +32,15 @@ def test_any_term_of_a_piece_will_do(make_index: MakeIndex) -> None:
     snapshot = make_index(["a b a c", "b a b", "c a"]).snapshot()
     assert adjacent(snapshot, "body", [("a",), ("b", "c")]).tolist() == [0, 2, (1 << PLACE_BITS) + 1]
     assert adjacent(snapshot, "body", [("x", "z"), ("a",)]).size == 0
+
+
+def test_a_number_stands_in_groups(make_index: MakeIndex) -> None:
+    """Next to each other and in order, in all ways that occur; what lacks a group, or goes on, is another number."""
+    texts = ["call 0664 301 77 25", "0664 3017725", "0664301 7725", "0664 301 77", "7725 0664 301", "0664 301 x 77 25"]
+    snapshot = make_index(texts).snapshot()
+    ways = {("0664", "301", "77", "25"), ("0664", "3017725"), ("0664301", "7725")}
+    assert set(in_groups(snapshot, "body", "06643017725")) == ways
+    assert in_groups(snapshot, "body", "06643017726") == []
 
 
 WORDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=40)

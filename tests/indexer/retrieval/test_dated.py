@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from indexer.retrieval import dated
-from indexer.retrieval.dated import HEAD, day_of_name, day_of_text
+from indexer.retrieval.dated import HEAD, date_spellings, day_of_name, day_of_text
 from indexer.text.analysis import fold
 
 
@@ -80,3 +80,13 @@ def _days(text: str, ways: Iterable[tuple[str, dated.Made]]) -> Iterator[float]:
         for match in re.finditer(pattern, text):
             with suppress(ValueError):
                 yield made(*match.groups())
+
+
+def test_a_day_and_a_month_are_spelled_in_many_ways() -> None:
+    """The fifth of March in seven orders of digits and with its name; a version is no date, nor is the 13th month."""
+    digits = {way for way in date_spellings("5.3.2019") if "".join(way).isdecimal()}
+    assert digits == {("2019", "03", "05"), ("2019", "3", "5"), ("20190305",), ("05", "03", "2019"),
+                      ("05", "3", "2019"), ("5", "03", "2019"), ("5", "3", "2019")}  # fmt: skip
+    assert {("5", "marz", "2019"), ("march", "5", "2019"), ("05", "brezna", "2019")} <= set(date_spellings("20190305"))
+    assert {("2019", "03"), ("03", "2019"), ("mrz", "2019"), ("201903",)} <= set(date_spellings("3/2019"))
+    assert [date_spellings(typed) for typed in ("3.20.2019", "2019-13", "3.20.2", "2019")] == [()] * 4

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.search.results import Hit
-from app.tui.bars.welcome import Welcome
+from app.tui.bars.welcome import EXAMPLES, Welcome
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]
@@ -52,3 +52,13 @@ async def test_without_recent_files_it_says_how_to_begin(stage: Stages) -> None:
         await one.until(pilot, lambda: "documents ready" in one.text)
         assert "Type some words." in one.text
         assert not one.app.search_screen.query_one(ResultsList).display
+
+
+async def test_each_example_takes_one_line(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """Beside the preview of a recent file, on 120 columns."""
+    engine = conftest_types.FakeSearch()
+    _lately(engine, tmp_path / "heron.txt")
+    one = stage(engine=engine)
+    async with one.app.run_test(size=WIDE) as pilot:
+        await one.until(pilot, lambda: "heron" in one.text, "the recent file")
+        assert [meaning for example, meaning in EXAMPLES if f"{example.ljust(25)}{meaning}" not in one.text] == []

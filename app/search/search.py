@@ -152,7 +152,7 @@ class Search:
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
         typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        typed = with_neighbours(typed, reading.snapshot)
+        typed = with_neighbours(typed, reading.snapshot, (*reading.languages, *reading.own_languages))
         if request.order == "learned" and asks_for_people(typed):  # no word says which of their letters matters more
             request = structs.replace(request, order="modified")
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)

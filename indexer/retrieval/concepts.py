@@ -258,7 +258,7 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
 def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Concept]:
     """A word that stands nowhere as the two words that it is made of, where a language joins words."""
     word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
-    if lookup.elsewhere(concept).n_documents or not word.isalpha() or languages.isdisjoint(COMPOUNDING):
+    if lookup.elsewhere(concept).n_documents or not word.isalpha() or COMPOUNDING.isdisjoint(languages):
         return [concept]
     return [
         _with_own_forms(lookup, own)
@@ -340,16 +340,18 @@ _JOINTS, _LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
 """a telephone, an account, an order; shorter ones may have a point before the last three digits"""
 
 
-def with_neighbours(query: Query, snapshot: Snapshot) -> Query:
-    """A query with what its neighbours are in one: the groups of a number that stands somewhere so as one word; of two
-    words each with the word that both make, as mietvertrag of miet vertrag or vertrag miet, and take2 of take 2."""
-    if not isinstance(query.root, And):
+def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
+    """A short query with what its neighbours are in one: the groups of a number that stands somewhere so as one word;
+    of two words each with the word that both make, as database of data base and take2 of take 2, and in languages that
+    join words mietvertrag of vertrag miet."""
+    if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
+    links = () if COMPOUNDING.isdisjoint(languages) else _LINKS
     children = _numbers_joined(list(query.root.children), snapshot)
     made = [tuple[str, ...]()] * len(children)
     for i, (one, other) in enumerate(pairwise(children)):
         if isinstance(one, Word) and isinstance(other, Word):
-            both = _in_one(snapshot, one, other)
+            both = _in_one(snapshot, one, other, links)
             made[i], made[i + 1] = made[i] + both, both
     children = [replace(own, made=words) if isinstance(own, Word) and words else own
                 for own, words in zip(children, made, strict=True)]  # fmt: skip
@@ -380,7 +382,7 @@ def _is_plain(word: Word) -> bool:
     return not (word.field or word.exact or (word.prefix and not word.unfinished))
 
 
-def _in_one(snapshot: Snapshot, one: Word, other: Word) -> tuple[str, ...]:
+def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) -> tuple[str, ...]:
     """The words of the index that two neighbours make up."""
     first, last = fold(one.text), fold(other.text)
     if not (_is_plain(one) and _is_plain(other) and first.isalpha() and len(first) >= LEAST_JOINED):
@@ -388,12 +390,14 @@ def _in_one(snapshot: Snapshot, one: Word, other: Word) -> tuple[str, ...]:
     if last.isdecimal():
         found = [first + last]
     elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= 2 * LEAST_OF_TWO:
-        found = [a + link + b for a, b in ((first, last), (last, first)) for link in _LINKS]
+        found = [first + last, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
     else:
         found = []
-    return tuple(term for term in found if _is_known(snapshot, term, _WRITTEN_IN))
+    return tuple(term for term in dict.fromkeys(found) if _is_known(snapshot, term, _WRITTEN_IN))
 
 
+MAX_JOINED = 8
+"""words of a query whose neighbours are joined; a longer one is a sentence"""
 _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 _WRITTEN_IN = ("title", "body", "name")
 """fields in which words are looked for that a query writes apart"""
@@ -579,7 +583,7 @@ def _ligatures(word: str) -> list[str]:
     return found + [word.replace(two, one) for one, two in _LIGATURES if two in word]
 
 
-COMPOUNDING = ("de", "nl", "sv", "da", "no", "fi")
+COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
 """languages that write several words as one"""
 LEAST_PART, LEAST_BESIDE = 6, 4
 """letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (184, 30_310),
+    "app": (184, 30_309),
     "console": (8, 1_058),
-    "indexer": (103, 20_593),
+    "indexer": (103, 20_597),
     "simulation": (95, 15_453),
     "federation_server": (48, 7_636),
     "foltr": (55, 8_056),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import force_setattr
 
 from foltr.arrays import BoolVector, FloatMatrix, IntVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
@@ -16,7 +16,8 @@ from foltr.errors import RecordError, ShapeError, ValueRangeError
 RECORD_VERSION = 1
 
 
-class Interaction(msgspec.Struct, frozen=True, eq=False):
+@dataclass(frozen=True, slots=True, eq=False)
+class Interaction:
     """Features of all candidates, the rows that were shown in their order, and which of those were opened.
 
     Raises ShapeError or ValueRangeError when the parts do not fit one another. The arrays are copies and read-only.
@@ -30,9 +31,9 @@ class Interaction(msgspec.Struct, frozen=True, eq=False):
     """[k] whether the document at that rank was opened"""
 
     def __post_init__(self) -> None:
-        force_setattr(self, "features", _features(self.features))
-        force_setattr(self, "ranking", _ranking(self.ranking, n_docs=len(self.features)))
-        force_setattr(self, "clicks", _clicks(self.clicks, k=len(self.ranking)))
+        object.__setattr__(self, "features", _features(self.features))
+        object.__setattr__(self, "ranking", _ranking(self.ranking, n_docs=len(self.features)))
+        object.__setattr__(self, "clicks", _clicks(self.clicks, k=len(self.ranking)))
 
     @property
     def n_docs(self) -> int:

@@ -101,10 +101,10 @@ def test_the_image_starts_with_its_own_settings(tmp_path: Path) -> None:
         assert invite.address == f"https://127.0.0.1:{made.environment['FOLTR_SERVER__PORT']}"
         joins(made, invite, invite.address)
         examined = made.run(["foltr-server", "doctor"]).stdout.splitlines()
-        assert [line for line in examined if not line.startswith("ok ")] == [
-            "FAIL members: 1 active, 1 vouched for; a sealed round needs at least 5: members invite with "
-            "`foltr-search invite`, and vouch for those who wait with `foltr-search vouch`"
-        ]
+        (failed,) = (line for line in examined if not line.startswith("ok "))
+        assert failed.startswith(
+            "FAIL members: 1 active, 1 vouched for; a sealed round needs at least 5: members invite"
+        )
         further = made.run(["foltr-server", "invite", "--note", "Ada"])
         assert "on this machine only: set server.public" in further.stderr
     assert made.run(health()).returncode == 1

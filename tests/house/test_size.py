@@ -19,7 +19,7 @@ ROOMS = {
     "indexer": (103, 20_597),
     "simulation": (95, 15_453),
     "federation_server": (48, 7_636),
-    "foltr": (55, 8_056),
+    "foltr": (55, 8_057),
 }
 """files and lines, at most"""
 CROWDED = {}

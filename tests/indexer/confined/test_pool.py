@@ -86,6 +86,8 @@ def opened(path, limits):
 
 @pytest.fixture
 def readers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[object]:
+    """What processes read with that start from nothing: a copy of this one has free memory that no limit counts."""
+    monkeypatch.setattr("indexer.confined.pool._may_be_copied", lambda: False)
     (tmp_path / "pool_readers.py").write_text(READERS)
     monkeypatch.syspath_prepend(tmp_path)
     import pool_readers
@@ -278,10 +280,8 @@ def test_stop_ends_the_run_and_kills_workers_at_work(readers):
         assert pool._workers == []
 
 
-def test_workers_that_cannot_start_are_an_error(readers, monkeypatch: pytest.MonkeyPatch):
+def test_workers_that_cannot_start_are_an_error(readers):
     """When no worker gets ready, the run says so instead of trying for ever."""
-    copying = "indexer.confined.pool._may_be_copied"
-    monkeypatch.setattr(copying, lambda: False)  # a copy has the function already
     Path(readers.__file__).write_text("import os; os._exit(9)")
     pool = WorkerPool(readers.read, n_workers=1, seconds=5, memory_mb=200)
     with pool, pytest.raises(IndexerError, match="do not start"):

@@ -57,10 +57,10 @@ from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection import CollectionStatistics
-from indexer.retrieval.concepts import with_neighbours
 from indexer.retrieval.dated import HEAD, day_of_text
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.retrieval.named import named_in
+from indexer.retrieval.neighbours import with_neighbours
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.text.spelling import Vocabulary

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from heapq import nsmallest
-from itertools import accumulate, pairwise, takewhile
+from itertools import accumulate, takewhile
 from typing import Annotated
 
 import numpy as np
@@ -22,7 +22,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from indexer.postings import Floats, Ints, Mask
-from indexer.query.nodes import And, Meant, Node, Phrase, Query, Word, positive_words
+from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
 from indexer.retrieval.adjacency import (
     RARE,
     Counts,
@@ -269,7 +269,7 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
 
 LEAST_OF_TWO = 4
 """letters of a word that makes up another with a second one"""
-_LINKS = ("", "s", "n", "es", "en", "er", "e")
+LINKS = ("", "s", "n", "es", "en", "er", "e")
 """what joins two words: Hochzeit-s-vertrag"""
 
 
@@ -286,7 +286,7 @@ def _two_words(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tup
     for at in range(LEAST_OF_TWO, len(word) - LEAST_OF_TWO + 1):
         if n_last := held(word[at:]):
             first = word[:at]
-            stems = [first.removesuffix(link) for link in _LINKS if first.endswith(link)]
+            stems = [first.removesuffix(link) for link in LINKS if first.endswith(link)]
             found += [(min(n, n_last), own, word[at:]) for own in stems if (n := held(own))]
     return max(found, default=(0,))[1:]
 
@@ -324,10 +324,10 @@ def _spellings(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> tuple[
 
     def look_up() -> tuple[tuple[str, ...], ...]:
         found = [way for way in date_spellings(typed) if all(_is_known(snapshot, term, fields) for term in way)]
-        if _LONG_NUMBER.fullmatch(number):
+        if LONG_NUMBER.fullmatch(number):
             for own in dict.fromkeys((number, number.lstrip("0"))):
                 found += [(own,)] if own != typed and _is_known(snapshot, own, fields) else []
-                found += [way for field in _WRITTEN_IN if field in fields
+                found += [way for field in WRITTEN_IN if field in fields
                           for way in in_groups(snapshot, field, own)]  # fmt: skip
         elif typed.isdecimal() and len(typed) > 3 and not _is_known(snapshot, typed, fields):
             found.append((typed[:-3], typed[-3:]))
@@ -336,73 +336,10 @@ def _spellings(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> tuple[
     return snapshot.keep(("spellings", typed, fields), look_up)
 
 
-_JOINTS, _LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
+WRITTEN_IN = ("title", "body", "name")
+"""fields in which words are looked for that a query writes otherwise"""
+_JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
 """a telephone, an account, an order; shorter ones may have a point before the last three digits"""
-
-
-def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
-    """A short query with what its neighbours are in one: the groups of a number that stands somewhere so as one word;
-    of two words each with the word that both make, as database of data base and take2 of take 2, and in languages that
-    join words mietvertrag of vertrag miet."""
-    if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
-        return query
-    links = () if COMPOUNDING.isdisjoint(languages) else _LINKS
-    children = _numbers_joined(list(query.root.children), snapshot)
-    made = [tuple[str, ...]()] * len(children)
-    for i, (one, other) in enumerate(pairwise(children)):
-        if isinstance(one, Word) and isinstance(other, Word):
-            both = _in_one(snapshot, one, other, links)
-            made[i], made[i + 1] = made[i] + both, both
-    children = [replace(own, made=words) if isinstance(own, Word) and words else own
-                for own, words in zip(children, made, strict=True)]  # fmt: skip
-    root = replace(query.root, children=tuple(children)) if len(children) > 1 else children[0]
-    return replace(query, root=root)
-
-
-def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
-    start = 0
-    while start < len(children):
-        words = list[Word]()
-        for own in children[start:]:
-            if not (isinstance(own, Word) and _is_plain(own) and (_GROUP if words else _FIRST).fullmatch(own.text)):
-                break
-            words.append(own)
-        for n in range(len(words), 1, -1):
-            number, end = "".join(word.text for word in words[:n]), words[n - 1].position + words[n - 1].length
-            if _LONG_NUMBER.fullmatch(fold(number)) and _is_known(snapshot, fold(number), _WRITTEN_IN):
-                position = words[0].position
-                children = [*children[:start], Word(number, position=position, length=end - position),
-                            *children[start + n :]]  # fmt: skip
-                break
-        start += 1
-    return children
-
-
-def _is_plain(word: Word) -> bool:
-    return not (word.field or word.exact or (word.prefix and not word.unfinished))
-
-
-def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) -> tuple[str, ...]:
-    """The words of the index that two neighbours make up."""
-    first, last = fold(one.text), fold(other.text)
-    if not (_is_plain(one) and _is_plain(other) and first.isalpha() and len(first) >= LEAST_JOINED):
-        return ()
-    if last.isdecimal():
-        found = [first + last]
-    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= 2 * LEAST_OF_TWO:
-        found = [first + last, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
-    else:
-        found = []
-    return tuple(term for term in dict.fromkeys(found) if _is_known(snapshot, term, _WRITTEN_IN))
-
-
-MAX_JOINED = 8
-"""words of a query whose neighbours are joined; a longer one is a sentence"""
-_FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
-_WRITTEN_IN = ("title", "body", "name")
-"""fields in which words are looked for that a query writes apart"""
-LEAST_JOINED = 3
-"""letters of a word that makes one with its neighbour"""
 
 
 def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:

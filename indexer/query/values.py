@@ -215,7 +215,7 @@ def document_type(text: str) -> str:
 
 def extension(text: str) -> str:
     """A file name's ending in lower case without its dot; `*.pdf`, `.pdf` and `PDF` are pdf."""
-    ending = text.strip().lower().lstrip("*").lstrip(".")
+    ending = re.sub(r"^[\s*.]+", "", text).strip().lower()
     if not ending:
         raise NotUnderstoodError("ext: needs an ending such as pdf")
     return ending

@@ -14,6 +14,7 @@ from tests.indexer.query.typed import NOW, any_text, queryish
 @given(any_text | queryish, st.booleans())
 @example("ext:a AND ext:b OR ext:c", False)
 @example("a AND", False)
+@example("EXT:.*", False)
 @example("NOT --x", False)
 @example("-AND", False)
 @example('NOT(NOT"0', False)

@@ -301,7 +301,7 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
         return None
     pieces: tuple[tuple[str, ...], ...] = tuple((part,) for part in parts)
     wholes: tuple[str, ...] = (whole,) if whole else ()
-    is_beginning = node.prefix and not (node.unfinished and whole and _is_known(snapshot, whole, fields))
+    is_beginning = node.prefix and not (node.unfinished and whole and is_known(snapshot, whole, fields))
     if is_beginning:
         pieces = (*pieces[:-1], _completions(snapshot, parts[-1], fields))
         wholes = _completions(snapshot, whole, fields) if whole else ()
@@ -323,13 +323,13 @@ def _spellings(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> tuple[
         return ()
 
     def look_up() -> tuple[tuple[str, ...], ...]:
-        found = [way for way in date_spellings(typed) if all(_is_known(snapshot, term, fields) for term in way)]
+        found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]
         if LONG_NUMBER.fullmatch(number):
             for own in dict.fromkeys((number, number.lstrip("0"))):
-                found += [(own,)] if own != typed and _is_known(snapshot, own, fields) else []
+                found += [(own,)] if own != typed and is_known(snapshot, own, fields) else []
                 found += [way for field in WRITTEN_IN if field in fields
                           for way in in_groups(snapshot, field, own)]  # fmt: skip
-        elif typed.isdecimal() and len(typed) > 3 and not _is_known(snapshot, typed, fields):
+        elif typed.isdecimal() and len(typed) > 3 and not is_known(snapshot, typed, fields):
             found.append((typed[:-3], typed[-3:]))
         return tuple(dict.fromkeys(found))
 
@@ -362,18 +362,18 @@ def _raw_concepts(
         typed = fold(raw)
         whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
         measure = None if node.exact else _MEASURE.fullmatch(whole)
-        if measure and not _is_known(snapshot, whole, fields) and len(_completions(snapshot, whole, fields)) == 1:
+        if measure and not is_known(snapshot, whole, fields) and len(_completions(snapshot, whole, fields)) == 1:
             first, last = filter(None, measure.groups())
             pieces = ((first,), _completions(snapshot, last, fields) if prefix else (last,))
             return [Concept(node, ((whole,), (first, last)), (whole, first, last), fields, width=2, pieces=pieces,
                             is_beginning=prefix)]  # fmt: skip
-        known = prefix and node.unfinished and node.text.endswith(raw) and _is_known(snapshot, whole, fields)
+        known = prefix and node.unfinished and node.text.endswith(raw) and is_known(snapshot, whole, fields)
         if (prefix and not known) or (is_half(whole) and not node.exact):
             runs = tuple((term,) for term in _completions(snapshot, whole, fields))
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
         forms += [term for term in node.made if term not in forms]
-        forms += [] if node.exact else [term for term in _ligatures(whole) if _is_known(snapshot, term, fields)]
+        forms += [] if node.exact else [term for term in _ligatures(whole) if is_known(snapshot, term, fields)]
         function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
         code = typed if is_code(raw) and not node.exact and "body" in fields else ""
         concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
@@ -397,7 +397,7 @@ def _joined_concepts(
     parts = tuple(pieces[i] for i in sorted(pieces))
     if node.exact and whole:
         return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
-    known = bool(whole) and _is_known(snapshot, whole, fields)
+    known = bool(whole) and is_known(snapshot, whole, fields)
     if prefix and whole and not (node.unfinished and known):
         completed = [(t,) for t in _completions(snapshot, whole, fields)]
         return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts), is_beginning=True)]
@@ -406,7 +406,7 @@ def _joined_concepts(
     return [Concept(node, ((part,),), (part,), fields) for part in parts]
 
 
-def _is_known(snapshot: Snapshot, term: str, fields: tuple[str, ...]) -> bool:
+def is_known(snapshot: Snapshot, term: str, fields: tuple[str, ...]) -> bool:
     return any(snapshot.document_frequency(field, term) for field in fields)
 
 

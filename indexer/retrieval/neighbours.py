@@ -12,7 +12,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from indexer.query.nodes import And, Node, Query, Word
-from indexer.retrieval.concepts import COMPOUNDING, LEAST_OF_TWO, LINKS, LONG_NUMBER, WRITTEN_IN
+from indexer.retrieval.concepts import COMPOUNDING, LEAST_OF_TWO, LINKS, LONG_NUMBER, WRITTEN_IN, is_known
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 
@@ -52,7 +52,7 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
             words.append(own)
         for n in range(len(words), 1, -1):
             number, end = "".join(word.text for word in words[:n]), words[n - 1].position + words[n - 1].length
-            if LONG_NUMBER.fullmatch(fold(number)) and _stands(snapshot, fold(number)):
+            if LONG_NUMBER.fullmatch(fold(number)) and is_known(snapshot, fold(number), WRITTEN_IN):
                 position = words[0].position
                 children = [*children[:start], Word(number, position=position, length=end - position),
                             *children[start + n :]]  # fmt: skip
@@ -76,8 +76,4 @@ def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) ->
         found = [first + last, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
     else:
         found = []
-    return tuple(term for term in dict.fromkeys(found) if _stands(snapshot, term))
-
-
-def _stands(snapshot: Snapshot, term: str) -> bool:
-    return any(snapshot.document_frequency(field, term) for field in WRITTEN_IN)
+    return tuple(term for term in dict.fromkeys(found) if is_known(snapshot, term, WRITTEN_IN))

@@ -2,8 +2,8 @@
 
 A backup is gzip-compressed MessagePack: a header, then every row of every table from one consistent view, then a
 BLAKE2b-256 over all of it. Members' updates and nonces are left out: updates are exposed enough in one place, and both
-are worth nothing on another day. The open round is left out with them, and all that a sealed one has of its members: a
-restored server opens a new one.
+are worth nothing on another day. So are files of depots, which their computers write again. The open round is left out
+with them, and all that a sealed one has of its members: a restored server opens a new one.
 
 A restored group goes on above all that was: a new lineage, without those who were forgotten since the backup. Devices
 have seen rounds that the backup does not know. A lineage with a number that no server of this group can have given
@@ -31,11 +31,11 @@ from federation_server.forgetting.tombstones import Restored
 from federation_server.group import group
 from federation_server.rounds import rounds
 from federation_server.serve import Installation, check_owner
-from federation_server.tables import answers, lists, metadata, named, noises, nonces, shares, updates
+from federation_server.tables import answers, depot_files, lists, metadata, named, noises, nonces, shares, updates
 from federation_server.tables import rounds as rounds_table
 from foltr.errors import FoltrError
 
-LEFT_OUT = tuple(table.name for table in (updates, nonces, noises, shares, lists, answers, named))
+LEFT_OUT = tuple(table.name for table in (updates, nonces, noises, shares, lists, answers, named, depot_files))
 FORMAT = 1
 
 

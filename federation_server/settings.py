@@ -169,6 +169,10 @@ class LimitsSection(Section, frozen=True):
     address_connections: Annotated[Count, "Open connections of one such address."] = 64
     joins_per_hour: Annotated[Count, "Attempts to join from one address."] = 20
     body_bytes: Annotated[int, Meta(ge=0), "Largest body; 0 takes what an update needs."] = 0
+    depot_files: Annotated[
+        int, Meta(ge=0), "Files that one member's computers may keep here for each other; 0 keeps none."
+    ] = 500
+    depot_bytes: Annotated[int, Meta(ge=0), "Bytes of these files."] = 33_554_432
 
 
 class OperationsSection(Section, frozen=True):

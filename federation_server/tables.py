@@ -182,6 +182,26 @@ named = _of_rounds(
 """who has lied in a sealed round, by what (proof, message, complaint, answer), and the signed record; deleted when the
 round is over, whose report names them"""
 
+depots = _table(
+    "depots",
+    Column("name", String(32), primary_key=True),
+    Column("key", LargeBinary(32), nullable=False),
+    Column("device", String(32), nullable=False),
+    Column("former", Integer, nullable=False, server_default="0"),
+    Index("depots_device", "device"),
+)
+"""keys that open a member's depot, by their pseudonyms; former: how many took its place since, 0 for the present one"""
+
+depot_files = _table(
+    "depot_files",
+    Column("device", String(32), primary_key=True),
+    Column("name", String(32), primary_key=True),
+    Column("handed_on", Integer, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+"""what a member's computers exchange, sealed by them; former keys see what is handed on alone"""
+
 forgettings = _table(
     "forgettings",
     Column("request", String(32), primary_key=True),

@@ -18,12 +18,17 @@ if TYPE_CHECKING:
 EXAMPLES = """
 foltr-search devices new --folder ~/Dropbox/foltr     on the first computer: shows a code
 foltr-search devices join --folder ~/Dropbox/foltr    on each other one, once the folder is there
+foltr-search devices new --server                     in place of a folder: by your group's server
 foltr-search devices                                  list your computers
 foltr-search devices remove old-laptop                it was lost: it can read nothing new
 """
 FOLDER = click.option(
     "--folder", type=click.Path(file_okay=False, path_type=Path), metavar="FOLDER",
     help="A folder that all your computers reach: in a cloud, in Syncthing, on a stick.",
+)  # fmt: skip
+SERVER = click.option(
+    "--server", is_flag=False, flag_value="", metavar="[ADDRESS]",
+    help="In place of a folder: your group's server, or the one at the ADDRESS that `devices new` shows.",
 )  # fmt: skip
 NAME = click.option("--name", default=platform.node() or "device", help="Name for this computer.")
 
@@ -33,17 +38,18 @@ NAME = click.option("--name", default=platform.node() or "device", help="Name fo
 def command(ctx: click.Context) -> int:
     """Share what your computers learn: picks, habits, saved searches, settings, what was forgotten.
 
-    They exchange encrypted files through a folder you sync anyway. Anyone who reads that folder learns only sizes and
-    times (docs/devices.md). `watch`, `serve` and the screen exchange every minute.
+    They exchange encrypted files through a folder you sync anyway, or your group's server. Anyone who reads them there
+    learns only sizes and times (docs/devices.md). `watch`, `serve` and the screen exchange every minute.
     """
     return 0 if ctx.invoked_subcommand else _list()
 
 
 @command.command("new", examples="foltr-search devices new --folder ~/Sync/foltr --name laptop")
 @FOLDER
+@SERVER
 @NAME
-def new(folder: Path | None, name: str) -> int:
-    """Show the code for one more computer to join; the first time, start with FOLDER.
+def new(folder: Path | None, server: str | None, name: str) -> int:
+    """Show the code for one more computer to join; the first time, start with a folder or your group's server.
 
     The code opens everything your computers exchange: show it to nobody.
     """
@@ -52,31 +58,50 @@ def new(folder: Path | None, name: str) -> int:
     context = load()
     exchange(context)  # the code may be another one by now
     devices = OwnDevices(context.paths, context.settings)
+    place = _place(devices, folder, server)
     if devices.keys is None or devices.keys.has_left:
-        if folder is None:
-            raise click.UsageError("wanted --folder FOLDER, one that your computers have in common")
-        devices.begin(name, folder.expanduser().absolute())
-    elif folder and str(folder.expanduser().absolute()) != devices.keys.folder:
-        raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync --folder` names another")
+        if not place:
+            raise click.UsageError("wanted --folder FOLDER, one that your computers have in common, or --server")
+        devices.begin(name, place)
+    elif place and place != devices.keys.folder:
+        raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync` takes another place")
     _show(devices.code)
-    say("on the other computer: foltr-search devices join --folder FOLDER")
+    place = devices.keys.folder if devices.keys else ""
+    say(f"on the other computer: foltr-search devices join --{_kind(place)}")
     return 0
+
+
+def _kind(place: str) -> str:
+    from app.devices.server_depot import is_server
+
+    return f"server {place}" if is_server(place) else "folder FOLDER"
+
+
+def _place(devices: OwnDevices, folder: Path | None, server: str | None) -> str:
+    """Where the computers are to meet, "" where nothing was said."""
+    if folder is not None and server is not None:
+        raise click.UsageError("wanted either --folder or --server")
+    if server is not None:
+        return devices.at_server(server)
+    return "" if folder is None else str(folder.expanduser().absolute())
 
 
 @command.command("join", examples="foltr-search devices join ABCD-... --folder ~/Sync/foltr --name desk")
 @click.argument("code", required=False)
 @FOLDER
+@SERVER
 @NAME
-def join(code: str | None, folder: Path | None, name: str) -> int:
+def join(code: str | None, folder: Path | None, server: str | None, name: str) -> int:
     """Join the computers that showed CODE, and bring what this one learned.
 
     Without CODE you are asked, so that neither the shell's history nor the list of processes shows it.
     """
-    if folder is None:
-        raise click.UsageError("wanted --folder FOLDER, the one that the first computer was given")
     devices = _devices()
+    place = _place(devices, folder, server)
+    if not place:
+        raise click.UsageError("wanted --folder FOLDER or --server, as the first computer was given")
     code = code or click.prompt("The code that `devices new` shows", err=True)
-    met = devices.join(code, name, folder.expanduser().absolute())
+    met = devices.join(code, name, place)
     say(f"joined: {', '.join(one.called for one in devices.known())}; {met.words()}")
     return 0
 
@@ -90,10 +115,13 @@ def list_() -> int:
 @command.command("sync", examples="foltr-search devices sync")
 @click.option("--folder", type=click.Path(file_okay=False, exists=True, path_type=Path),
               help="Use this folder from now on.")  # fmt: skip
-def sync(folder: Path | None) -> int:
+@click.option("--server", is_flag=False, flag_value="", metavar="[ADDRESS]",
+              help="Use your group's server from now on, or the one at the ADDRESS that `devices new` shows.")  # fmt: skip
+def sync(folder: Path | None, server: str | None) -> int:
     """Exchange now, and say how many records were received and sent."""
     devices = _devices()
-    say((devices.meet_in(folder) if folder else devices.meet()).words())
+    place = _place(devices, folder, server)
+    say((devices.meet_in(place) if place else devices.meet()).words())
     return 0
 
 
@@ -130,7 +158,7 @@ def pen(name: str | None, take: bool) -> int:
         say("this computer holds the pen; nothing is sent until federation.budget_days have passed since its next sync")
     elif name:
         devices.hand_pen(name)
-        say(f"{name} holds the pen once it has met this computer in the folder")
+        say(f"{name} holds the pen once it has exchanged what is new")
     else:
         held = [one.called for one in devices.known() if one.name == devices.holder()]
         click.echo(held[0] if held else "none that is known; `foltr-search devices pen --take` ends that")

@@ -1,9 +1,8 @@
-"""devices.key: who this device is among its person's devices, the keys that they share, and their folder."""
+"""devices.key: who this device is among its person's devices, the keys that they share, and where they meet."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -49,7 +48,7 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     former_names: bytes = b""
     """the same of the devices that this one left before"""
     folder: str
-    """the folder that is synchronised; "" of a device that has left"""
+    """where the devices meet: the folder that is synchronised, or a server's address; "" of a device that has left"""
     generations: tuple[Generation, ...]
     """those that it was given, the newest last"""
     is_to_hand_on: bool = False
@@ -57,12 +56,12 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
     @classmethod
     def begun(
-        cls, name: str, folder: Path, generation: Generation, names: bytes, former: DeviceKeys | None
+        cls, name: str, place: str, generation: Generation, names: bytes, former: DeviceKeys | None
     ) -> DeviceKeys:
         """Of a device that becomes one of several now."""
         private = new_private_key()
         return cls(
-            device=device_of(public_key(private)), name=name, private=private, names=names, folder=str(folder),
+            device=device_of(public_key(private)), name=name, private=private, names=names, folder=place,
             generations=(generation,), former_names=former.names if former else b"",
         )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""One meeting of this device with the others, through the folder: read what is new, write what they lack, learn it all.
+"""One meeting of this device with the others, in the place that they have in common: read what is new, write what they lack, learn it all.
 
 A kill at any point loses nothing: a file is read in one transaction, what was written but not noted is written again,
 and records that come twice are one.
@@ -6,7 +6,7 @@ and records that come twice are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -15,12 +15,14 @@ from app.devices.brought import Renaming, bring, folders_above
 from app.devices.choices import follow_choices, note_choices
 from app.devices.device_keys import DeviceKeys, Generation, write_keys
 from app.devices.group_record import follow_group, note_group
+from app.devices.meeting_place import Delivery, FullError, MeetingPlace, delivered, handover_of, received
 from app.devices.merged_state import is_merged, merge_records
 from app.devices.naming import ADOPTED, Naming, Places
 from app.devices.record_log import UNREAD, RecordLog, RecordsRead
 from app.devices.records import DeviceCard, DeviceRecord, Removed, bodies
 from app.devices.sealing import DevicesError, public_key
-from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
+from app.devices.server_depot import ServerDepot, is_server
+from app.devices.shared_folder import SharedFolder
 from app.federation.pen import bring_along
 from app.learning.pick_keys import load_key
 from app.paths import Paths
@@ -58,6 +60,11 @@ class Met(Struct, frozen=True):
         return line + (shut_out if self.is_shut_out else "")
 
 
+def common_place(keys: DeviceKeys, settings: Settings) -> MeetingPlace:
+    """Where the devices with these keys meet."""
+    return ServerDepot(keys, settings.federation) if is_server(keys.folder) else SharedFolder(keys.folder)
+
+
 class Meeting:
     """One exchange, step by step."""
 
@@ -66,17 +73,18 @@ class Meeting:
     ) -> None:
         self._paths, self._settings, self._store, self._catalogue = paths, settings, store, catalogue
         self.keys, self._now = keys, now
-        self.log, self._folder = RecordLog(store, keys.device), SharedFolder(keys.folder)
+        self.log, self._place = RecordLog(store, keys.device), common_place(keys, settings)
+        self._names = set[str]()
         self._outdated: list[str] = []
         """files of this device under a former key"""
 
     def run(self) -> Met:
-        names, is_new = self._folder.names(), self._store.value(ADOPTED) != self.keys.device
+        self._names, is_new = self._place.names(), self._store.value(ADOPTED) != self.keys.device
         if is_new:
             self.adopt()
         else:
             note_choices(self._store, self.log, self.keys, self._paths, self._settings)
-        n_received, n_unread = self._read(names)
+        n_received, n_unread = self._read()
         if is_new:
             note_choices(self._store, self.log, self.keys, self._paths, self._settings)
         if is_merged(self._store, self.log, self._catalogue):  # else a state that was put back hears itself first
@@ -89,13 +97,14 @@ class Meeting:
             follow_choices(self._store, known.counting, self._paths, self._settings)
             self._merge(known)
         n_sent = self._write()
-        self._folder.remove(self._outdated)
-        return Met(n_received, n_sent, n_unread, is_shut_out=n_unread > 0 and self._is_shut_out(names))
+        self._place.remove(self._outdated)
+        is_shut_out = self._place.is_shut or (n_unread > 0 and self._is_shut_out())
+        return Met(n_received, n_sent, n_unread, is_shut_out=is_shut_out)
 
-    def _is_shut_out(self, names: set[str]) -> bool:
+    def _is_shut_out(self) -> bool:
         """Whether others wrote under the newest key, and by now under none of this device's."""
         read = {name for name, is_ours in self.log.files().items() if not (is_ours or name.startswith(UNREAD))}
-        return bool(read and not read & names and self._others(self.log.counting()))
+        return bool(read and not read & self._names and self._others(self.log.counting()))
 
     def _others(self, counting: Sequence[DeviceRecord]) -> list[DeviceCard]:
         """The other devices that were not removed."""
@@ -133,33 +142,34 @@ class Meeting:
             self._store, self._paths, self._settings.learning, self.keys, self._catalogue, now=self._now, known=known
         )
 
-    def _read(self, names: set[str]) -> tuple[int, int]:
+    def _read(self) -> tuple[int, int]:
         """Take what is new; how many records that were, and how many files cannot be opened."""
-        known = self.log.files()
+        names, known = self._names, self.log.files()
         ours = {name for name, is_ours in known.items() if is_ours}
-        if ours and not names:
-            raise DevicesError(
-                f"the folder {self._folder.path} is empty and was not; wait until it is mounted and synchronised, or "
-                "name another one: `foltr-search devices sync --folder FOLDER`"
-            )
+        if ours and not names and self._place.emptiness:
+            raise DevicesError(self._place.emptiness)
         self.log.forget_files(ours - names)
         # Taken before the reading, and by the key: what none opened may be finished since, or open with another one.
-        stamps = {name: f"{self._folder.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
+        stamps = {name: f"{self._place.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
         unread = {name for name, stamp in stamps.items() if UNREAD + stamp in known}
-        new = sorted(stamps.keys() - unread)
-        found = {name: delivered(self._folder.read(name), self.keys) for name in new}
-        others = {name: stamps[name] for name in new if found[name] is None}
-        if generation := self._handed_on(others):  # before a removed device is believed that goes on by the former one
+        found, others = {}, {}
+        for name, content in self._place.read(sorted(stamps.keys() - unread)):
+            found[name] = delivered(content, self.keys)
+            if found[name] is None:
+                others[name] = content
+        # Before a removed device is believed that goes on by the former one.
+        if generation := self._handed_on(others.values(), [stamps[name] for name in others]):
             self._use(self.keys.with_generation(generation))
-            return self._read(names)
+            return self._read()
         n_new = sum(self._take(name, stamps[name], *one) for name, one in found.items() if one)
         return n_new, len(unread) + len(others)
 
-    def _handed_on(self, stamps: Mapping[str, str]) -> Generation | None:
+    def _handed_on(self, files: Iterable[bytes], stamps: Sequence[str]) -> Generation | None:
         """The key that some device hands on to this one in these files, where it goes before the present one."""
         senders = [one.value[1] for one in self._others(self.log.counting())] if stamps else []
-        found = [received(self._folder.read(name), self.keys, senders) for name in sorted(stamps)]
-        for stamp in stamps.values():
+        senders.append(public_key(self.keys.private))  # it was killed before it kept the key
+        found = [received(file, self.keys, senders) for file in files]
+        for stamp in stamps:
             self.log.note_unread(stamp)
         near = [one for one in found if one and one.number < self.keys.newest.number + MOST_AHEAD]
         newest = max(near, key=lambda one: one.rank, default=self.keys.newest)
@@ -187,29 +197,53 @@ class Meeting:
         """From now on read and write by the newest of these keys, which nothing lies under yet."""
         self.log.read_anew()
         write_keys(self._paths, keys)
-        self.keys = keys
+        self.keys, self._place = keys, common_place(keys, self._settings)
+        self._names = self._place.names()
 
     def _renew_key(self, counting: Sequence[DeviceRecord]) -> None:
         """A new key for those that stay, where a device was removed that has the present one."""
         removed = {one.name for one in bodies(counting, Removed)}
+        if self._place.is_shut:
+            return
         if removed - set(self.keys.newest.without) and self.keys.device not in removed:
-            self._use(self.keys.with_generation(self.keys.newest.next(removed)))
+            generation = self.keys.newest.next(removed)
+            self._place.succeed(handover_of(self.keys, generation, public_key(self.keys.private)), generation)
+            self._use(self.keys.with_generation(generation))
         if self.keys.is_to_hand_on:
             for card in self._others(counting):
-                self._folder.hand_on(self.keys, card.value[1])
+                self._place.hand_on(self.keys, card.value[1])
             self.keys = self.keys.handed_on()
             write_keys(self._paths, self.keys)
 
     def _write(self) -> int:
         """Write what lies in no file; how many records."""
-        ours = [name for name, is_ours in self.log.files().items() if is_ours]
-        if len(ours) > MOST_FILES:
-            self.log.forget_files(ours)
-            self._outdated += ours
+        if self._place.is_shut:
+            return 0
+        if len(self._ours()) > MOST_FILES:
+            self._gather()
+        try:
+            return self._write_parts()
+        except FullError:
+            self._gather()
+            return self._write_parts(is_full=True)
+
+    def _ours(self) -> list[str]:
+        return [name for name, is_ours in self.log.files().items() if is_ours]
+
+    def _gather(self) -> None:
+        """Write all that this device has written anew, in few files."""
+        self._outdated += self._ours()
+        self.log.forget_files(self._ours())
+
+    def _write_parts(self, *, is_full: bool = False) -> int:
+        """Files that are replaced go with the last part that is written; where it is full, with the first one."""
         records = self.log.without_file()
         for start in range(0, len(records), SLICE):
             part = records[start : start + SLICE]
-            name = self._folder.deliver(self.keys, part)
+            replaced = self._outdated if is_full or start + SLICE >= len(records) else []
+            name = self._place.deliver(self.keys, part, instead_of=replaced)
+            if replaced:
+                self._outdated = []
             with self._store.transaction():
                 self.log.lie_in([record.id for record in part], name)
                 self.log.note_file(name, is_ours=True)

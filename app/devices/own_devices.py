@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections import Counter
@@ -14,13 +13,15 @@ from msgspec.structs import replace
 
 from app.devices.choices import NOTED
 from app.devices.device_keys import DeviceKeys, Generation, read_keys, write_keys
-from app.devices.exchange import Meeting, Met
+from app.devices.exchange import Meeting, Met, common_place
 from app.devices.group_record import hand_pen, holder
+from app.devices.meeting_place import delivered
 from app.devices.naming import ADOPTED
 from app.devices.record_log import RecordLog
 from app.devices.records import DeviceCard, Removed, bodies
 from app.devices.sealing import DevicesError, from_code, new_secret, to_code
-from app.devices.shared_folder import SharedFolder, delivered
+from app.devices.server_depot import address_of, is_of, is_server, make_depot
+from app.devices.shared_folder import SharedFolder
 from app.federation import membership, pen
 from app.learning.pick_keys import load_key
 from app.paths import Paths, SettingsError
@@ -46,28 +47,54 @@ class OwnDevices:
         paths.create_data_dir()
         self.keys = read_keys(paths)
 
-    def begin(self, name: str, folder: Path) -> Met:
-        """Make this the first device, which meets the others in `folder`."""
+    def begin(self, name: str, place: str) -> Met:
+        """Make this the first device, which meets the others in `place`: a folder, or its group's server."""
         self._require_alone()
-        folder.mkdir(parents=True, exist_ok=True)
-        if SharedFolder(str(folder)).names():
-            raise DevicesError(f"{folder} holds files of other devices: join them by their code, or name another one")
+        generation = Generation(0, new_secret())
+        if not self._made_depot(place, generation, replaces=True):
+            Path(place).mkdir(parents=True, exist_ok=True)
+            if SharedFolder(place).names():
+                raise DevicesError(
+                    f"{place} holds files of other devices: join them by their code, or name another one"
+                )
         with Store(self._paths.state) as store:
             names = self.keys.names if self.keys else load_key(self._paths.key, store)
-        return self._become(name, folder, Generation(0, new_secret()), names, is_first=True)
+        return self._become(name, place, generation, names, is_first=True)
 
-    def join(self, code: str, name: str, folder: Path) -> Met:
-        """Make this one more of the devices that meet in `folder`."""
+    def _made_depot(self, place: str, generation: Generation, *, replaces: bool = False) -> bool:
+        """Whether `place` is a server, which then keeps files under this key if that is its group's."""
+        with Store(self._paths.state) as store:
+            member = membership.load(store)
+        if member is not None and is_of(place, member):
+            make_depot(member, generation, self._settings.federation, replaces=replaces)
+        elif replaces and is_server(place):
+            raise DevicesError("only a member of a server's group can begin there")
+        return is_server(place)
+
+    def at_server(self, address: str) -> str:
+        """The place at this address, for "" at the server of this device's group; DevicesError in no group."""
+        if address and not is_server(address):
+            raise DevicesError(f"wanted the address that `devices new` shows, https://..., got {address!r}")
+        with Store(self._paths.state) as store:
+            member = membership.load(store)
+        if not address and (member is None or not member.group_id):
+            raise DevicesError("this computer is in no group: wanted --server ADDRESS, as `devices new` shows it")
+        return address or (address_of(member) if member else "")
+
+    def join(self, code: str, name: str, place: str) -> Met:
+        """Make this one more of the devices that meet in `place`."""
         self._require_alone()
-        secret, shared = from_code(code), SharedFolder(str(folder))
-        trying = DeviceKeys.begun(name, folder, Generation(0, secret), b"", None)
-        found = next(filter(None, (delivered(shared.read(one), trying) for one in sorted(shared.names()))), None)
+        secret = from_code(code)
+        trying = DeviceKeys.begun(name, place, Generation(0, secret), b"", None)
+        there = common_place(trying, self._settings)
+        files = there.read(sorted(there.names()))
+        found = next(filter(None, (delivered(content, trying) for _, content in files)), None)
         if found is None:
             raise DevicesError(
-                f"nothing in {folder} opens with this code: wait until the folder is synchronised, or take the code "
-                "that `foltr-search devices new` shows on another device now"
+                f"nothing in {place.partition('#')[0]} opens with this code: wait until all of it is there, or take "
+                "the code that `foltr-search devices new` shows on another device now"
             )
-        return self._become(name, folder, found[0].generation(secret), found[0].names)
+        return self._become(name, place, found[0].generation(secret), found[0].names)
 
     def _require_alone(self) -> None:
         if self.keys and not self.keys.has_left:
@@ -75,13 +102,13 @@ class OwnDevices:
                 f"this is one of several devices already, as {self.keys.name!r}; `devices leave` ends it"
             )
 
-    def _become(self, name: str, folder: Path, generation: Generation, names: bytes, *, is_first: bool = False) -> Met:
+    def _become(self, name: str, place: str, generation: Generation, names: bytes, *, is_first: bool = False) -> Met:
         plain = " ".join(name.split())[:NAME_LENGTH]
         if not plain:
             raise DevicesError("wanted a name for this device, got none")
         with self._alone():
             self._require_alone()
-            self.keys = DeviceKeys.begun(plain, folder, generation, names, self.keys)
+            self.keys = DeviceKeys.begun(plain, place, generation, names, self.keys)
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()
                 store.set_value(NOTED, None)
@@ -114,13 +141,16 @@ class OwnDevices:
         return self.keys
 
     def meet(self) -> Met:
-        """Exchange what is new with the others, through the folder."""
+        """Exchange what is new with the others."""
         with self._alone():
             return self._meet()
 
     def _meet(self) -> Met:
-        keys = self._joined()
         with closing(Catalogue.open(self._paths.catalogue)) as catalogue, Store(self._paths.state) as store:
+            keys, member = self._joined(), membership.load(store)
+            if member is not None and is_of(keys.folder, member) and keys.folder != address_of(member):
+                keys = replace(keys, folder=address_of(member))  # its server has moved
+                write_keys(self._paths, keys)
             meeting = Meeting(
                 self._paths, self._settings, store, catalogue, keys, time.time() if self._now is None else self._now
             )
@@ -128,11 +158,12 @@ class OwnDevices:
             self.keys = meeting.keys
         return met
 
-    def meet_in(self, folder: Path) -> Met:
-        """From now on in another folder, to which all is written that this device knows."""
+    def meet_in(self, place: str) -> Met:
+        """From now on in another place, to which all is written that this device knows."""
         with self._alone():
-            self.keys = replace(self._joined(), folder=os.path.abspath(folder))
-            SharedFolder(self.keys.folder).names()
+            self.keys = replace(self._joined(), folder=place)
+            self._made_depot(place, self.keys.newest)
+            common_place(self.keys, self._settings).names()
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).read_anew()
             write_keys(self._paths, self.keys)

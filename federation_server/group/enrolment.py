@@ -18,7 +18,20 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from federation_server.group import roster_book
 from federation_server.refusals import Refused
-from federation_server.tables import answers, guarded, invites, members, named, noises, nonces, rounds, shares, updates
+from federation_server.tables import (
+    answers,
+    depot_files,
+    depots,
+    guarded,
+    invites,
+    members,
+    named,
+    noises,
+    nonces,
+    rounds,
+    shares,
+    updates,
+)
 from federation_server.vault import hash_of
 from foltr.federated.envelope import REQUEST, SignatureError, pseudonym, request_text, verify
 from foltr.federated.sealed.roster import RosterError, check_enrolment, invite_identity
@@ -212,8 +225,9 @@ def vouchers(connection: Connection, *, now: int) -> tuple[str, ...]:
 
 
 def end_membership(connection: Connection, device: str, *, now: int) -> bool:
-    """Take no more updates from this device; whether it was a member."""
-    connection.execute(delete(guarded).where(guarded.c.device == device))
+    """Take no more updates from this device, and keep nothing for its owner's computers; whether it was a member."""
+    for table in (guarded, depots, depot_files):
+        connection.execute(delete(table).where(table.c.device == device))
     chosen = update(members).where(members.c.device == device, members.c.ended.is_(None))
     return bool(connection.execute(chosen.values(ended=now)).rowcount)
 
@@ -231,11 +245,11 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     connection.execute(unnamed.where(rounds.c.guard.contains(device)))
     joined = select(members.c.joined).where(members.c.device == device).scalar_subquery()
     connection.execute(delete(invites).where(invites.c.used == joined))
-    for table in (guarded, named, noises):
+    for table in (guarded, named, noises, depots):
         connection.execute(delete(table).where(table.c.device == device))
     erased = {
-        table.name: int(connection.execute(delete(table).where(table.c.device == device)).rowcount)
-        for table in (updates, shares, answers, members)
+        table.name.replace("_", " "): int(connection.execute(delete(table).where(table.c.device == device)).rowcount)
+        for table in (updates, shares, answers, depot_files, members)
     }
     erased["roster"] = roster_book.erase_bodies(connection)
     return {name: n for name, n in erased.items() if n or name in ("updates", "members")}

@@ -9,8 +9,9 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
@@ -22,7 +23,7 @@ from federation_server import database
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
-from federation_server.group import enrolment, group, roster_book
+from federation_server.group import depots, enrolment, group, roster_book
 from federation_server.group.enrolment import (
     Credentials,
     active_member,
@@ -38,7 +39,7 @@ from federation_server.running import vouching
 from federation_server.sealed import inbox, summing
 from federation_server.sealed.inbox import SealedRounds
 from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
-from federation_server.tables import forgettings, invites, updates
+from federation_server.tables import depot_files, forgettings, invites, members, updates
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.errors import RecordError
@@ -65,6 +66,9 @@ def drop_old(connection: Connection, retention: RetentionSection, forgetting: Fo
             invites.c.created <= now - retention.invite_days * DAY,
         ),
         delete(forgettings).where(forgettings.c.done <= now - retention.receipt_days * DAY),
+        delete(depot_files).where(
+            depot_files.c.device.not_in(select(members.c.device).where(enrolment.is_active(now)))
+        ),
     )
     return sum(int(connection.execute(statement).rowcount) for statement in statements)
 
@@ -350,6 +354,44 @@ class Service:
             self.tick()
         except Exception as error:  # what was sent is kept and acknowledged, and `tick` is called every second
             log.error("a round could not be closed: %s", error_text(error))
+
+    def make_depot(self, request: Request) -> wire.DepotPage:
+        """Keep what a member's computers exchange from now on."""
+        device, asked = self._asked(request, wire.DepotRequest)
+        with writing(self.engine) as connection:
+            active_member(connection, device, now=self.clock())
+            spend_nonce(connection, request.credentials)
+            if asked.group_id != group.terms(connection).group_id:
+                raise Refused("wrong-group")
+            return depots.make(connection, device, asked, self.settings.limits)
+
+    def depot(self, request: Request) -> wire.DepotPage:
+        """What a depot holds."""
+        with self._depot(request) as (connection, depot):
+            return depots.page(connection, depot)
+
+    def depot_files(self, request: Request, names: Sequence[str]) -> wire.DepotFiles:
+        """Some of its files."""
+        with self._depot(request) as (connection, depot):
+            return depots.files(connection, depot, names)
+
+    def change_depot(self, request: Request) -> wire.DepotPage:
+        """Write, remove, or let a new key take the place of this one."""
+        asked = _decoded(request.body, wire.DepotChange)
+        with self._depot(request) as (_, depot):
+            name = depot.name
+        with writing(self.engine) as connection:
+            spend_nonce(connection, request.credentials)
+            depot = depots.found(connection, name, now=self.clock(), lock=True)
+            return depots.change(connection, depot, asked, self.settings.limits)
+
+    @contextmanager
+    def _depot(self, request: Request) -> Iterator[tuple[Connection, depots.Depot]]:
+        """The depot whose key signed the request lately."""
+        with reading(self.engine) as connection:
+            found = depots.found(connection, request.credentials.device, now=self.clock())
+            self._check(request, found.key)
+            yield connection, found
 
     def farewell(self, request: Request) -> wire.Signed:
         """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""

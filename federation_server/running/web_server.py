@@ -23,6 +23,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from federation_server.database import error_text, has_room, is_current, is_full
+from federation_server.group.depots import LARGEST_CHANGE
 from federation_server.group.enrolment import credentials
 from federation_server.refusals import Refused
 from federation_server.running.limits import Buckets, address_group, client_address
@@ -77,6 +78,10 @@ class Server:
             self.route("/v1/list", "GET", self._by(service.task)),
             self.route("/v1/answers", "POST", self._by(service.answer)),
             self.route("/v1/complaints", "POST", self._by(service.complaint)),
+            self.route("/v1/depots", "POST", self._by(service.make_depot)),
+            self.route("/v1/depot", "GET", self._by(service.depot)),
+            self.route("/v1/depot", "POST", self._by(service.change_depot, largest=LARGEST_CHANGE)),
+            self.route("/v1/depot/files", "GET", self.depot_files),
             self.route("/v1/farewell", "POST", self._by(service.farewell)),
             self.route("/v1/receipts/{request:str}", "GET", self.receipt),
             self.route("/v1/log", "GET", self.journal),
@@ -122,6 +127,10 @@ class Server:
         if not (after.isdecimal() and len(after) < 10):
             raise Refused("malformed", "after is a number")
         return _json(await run_in_threadpool(self.service.roster, await self._signed(http), int(after)))
+
+    async def depot_files(self, http: HttpRequest) -> Response:
+        names = http.query_params.get("names", "").split(",")
+        return _json(await run_in_threadpool(self.service.depot_files, await self._signed(http), names))
 
     async def shared(self, http: HttpRequest) -> Response:
         accepted = await run_in_threadpool(self.service.shared, await self._signed(http))
@@ -272,6 +281,10 @@ ADDRESSES: tuple[tuple[str, str, str, type[wire.Record] | None, type[wire.Record
     ("/v1/list", "get", "What a member of the committee adds up", None, wire.SumTask, True),
     ("/v1/answers", "post", "Send what was added up", wire.CommitteeAnswer, wire.Accepted, True),
     ("/v1/complaints", "post", "Show that a listed message is false", wire.Complaint, wire.Accepted, True),
+    ("/v1/depots", "post", "Have sealed files kept for a member's computers", wire.DepotRequest, wire.DepotPage, True),
+    ("/v1/depot", "get", "What the depot of the key that signs holds", None, wire.DepotPage, True),
+    ("/v1/depot", "post", "Write or remove a file, or change the key", wire.DepotChange, wire.DepotPage, True),
+    ("/v1/depot/files", "get", "Files of the depot (?names=A,B)", None, wire.DepotFiles, True),
     ("/v1/farewell", "post", "Leave, or leave and be forgotten", wire.Farewell, wire.Signed, True),
     ("/v1/receipts/{request}", "get", "How far a forget-me request is", None, wire.Signed, False),
     ("/v1/log", "get", "The journal after a position (?after=, ?receipt=)", None, wire.Signed, False),

@@ -5,9 +5,9 @@ lists them from these definitions, and a test compares the two.
 
 A device sends Enrolment (once) and Farewell (leave, or leave and be forgotten); in an open group one Update a round,
 sealed to the server; in a sealed one SharedUpdate, in boxes that members of the committee open, and for the committee
-CommitteeAnswer, or a Complaint. InviteOffer and Vouching say whom its owner knows. A server sends Enrolled,
-Announcement, ModelRecord, RosterPage, ShareList, Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited,
-Accepted and Refusal.
+CommitteeAnswer, or a Complaint. InviteOffer and Vouching say whom its owner knows. DepotRequest and DepotChange carry
+what its owner's computers exchange, sealed. A server sends Enrolled, Announcement, ModelRecord, RosterPage, ShareList,
+Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited, DepotPage, DepotFiles, Accepted and Refusal.
 """
 
 from __future__ import annotations
@@ -490,6 +490,48 @@ class Farewell(Record, frozen=True):
     """[64] by the device's key: takes the member off the roster (foltr.federated.sealed.roster.leave_text)"""
 
 
+class DepotRequest(Record, frozen=True):
+    """A member asks the server to keep the sealed files that its owner's computers exchange."""
+
+    group_id: str
+    """the group's random name"""
+    depot_key: bytes
+    """Ed25519 public key [32] derived from the computers' code, by which alone the files are reached"""
+    replaces: bool = False
+    """whether the member's former files go"""
+
+
+class DepotChange(Record, frozen=True):
+    """One of the computers writes a file, removes some, or lets a new key take the place of theirs."""
+
+    name: str = ""
+    """of the file that is written: 32 random hex digits; "" for none"""
+    content: bytes = b""
+    """the file: sealed, 4,096 bytes times a power of two"""
+    handed_on: bool = False
+    """whether it is a key for one computer, which may still have the former one"""
+    removed: tuple[str, ...] = ()
+    """names of files that go"""
+    successor: bytes = b""
+    """Ed25519 public key [32] derived from the next code, after a computer was removed; b"" for none"""
+
+
+class DepotPage(Record, frozen=True):
+    """What a depot holds for the key that asks."""
+
+    files: dict[str, Number]
+    """bytes of each, by name"""
+    is_former: bool
+    """another key has taken the place of this one, which sees nothing but keys that are handed on"""
+
+
+class DepotFiles(Record, frozen=True):
+    """Files of a depot."""
+
+    files: dict[str, bytes]
+    """by name; those that are there, the first at least, as many as fit into one answer"""
+
+
 class Receipt(Record, frozen=True):
     """What was erased for a member that asked to be forgotten, signed by the server's identity key."""
 
@@ -592,6 +634,8 @@ DEVICE_RECORDS: tuple[type[Record], ...] = (
     Vouching,
     RosterReturn,
     RankerReturn,
+    DepotRequest,
+    DepotChange,
     Farewell,
 )
 """everything that a device sends, besides the signature headers"""

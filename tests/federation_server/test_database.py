@@ -7,7 +7,7 @@ from sqlalchemy import Engine, inspect, text
 
 from federation_server.database import DatabaseError, reading, upgrade, writing
 from federation_server.group import group
-from federation_server.tables import named, noises
+from federation_server.tables import depot_files, depots, named, noises
 
 
 def test_a_reading_transaction_is_one_view(engine: Engine) -> None:
@@ -27,7 +27,7 @@ def test_tables_of_another_program_are_refused_in_one_line(engine: Engine) -> No
     """Their revision is named beside this program's, and nothing is changed."""
     with writing(engine) as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '0001'"))
-    with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0003\);"):
+    with pytest.raises(DatabaseError, match=r"^the database is of another foltr-server \(revision 0001, here 0004\);"):
         upgrade(engine)
 
 
@@ -36,7 +36,7 @@ def test_an_older_database_gets_the_tables_that_came_since(engine: Engine) -> No
     with writing(engine) as connection:
         before = set(inspect(connection).get_table_names())
         group.set_fact(connection, "colour", "red")
-        for table in (named, noises):
+        for table in (named, noises, depots, depot_files):
             table.drop(connection)
         connection.execute(text("UPDATE alembic_version SET version_num = '0002'"))
     upgrade(engine)

@@ -31,7 +31,7 @@ class Computer:
     """One of them; `root` below its folder is what it has indexed."""
 
     place: Path
-    shared: Path
+    shared: Path | str
     root: str = "notes"
     notes: dict[str, str] = field(default_factory=lambda: dict(NOTES))
     settings: Settings = SETTINGS
@@ -59,11 +59,11 @@ class Computer:
 
     def begin(self) -> str:
         devices = self.devices()
-        devices.begin(self.name, self.shared)
+        devices.begin(self.name, str(self.shared))
         return devices.code
 
     def join(self, code: str) -> None:
-        self.devices().join(code, self.name, self.shared)
+        self.devices().join(code, self.name, str(self.shared))
 
     def meet(self) -> None:
         self.devices().meet()

@@ -12,10 +12,11 @@ import pytest
 
 from app.commands.model import forget_everything
 from app.devices.device_keys import DeviceKeys, Generation, read_keys
+from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
 from app.devices.records import Body, DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
 from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed, to_code
-from app.devices.shared_folder import Delivery, SharedFolder, delivered, received
+from app.devices.shared_folder import SharedFolder
 from app.learning.votes import Vote
 from app.search.saved import SavedSearches
 from app.settings import Settings
@@ -295,7 +296,7 @@ def test_a_file_that_is_finished_while_it_is_read_is_read_again(
     whole, moment = (shared / name).read_bytes(), time.time_ns() - 10**10
     (shared / name).write_bytes(whole[: half // 2].ljust(half, b"\0"))
     os.utime(shared / name, ns=(moment, moment))
-    reading = SharedFolder.read
+    reading = SharedFolder._read
 
     def read(folder: SharedFolder, wanted: str) -> bytes:
         content = reading(folder, wanted)
@@ -305,7 +306,7 @@ def test_a_file_that_is_finished_while_it_is_read_is_read_again(
         return content
 
     with monkeypatch.context() as patched:
-        patched.setattr(SharedFolder, "read", read)
+        patched.setattr(SharedFolder, "_read", read)
         desk.meet()
     desk.meet()
     assert laptop.weights() == desk.weights()
@@ -530,7 +531,7 @@ def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shar
     laptop.devices().remove("lost")
     keys = read_keys(lost.paths)
     assert keys is not None
-    accomplice = DeviceKeys.begun("printer", shared, keys.newest, keys.names, None)
+    accomplice = DeviceKeys.begun("printer", str(shared), keys.newest, keys.names, None)
     card = DeviceCard(accomplice.device, ("printer", public_key(accomplice.private)))
     SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, time.time(), (), False, card)])
     members = [one.value[1] for one in laptop.devices().known()]

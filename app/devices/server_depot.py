@@ -1,0 +1,138 @@
+"""The depot that a group's server keeps for this person's devices: it sees random names, sizes and times, and no more.
+
+The key that signs for the depot is derived from the devices' code, so whoever lacks the code neither lists, reads,
+writes nor deletes. Nothing that comes is believed: contents are authenticated by the devices, sizes and names are
+checked here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from app.devices.device_keys import DeviceKeys, Generation
+from app.devices.meeting_place import FullError, MeetingPlace
+from app.devices.sealing import LEAST_SIZE, NAME, DevicesError
+from app.federation.failures import Declined, Distrusted
+from app.federation.membership import Membership
+from app.federation.transport import Transport
+from app.settings import FederationSettings
+from foltr.errors import RecordError
+from foltr.federated.envelope import Identity
+from foltr.federated.wire import DepotChange, DepotFiles, DepotPage, DepotRequest, R, decode, encode
+
+SIZES = frozenset(LEAST_SIZE << k for k in range(11))
+"""bytes of files that a server takes, up to 4 MiB"""
+MOST_FILES, MOST_ASKED = 10_000, 100
+"""in a depot, and in one question"""
+SAID = {
+    "not-found": "the group's server is of a version that keeps nothing for computers to exchange: its operator can "
+    "update it, or use a folder: `foltr-search devices sync --folder FOLDER`",
+    "no-depot": "the group's server keeps nothing for these computers, which work on alone: on one that is a member "
+    "`foltr-search devices sync --server` begins anew, or on each `devices sync --folder FOLDER`",
+    "other-depot": "the group's server keeps files of your computers under another code: `foltr-search devices leave`, "
+    "then join with the code that another computer shows now",
+    "former-key": "your other computers have just taken a new key; exchange again",
+}
+"""what a person is told for the server's reasons"""
+
+
+def is_server(place: str) -> bool:
+    """Whether devices meet at an address, and not in a folder."""
+    return place.startswith(("https://", "http://"))
+
+
+def address_of(member: Membership) -> str:
+    """Where devices meet on a group's server, and how they know it: "https://host:8421#GROUP.CERTIFICATE"."""
+    return f"{member.address}#{member.group_id}.{member.certificate}".rstrip(".")
+
+
+def is_of(place: str, member: Membership | None) -> bool:
+    """Whether it is on the server of this membership's group, also where that had another address before."""
+    return member is not None and bool(member.group_id) and _split(place)[1] == member.group_id
+
+
+def _split(place: str) -> tuple[str, str, str]:
+    address, _, rest = place.partition("#")
+    group_id, _, certificate = rest.partition(".")
+    return address.rstrip("/"), group_id, certificate
+
+
+def depot_seed(secret: bytes) -> bytes:
+    """The seed [32] of the key that signs for the depot: by it nothing that is sealed can be opened."""
+    return hashlib.blake2b(secret, digest_size=32, person=b"foltr depot").digest()
+
+
+def make_depot(member: Membership, generation: Generation, settings: FederationSettings, *, replaces: bool) -> None:
+    """Have the group's server keep files under this key; DevicesError where it does not."""
+    key = Identity(depot_seed(generation.secret)).public
+    asked = DepotRequest(group_id=member.group_id, depot_key=key, replaces=replaces)
+    _asked(member, settings, "/v1/depots", DepotPage, encode(asked))
+
+
+def _asked(signer: Membership, settings: FederationSettings, path: str, kind: type[R], body: bytes = b"") -> R:
+    """The answer to one request; DevicesError in a person's words where the server refuses it."""
+    transport = Transport(signer, msgspec.structs.replace(settings, retries=min(settings.retries, 1)))
+    try:
+        return decode(transport.post(path, body) if body else transport.get(path), kind)
+    except Declined as declined:
+        if declined.reason == "depot-full":
+            raise FullError(f"{declined}; `foltr-search devices sync --folder FOLDER` takes more") from declined
+        raise DevicesError(SAID.get(declined.reason, str(declined))) from declined
+    except RecordError as error:
+        raise Distrusted(f"the server's answer makes no sense: {error}") from error
+    finally:
+        transport.close()
+
+
+class ServerDepot(MeetingPlace):
+    """What the newest of these keys opens, at the address that the devices have in common."""
+
+    def __init__(self, keys: DeviceKeys, settings: FederationSettings) -> None:
+        address, _, certificate = _split(keys.folder)
+        self._signer = Membership(
+            address=address, fingerprint="", certificate=certificate, seed=depot_seed(keys.newest.secret)
+        )
+        self._settings = settings
+
+    def _ask(self, path: str, kind: type[R], body: bytes = b"") -> R:
+        return _asked(self._signer, self._settings, path, kind, body)
+
+    def names(self) -> set[str]:
+        page = self._ask("/v1/depot", DepotPage)
+        if len(page.files) > MOST_FILES:
+            raise Distrusted(f"the server lists more than {MOST_FILES:,} files of your computers")
+        self.is_shut = page.is_former
+        return {name for name, size in page.files.items() if NAME.fullmatch(name) and size in SIZES}
+
+    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        waiting = list(names)
+        while waiting:
+            asked = waiting[:MOST_ASKED]
+            files = self._ask(f"/v1/depot/files?names={','.join(asked)}", DepotFiles).files
+            found = [name for name in asked if name in files] or asked  # of what has gone meanwhile nothing comes
+            waiting = [name for name in waiting if name not in set(found)]
+            for name in found:
+                content = files.get(name, b"")
+                yield name, content if len(content) in SIZES else b""
+
+    def stamp(self, name: str) -> str:
+        return name
+
+    def remove(self, names: Sequence[str]) -> None:
+        if names and not self.is_shut:
+            self._ask("/v1/depot", DepotPage, encode(DepotChange(removed=tuple(names))))
+
+    def write(self, content: bytes, *, instead_of: Sequence[str] = (), is_key: bool = False) -> str:
+        name = os.urandom(16).hex()
+        change = DepotChange(name=name, content=content, handed_on=is_key, removed=tuple(instead_of))
+        self._ask("/v1/depot", DepotPage, encode(change))
+        return name
+
+    def succeed(self, handover: bytes, generation: Generation) -> None:
+        key = Identity(depot_seed(generation.secret)).public
+        change = DepotChange(name=os.urandom(16).hex(), content=handover, handed_on=True, successor=key)
+        self._ask("/v1/depot", DepotPage, encode(change))

@@ -1,4 +1,4 @@
-"""Computers of one person, each with a home of its own, that have one folder in common."""
+"""Computers of one person, each with a home of its own, that have one folder in common, or a group's server."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import msgspec
 
 from app.devices.naming import ADOPTED
 from app.devices.own_devices import OwnDevices
+from app.federation import membership
+from app.federation.admission import Admission
 from app.following.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
+from tests.federation_server.client import Running
 
 SETTINGS = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
 NOTES = {
@@ -31,7 +34,7 @@ class Computer:
     """One of them; `root` below its folder is what it has indexed."""
 
     place: Path
-    shared: Path | str
+    shared: Path | Running
     root: str = "notes"
     notes: dict[str, str] = field(default_factory=lambda: dict(NOTES))
     settings: Settings = SETTINGS
@@ -48,6 +51,14 @@ class Computer:
         return Paths(self.place / "config", self.place / "data")
 
     @property
+    def where(self) -> str:
+        """Where it meets the others, as the program names it."""
+        if isinstance(self.shared, Path):
+            return str(self.shared)
+        invite = self.shared.invite()
+        return f"{invite.address}#{invite.group_id}"
+
+    @property
     def name(self) -> str:
         return self.place.name
 
@@ -58,12 +69,20 @@ class Computer:
         return OwnDevices(self.paths, self.settings)
 
     def begin(self) -> str:
+        if isinstance(self.shared, Running):
+            self.enrol(self.shared)
         devices = self.devices()
-        devices.begin(self.name, str(self.shared))
+        devices.begin(self.name, self.where)
         return devices.code
 
+    def enrol(self, group: Running) -> None:
+        """Become a member of this group, if it is none yet."""
+        with Store(self.paths.state) as store:
+            if membership.load(store) is None:
+                Admission(store, self.settings).join(group.invite(), agrees=lambda lines: True)
+
     def join(self, code: str) -> None:
-        self.devices().join(code, self.name, str(self.shared))
+        self.devices().join(code, self.name, self.where)
 
     def meet(self) -> None:
         self.devices().meet()

@@ -1,10 +1,11 @@
-"""Several computers as one: real indexes, real state files, one folder between them."""
+"""Several computers as one: real indexes, real state files, one folder between them, or one server."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -12,6 +13,7 @@ import pytest
 
 from app.commands.model import forget_everything
 from app.devices.device_keys import DeviceKeys, Generation, read_keys
+from app.devices.exchange import common_place
 from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
 from app.devices.records import Body, DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
@@ -22,6 +24,9 @@ from app.search.saved import SavedSearches
 from app.settings import Settings
 from console.durable import UNFINISHED
 from tests.app.devices.computers import Computer
+from tests.federation_server.client import Running, make_server, running
+
+Place = Path | Running
 
 
 @pytest.fixture
@@ -29,7 +34,20 @@ def shared(tmp_path: Path) -> Path:
     return tmp_path / "cloud"
 
 
-def two(tmp_path: Path, shared: Path) -> tuple[Computer, Computer]:
+@pytest.fixture(scope="module")
+def group(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that each test's first computer joins as a member of its own."""
+    with running(make_server(tmp_path_factory.mktemp("server"), quorum=1000)) as made:
+        yield made
+
+
+@pytest.fixture(params=["folder", "server"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    """Where computers may meet."""
+    return request.getfixturevalue("group") if request.param == "server" else tmp_path / "cloud"
+
+
+def two(tmp_path: Path, shared: Place) -> tuple[Computer, Computer]:
     """That have met, each with the same files in another home."""
     laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
     desk.join(laptop.begin())
@@ -37,7 +55,7 @@ def two(tmp_path: Path, shared: Path) -> tuple[Computer, Computer]:
     return laptop, desk
 
 
-def one_more(tmp_path: Path, shared: Path, *others: Computer) -> Computer:
+def one_more(tmp_path: Path, shared: Place, *others: Computer) -> Computer:
     """Called lost, joined by the code of the first of the others, who have met it."""
     lost = Computer(tmp_path / "lost", shared)
     lost.join(others[0].devices().code)
@@ -46,9 +64,9 @@ def one_more(tmp_path: Path, shared: Path, *others: Computer) -> Computer:
     return lost
 
 
-def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, shared: Path) -> None:
+def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, anywhere: Place) -> None:
     """After two, where the home has another name; the others stand as they stood."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     before = desk.ask("fish")
     last = before[-1]
     for _ in range(2):
@@ -59,11 +77,11 @@ def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, shared: Path) -> None:
     assert laptop.ask("fish") == desk.ask("fish")
 
 
-def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Path) -> None:
+def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, anywhere: Place) -> None:
     """Where the other one keeps the same document under another name in another folder."""
-    laptop = Computer(tmp_path / "laptop", shared)
+    laptop = Computer(tmp_path / "laptop", anywhere)
     notes = {name.replace("birds", "fauna").replace(".txt", "-copy.txt"): text for name, text in laptop.notes.items()}
-    desk = Computer(tmp_path / "desk", shared, root="papers", notes=notes)
+    desk = Computer(tmp_path / "desk", anywhere, root="papers", notes=notes)
     desk.join(laptop.begin())
     last = desk.ask("fish")[-1]
     for _ in range(2):
@@ -73,9 +91,9 @@ def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Pat
     assert desk.ask("fish")[0] == last
 
 
-def test_devices_that_met_have_the_same_weights(tmp_path: Path, shared: Path) -> None:
+def test_devices_that_met_have_the_same_weights(tmp_path: Path, anywhere: Place) -> None:
     """Bit by bit, whoever learned what in which order; and the same page for the same files."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     for number in range(6):
         laptop.open(f"fish {['heron', 'stork', 'water'][number % 3]}", "heron.txt")
         desk.open("fish meadow" if number % 2 else "fish", "stork.txt")
@@ -89,9 +107,9 @@ def test_devices_that_met_have_the_same_weights(tmp_path: Path, shared: Path) ->
     assert laptop.ask("fish") == desk.ask("fish")
 
 
-def test_who_joins_brings_along_what_it_has_learned(tmp_path: Path, shared: Path) -> None:
+def test_who_joins_brings_along_what_it_has_learned(tmp_path: Path, anywhere: Place) -> None:
     """And finds it itself as before, though everything is named anew."""
-    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
     last = desk.ask("fish")[-1]
     for _ in range(3):
         desk.open("fish", last)
@@ -111,9 +129,9 @@ def said_in(computer: Computer) -> tuple[object, ...]:
         return model.n_pages, model.n_picks, votes
 
 
-def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> None:
+def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, anywhere: Place) -> None:
     """Also after an old copy of the state is put back on the other one, and what that one learned meanwhile."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     for _ in range(2):
         laptop.open("fish", "crane.txt")
     laptop.meet()
@@ -222,9 +240,9 @@ def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) ->
         assert len(set(content)) > 250  # as random bytes have it
 
 
-def test_saved_searches_and_settings_travel(tmp_path: Path, shared: Path) -> None:
+def test_saved_searches_and_settings_travel(tmp_path: Path, anywhere: Place) -> None:
     """What one changes the other has; the later change counts; config.toml holds where it was written."""
-    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
     mine, theirs = SavedSearches(laptop.paths.saved), SavedSearches(desk.paths.saved)
     mine.save("tax", "type:pdf tax")
     theirs.save("tax", "steuer")
@@ -336,9 +354,9 @@ def test_a_lost_file_is_written_again(tmp_path: Path, shared: Path) -> None:
     assert laptop.weights() == desk.weights()
 
 
-def test_who_leaves_keeps_what_it_knows(tmp_path: Path, shared: Path) -> None:
+def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None:
     """It goes on learning alone, the others do not hear of it, and it may come back."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     for _ in range(2):
         laptop.open("fish", "crane.txt")
     laptop.meet()
@@ -357,31 +375,31 @@ def test_who_leaves_keeps_what_it_knows(tmp_path: Path, shared: Path) -> None:
     assert laptop.weights() == desk.weights()
 
 
-def test_members_are_not_told_of_files_for_others(tmp_path: Path, shared: Path) -> None:
+def test_members_are_not_told_of_files_for_others(tmp_path: Path, anywhere: Place) -> None:
     """Keys that were handed to others, and files under former keys, are no trouble for who reads the newest."""
-    laptop, desk = two(tmp_path, shared)
-    one_more(tmp_path, shared, laptop, desk)
+    laptop, desk = two(tmp_path, anywhere)
+    one_more(tmp_path, anywhere, laptop, desk)
     laptop.devices().remove("lost")
-    late = Computer(tmp_path / "late", shared)
+    late = Computer(tmp_path / "late", anywhere)
     late.join(laptop.devices().code)
     for computer in (desk, late, laptop, late):
         assert meet_quietly(computer.paths, computer.settings) == ""
     assert late.weights() == desk.weights()
 
 
-def test_who_removes_another_is_not_told_that_it_is_shut_out(tmp_path: Path, shared: Path) -> None:
+def test_who_removes_another_is_not_told_that_it_is_shut_out(tmp_path: Path, anywhere: Place) -> None:
     """Neither while the rest are off, nor after they came and had nothing to say that it has not written itself."""
-    laptop, desk = two(tmp_path, shared)
-    one_more(tmp_path, shared, laptop, desk)
+    laptop, desk = two(tmp_path, anywhere)
+    one_more(tmp_path, anywhere, laptop, desk)
     laptop.devices().remove("lost")
     for computer in (laptop, laptop, desk, laptop, desk, laptop):
         assert meet_quietly(computer.paths, computer.settings) == ""
 
 
-def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, shared: Path) -> None:
+def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, anywhere: Place) -> None:
     """Who removed another one joined while this one was away, so it takes the key from the one that it knows."""
-    laptop, desk = two(tmp_path, shared)
-    lost, late = (Computer(tmp_path / name, shared) for name in ("lost", "late"))
+    laptop, desk = two(tmp_path, anywhere)
+    lost, late = (Computer(tmp_path / name, anywhere) for name in ("lost", "late"))
     for computer in (lost, late):
         computer.join(laptop.devices().code)
     laptop.meet()
@@ -397,9 +415,9 @@ def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, shared: Pa
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop", "late"]
 
 
-def test_two_processes_of_one_device_take_turns(tmp_path: Path, shared: Path) -> None:
+def test_two_processes_of_one_device_take_turns(tmp_path: Path, anywhere: Place) -> None:
     """A new key that one of them made is not written over by the other, which began before."""
-    laptop, _ = two(tmp_path, shared)
+    laptop, _ = two(tmp_path, anywhere)
     begun = laptop.devices()
     laptop.devices().remove("desk")
     code = laptop.devices().code
@@ -420,13 +438,13 @@ UNUSABLE = [
 
 
 @pytest.mark.parametrize("body", UNUSABLE)
-def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path, body: Body) -> None:
+def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, anywhere: Place, body: Body) -> None:
     """Of a newer version, or of a device that means harm: all else is exchanged and searched, and one can leave."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     keys = read_keys(desk.paths)
     assert keys is not None
     when = float("nan") if body == UNUSABLE[-1] else time.time()
-    SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, when, (), False, body)])
+    common_place(keys, desk.settings).deliver(keys, [DeviceRecord(keys.device, 1 << 60, when, (), False, body)])
     desk.open("fish", "crane.txt")
     desk.meet()
     assert meet_quietly(laptop.paths, laptop.settings) == ""
@@ -453,13 +471,13 @@ def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> Non
     laptop.devices().remove("desk")
 
 
-def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> None:
+def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, anywhere: Place) -> None:
     """After it no newer one could come, and nobody could be removed any more."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     keys = read_keys(desk.paths)
     assert keys is not None
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "laptop"]
-    SharedFolder(keys.folder).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
+    common_place(keys, desk.settings).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
     code = laptop.devices().code
     laptop.meet()
     assert laptop.devices().code == code
@@ -484,9 +502,9 @@ def test_nothing_in_the_folder_is_waited_for(tmp_path: Path, shared: Path) -> No
     assert laptop.weights() == desk.weights()
 
 
-def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) -> None:
+def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, anywhere: Place) -> None:
     """As where a computer lost its data folder and joined again: more stands behind the name of each."""
-    laptop, desk = two(tmp_path, shared)
+    laptop, desk = two(tmp_path, anywhere)
     shutil.rmtree(desk.paths.data_dir)
     desk.index()
     desk.join(laptop.devices().code)
@@ -503,9 +521,9 @@ def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) 
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
 
 
-def test_one_that_has_just_joined_can_be_removed(tmp_path: Path, shared: Path) -> None:
+def test_one_that_has_just_joined_can_be_removed(tmp_path: Path, anywhere: Place) -> None:
     """By one that had not heard of it; what it wrote afterwards troubles nobody who is alone by then."""
-    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
     desk.join(laptop.begin())
     laptop.devices().remove("desk")
     for _ in range(3):

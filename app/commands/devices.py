@@ -116,7 +116,7 @@ def list_() -> int:
 @click.option("--folder", type=click.Path(file_okay=False, exists=True, path_type=Path),
               help="Use this folder from now on.")  # fmt: skip
 @click.option("--server", is_flag=False, flag_value="", metavar="[ADDRESS]",
-              help="Use your group's server from now on, or the one at the ADDRESS that `devices new` shows.")  # fmt: skip
+              help="Use your group's server from now on, or the one at this ADDRESS (see `devices new`).")  # fmt: skip
 def sync(folder: Path | None, server: str | None) -> int:
     """Exchange now, and say how many records were received and sent."""
     devices = _devices()

@@ -1,4 +1,4 @@
-"""One meeting of this device with the others, in the place that they have in common: read what is new, write what they lack, learn it all.
+"""One meeting of this device with the others, where they meet: read what is new, write what they lack, learn it all.
 
 A kill at any point loses nothing: a file is read in one transaction, what was written but not noted is written again,
 and records that come twice are one.

@@ -78,7 +78,10 @@ class OwnDevices:
         with Store(self._paths.state) as store:
             member = membership.load(store)
         if not address and (member is None or not member.group_id):
-            raise DevicesError("this computer is in no group: wanted --server ADDRESS, as `devices new` shows it")
+            raise DevicesError(
+                "this computer is in no group: `foltr-search join LINK` first, or give --server the address that "
+                "`devices new` shows on a computer that is"
+            )
         return address or (address_of(member) if member else "")
 
     def join(self, code: str, name: str, place: str) -> Met:
@@ -239,6 +242,9 @@ class OwnDevices:
                 self._leave_group_to(self._others())
                 self._note_removed(keys.device)
                 self._meet()
+                if is_server(keys.folder) and not self._others():
+                    depot = common_place(self._joined(), self._settings)
+                    depot.remove(sorted(depot.names()))
             except TROUBLES as error:
                 trouble = " ".join(str(error).split())
             others = self._others()

@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 from sqlalchemy import Connection, text
 
-from console.wording import round_label
+from console.wording import count, round_label
 from federation_server.commands.installation import (
     NOBODY_LEFT,
     folder,
@@ -23,7 +23,7 @@ from federation_server.commands.installation import (
     settings_in_force,
 )
 from federation_server.database import is_current, is_sqlite, reading
-from federation_server.group import enrolment, group, roster_book
+from federation_server.group import depots, enrolment, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_rounds, mechanism_in_words, members_in_words
@@ -88,12 +88,13 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
         waits, members = awaited_now(connection, schedule, now=now), _members(connection, agreed, now=now)
-        gone = ghosts_in_words(connection, now=now)
+        gone, kept = ghosts_in_words(connection, now=now), depots.used(connection).values()
         last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield members
     if agreed.mode != "open":
         yield Check("roster", not gone, "; ".join(gone) or "nobody on it who is gone")
+    yield Check("depots", True, f"{depots.in_words(kept)} of {count(len(kept), 'member')}")
     yield _guard(last)
     if waits is None and today.name == "rest":
         yield Check("round", True, f"{today.sentence}: {why_it_rests(agreed)}")

@@ -26,7 +26,7 @@ from federation_server.commands.installation import (
 )
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
-from federation_server.group import group
+from federation_server.group import depots, group
 from federation_server.group.enrolment import all_invites, all_members, end_membership, revoke_invite
 from federation_server.rounds.history import requests
 from foltr.errors import FoltrError
@@ -122,23 +122,26 @@ def qr_code(text: str) -> str:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
 def members(ctx: click.Context, as_json: bool) -> int:
-    """List the members: pseudonym, since when, and the first and last round (LINEAGE.ROUND) that counted an update."""
+    """List the members: pseudonym, since when, first and last round (LINEAGE.ROUND) that counted an update, depot."""
     if ctx.invoked_subcommand:
         return 0
     with reading(open_here().engine) as connection:
-        found = all_members(connection)
+        found, kept = all_members(connection), depots.used(connection)
         tell_of_ghosts(connection, now=now())
     for member in found:
         ended = member.ended or (member.expires if member.expires and member.expires <= now() else None)
         if as_json:
+            n_files, n_bytes = kept.get(member.device, (0, 0))
             seen = {"last_lineage": member.last_lineage, "last_round": member.last_round}
+            seen |= {"depot_files": n_files, "depot_bytes": n_bytes}
             click.echo(json.dumps({"device": member.device, "joined": member.joined, "ended": ended, **seen}))
         else:
             state = f"ended {when(ended)}" if ended else "member"
             first = round_label(member.first_lineage or 0, member.first_round or 0)
             last = round_label(member.last_lineage or 0, member.last_round or 0)
             rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"
-            click.echo(f"{member.device}  since {when(member.joined)}  {state}  {rounds}")
+            depot = f"  depot {depots.in_words([kept[member.device]])}" if member.device in kept else ""
+            click.echo(f"{member.device}  since {when(member.joined)}  {state}  {rounds}{depot}")
     return listed(found, "nobody has joined yet: `foltr-server invite` makes a link")
 
 

@@ -8,11 +8,12 @@ former key then sees nothing but files that hand the new one on, and changes not
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
+from console.wording import count, size
 from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.settings import LimitsSection
@@ -118,13 +119,13 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
 
 
 def _write(connection: Connection, depot: Depot, asked: DepotChange, limits: LimitsSection) -> None:
-    size = len(asked.content)
-    if not NAME.fullmatch(asked.name) or size not in SIZES:
+    length = len(asked.content)
+    if not NAME.fullmatch(asked.name) or length not in SIZES:
         raise Refused("malformed", "a file has a random name, and 4,096 bytes times a power of two, up to 4 MiB")
     n_files, n_bytes = used(connection).get(depot.device, (0, 0))
-    if n_files + 1 > limits.depot_files or n_bytes + size > limits.depot_bytes:
+    if n_files + 1 > limits.depot_files or n_bytes + length > limits.depot_bytes:
         raise Refused("depot-full", f"{limits.depot_files:,} files and {limits.depot_bytes:,} bytes at most")
-    row = {"name": asked.name, "handed_on": int(asked.handed_on), "size": size, "content": asked.content}
+    row = {"name": asked.name, "handed_on": int(asked.handed_on), "size": length, "content": asked.content}
     connection.execute(insert(depot_files).values(device=depot.device, **row))
 
 
@@ -146,3 +147,9 @@ def used(connection: Connection) -> Mapping[str, tuple[int, int]]:
     """How many files and bytes each member's depot holds, by the member's pseudonym."""
     query = select(depot_files.c.device, func.count(), func.sum(depot_files.c.size)).group_by(depot_files.c.device)
     return {device: (n_files, int(n_bytes)) for device, n_files, n_bytes in connection.execute(query)}
+
+
+def in_words(sizes: Iterable[tuple[int, int]]) -> str:
+    """Files and bytes of these depots together: "12 files, 66 KB"."""
+    found = list(sizes)
+    return f"{count(sum(n for n, _ in found), 'file')}, {size(sum(n for _, n in found))}"

@@ -16,7 +16,7 @@ from federation_server.group.enrolment import CLOCK_SECONDS
 from federation_server.refusals import REASONS
 from foltr.federated.envelope import box_public
 from foltr.federated.sealed import roster
-from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
+from foltr.federated.wire import DepotChange, DepotRequest, Farewell, Refusal, Sealed, decode, encode
 from tests.federation_server.client import (
     Client,
     Running,
@@ -75,11 +75,29 @@ def refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Respons
     yield "not-found", ada.send("GET", "/v1/round/")
     yield "not-found", ada.send("GET", "/elsewhere")
     yield "wrong-verb", ada.send("PUT", "/v1/round")
+    yield from depot_refusals(live, ada)
     with writing(live.made.engine) as connection:
         enrolment.end_membership(connection, ada.device, now=int(time.time()))
     yield "revoked", ada.send("GET", "/v1/round")
     yield "revoked", post()
     yield "bad-invite", ada.join(invite(live.made))
+
+
+def depot_refusals(live: Running, ada: Client) -> Iterator[tuple[str, requests.Response]]:
+    """Those of what a member's computers exchange."""
+    key, next_key = Client(ada.address), Client(ada.address)
+    asked = DepotRequest(group_id=live.invite().group_id, depot_key=key.identity.public)
+    yield "no-depot", key.send("GET", "/v1/depot")
+    assert ada.send("POST", "/v1/depots", encode(asked)).status_code == 200
+    other = msgspec.structs.replace(asked, depot_key=next_key.identity.public)
+    yield "other-depot", ada.send("POST", "/v1/depots", encode(other))
+    for n in range(8):
+        full = key.send("POST", "/v1/depot", encode(DepotChange(name=f"{n:032x}", content=bytes(4 << 20))))
+    assert full.status_code == 200
+    yield "depot-full", key.send("POST", "/v1/depot", encode(DepotChange(name=f"{9:032x}", content=bytes(4096))))
+    replaced = key.send("POST", "/v1/depot", encode(DepotChange(successor=next_key.identity.public)))
+    assert replaced.status_code == 200
+    yield "former-key", key.send("POST", "/v1/depot", encode(DepotChange()))
 
 
 def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, ada: Client) -> None:

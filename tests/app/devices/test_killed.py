@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from app.devices.naming import shared_log
 from app.devices.own_devices import OwnDevices
@@ -13,6 +16,7 @@ from app.devices.records import Opened, bodies, that_count
 from app.store import Store
 from indexer.storage.catalogue import Catalogue
 from tests.app.devices.computers import Computer
+from tests.federation_server.client import Running, make_server, running
 
 ROOT = Path(__file__).resolve().parents[3]
 KILLS = int(os.environ.get("FOLTR_TEST_KILLS", "25"))
@@ -60,10 +64,19 @@ for number in range(int(sys.argv[2])):
 """
 
 
-def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
+@pytest.fixture(params=["folder", "server"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path | Running]:
+    """Where computers may meet."""
+    if request.param == "folder":
+        yield tmp_path / "cloud"
+        return
+    with running(make_server(tmp_path / "server", quorum=1000)) as group:
+        yield group
+
+
+def test_nothing_acknowledged_is_lost(tmp_path: Path, anywhere: Path | Running) -> None:
     """Killed at random points of opening, reading, writing and merging, two devices lose no opening, and end alike."""
-    shared = tmp_path / "cloud"
-    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
+    laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
     desk.join(laptop.begin())
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(tmp_path), str(KILLS)],

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.conftest import Device, make_device
+from tests.federation_server.client import make_server, running
 from tests.waiting import until
 
 
@@ -69,6 +70,33 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
     assert done(laptop, "devices", "new").splitlines()[0] != code
     done(laptop, "devices", "leave")
     assert "this device is alone" in laptop.run("devices").stderr
+
+
+def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """new, join with the address it shows, two picks on one, which lead on the other; a folder, and back again."""
+    laptop, desk = computers
+    assert "`foltr-search join LINK` first" in laptop.run("devices", "new", "--server").stderr
+    with running(make_server(tmp_path / "server", quorum=1000)) as group:
+        done(laptop, "join", group.link(), "--yes")
+        shown = done(laptop, "devices", "new", "--server", "--name", "laptop").splitlines()
+        address = shown[-1].partition("join --server ")[2]
+        assert "`foltr-search join LINK` first" in desk.run("devices", "join", shown[0], "--server").stderr
+        joined = done(desk, "devices", "join", shown[0], "--server", address, "--name", "desk")
+        assert "joined: desk, laptop" in joined
+        first = found(desk)
+        open_twice(laptop, paths(laptop)[-1])
+        done(laptop, "devices", "sync")
+        done(desk, "devices", "sync")
+        assert found(desk)[0] == first[-1]
+        (tmp_path / "cloud").mkdir()
+        for where in (("--folder", str(tmp_path / "cloud")), ("--server",)):
+            for device in (laptop, desk):
+                assert "received" in done(device, "devices", "sync", *where)
+        both = desk.run("devices", "sync", "--server", "--folder", str(tmp_path / "cloud"))
+        assert "wanted either --folder or --server" in both.stderr
+        again = desk.run("devices", "new", "--folder", str(tmp_path / "other"))
+        assert "your computers meet in http://127.0.0.1" in again.stderr
+    assert "nobody answers there" in desk.run("devices", "sync", env={"FOLTR_FEDERATION__RETRIES": "0"}).stderr
 
 
 def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:

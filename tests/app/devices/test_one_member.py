@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace
-from sqlalchemy import select
+from sqlalchemy import delete, insert, select
 
 from app import backup
 from app.devices.own_devices import meet_quietly, who_answers
@@ -24,8 +24,8 @@ from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Transport
 from app.settings import FederationSettings
 from app.store import Store
-from federation_server.database import reading
-from federation_server.tables import members, updates
+from federation_server.database import reading, writing
+from federation_server.tables import depot_files, depots, members, updates
 from foltr.federated.envelope import sign_document
 from foltr.federated.wire import ServerMove
 from tests.app.devices.computers import SETTINGS, Computer
@@ -42,9 +42,9 @@ def group(tmp_path: Path) -> Iterator[Group]:
         yield made
 
 
-def two(tmp_path: Path) -> tuple[Computer, Computer]:
-    """That have met; the laptop came first, and each has opened results."""
-    shared = tmp_path / "cloud"
+def two(tmp_path: Path, group: Group | None = None) -> tuple[Computer, Computer]:
+    """That have met, in a folder or at the group's server; the laptop came first, and each has opened results."""
+    shared = group or tmp_path / "cloud"
     settings = msgspec.structs.replace(SETTINGS, federation=FEDERATION)
     laptop, desk = (Computer(tmp_path / name, shared, settings=settings) for name in ("laptop", "desk"))
     desk.join(laptop.begin())
@@ -138,6 +138,34 @@ def test_who_has_no_pen_hears_in_a_line_who_has_or_what_ends_that(
         pytest.raises(FederationError, match="not followed from here: desk answers"),
     ):
         moving.by_link(person.store, signed, person.reach, elsewhere)
+
+
+def test_a_server_that_rolls_back_their_depot_gets_no_second_answer(group: Group, tmp_path: Path) -> None:
+    """It hides that the pen was handed over, and what was spent: neither answers again, then or once it comes out."""
+    laptop, desk = two(tmp_path, group)
+    assert sync(laptop).sent
+    desk.meet()
+    with reading(group.made.engine) as connection:
+        before = [dict(row._mapping) for row in connection.execute(select(depot_files))]
+    laptop.devices().hand_pen("desk")
+    with writing(group.made.engine) as connection:
+        connection.execute(delete(depot_files))
+        connection.execute(insert(depot_files), before)
+    assert not sync(desk, nobody).sent
+    assert not sync(laptop, nobody).sent  # which writes again what was lost
+    assert "was answered before" in " ".join(sync(desk).said)
+    assert n_spent(laptop) == n_spent(desk) == n_rows(group) == n_rows(group, members) == 1
+
+
+def test_without_their_depot_nothing_is_sent(group: Group, tmp_path: Path) -> None:
+    """The server threw it away: the holder of the pen does not answer before the computers meet somewhere again."""
+    laptop, _ = two(tmp_path, group)
+    with writing(group.made.engine) as connection:
+        connection.execute(delete(depots))
+    with pytest.raises(FederationError, match="nothing was sent: other devices: the group's server keeps nothing"):
+        sync(laptop)
+    laptop.devices().meet_in(laptop.devices().at_server(""))
+    assert sync(laptop).sent
 
 
 def test_the_pen_takes_along_what_was_spent(group: Group, tmp_path: Path) -> None:

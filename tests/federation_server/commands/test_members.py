@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import time
 from pathlib import Path
@@ -18,7 +19,8 @@ from federation_server.serve import note_address, open_installation
 from federation_server.tls import key_fingerprint
 from foltr.federated.envelope import Identity, pseudonym
 from foltr.federated.links import PREFIX, from_link
-from tests.federation_server.client import Client, make_server, reason, run, running
+from foltr.federated.wire import DepotChange, DepotRequest, encode
+from tests.federation_server.client import Client, make_server, member, reason, run, running
 from tests.federation_server.groups import enrolling
 
 
@@ -230,3 +232,26 @@ def test_what_was_erased_is_told_in_words(folder: Path, capsys: pytest.CaptureFi
     assert run(folder, "forget") == 0
     for line in capsys.readouterr().out.splitlines():
         assert line[32:] == "none         done        erased 1 member"
+
+
+def test_what_members_keep_for_their_computers_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`members` says of each how many files and bytes, `doctor` of all; neither names a file."""
+    with running(make_server(tmp_path / "server")) as server:
+        ada, key = member(server.made), Client(server.made.public_address)
+        member(server.made)
+        asked = DepotRequest(group_id=server.invite().group_id, depot_key=key.identity.public)
+        assert ada.send("POST", "/v1/depots", encode(asked)).ok
+        for n in range(2):
+            assert key.send("POST", "/v1/depot", encode(DepotChange(name=f"{n:032x}", content=bytes(8192)))).ok
+        capsys.readouterr()
+        run(server.made.folder, "members")
+        lines = capsys.readouterr().out.splitlines()
+        run(server.made.folder, "members", "--json")
+        rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        run(server.made.folder, "doctor")
+        said = capsys.readouterr().out
+    assert [line.endswith("  depot 2 files, 16 KB") for line in sorted(lines)] == [
+        device == ada.device for device in sorted(row["device"] for row in rows)
+    ]
+    assert {row["device"]: (row["depot_files"], row["depot_bytes"]) for row in rows}[ada.device] == (2, 16_384)
+    assert "ok   depots: 2 files, 16 KB of 1 member\n" in said

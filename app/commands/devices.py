@@ -66,15 +66,8 @@ def new(folder: Path | None, server: str | None, name: str) -> int:
     elif place and place != devices.keys.folder:
         raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync` takes another place")
     _show(devices.code)
-    place = devices.keys.folder if devices.keys else ""
-    say(f"on the other computer: foltr-search devices join --{_kind(place)}")
+    say(f"on the other computer: foltr-search devices join {devices.option}")
     return 0
-
-
-def _kind(place: str) -> str:
-    from app.devices.server_depot import is_server
-
-    return f"server {place}" if is_server(place) else "folder FOLDER"
 
 
 def _place(devices: OwnDevices, folder: Path | None, server: str | None) -> str:

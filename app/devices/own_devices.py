@@ -138,6 +138,12 @@ class OwnDevices:
         """By which one more device joins now."""
         return to_code(self._joined().newest.secret)
 
+    @property
+    def option(self) -> str:
+        """How one more device is told where these meet."""
+        place = self._joined().folder
+        return f"--server {place}" if is_server(place) else "--folder FOLDER"
+
     def _joined(self) -> DeviceKeys:
         if self.keys is None or self.keys.has_left:
             raise DevicesError("this device is alone; `foltr-search devices new` or `devices join CODE` begins")

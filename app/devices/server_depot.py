@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import msgspec
 
@@ -28,6 +29,8 @@ SIZES = frozenset(LEAST_SIZE << k for k in range(11))
 """bytes of files that a server takes, up to 4 MiB"""
 MOST_FILES, MOST_ASKED = 10_000, 100
 """in a depot, and in one question"""
+PATIENCE = 10.0
+"""seconds for the list, which comes first: a server that does not answer holds up what else its device does"""
 SAID = {
     "not-found": "the group's server is of a version that keeps nothing for computers to exchange: its operator can "
     "update it, or use a folder: `foltr-search devices sync --folder FOLDER`",
@@ -75,7 +78,7 @@ def make_depot(member: Membership, generation: Generation, settings: FederationS
 
 def _asked(signer: Membership, settings: FederationSettings, path: str, kind: type[R], body: bytes = b"") -> R:
     """The answer to one request; DevicesError in a person's words where the server refuses it."""
-    transport = Transport(signer, msgspec.structs.replace(settings, retries=min(settings.retries, 1)))
+    transport = Transport(signer, settings)
     try:
         return decode(transport.post(path, body) if body else transport.get(path), kind)
     except Declined as declined:
@@ -96,13 +99,12 @@ class ServerDepot(MeetingPlace):
         self._signer = Membership(
             address=address, fingerprint="", certificate=certificate, seed=depot_seed(keys.newest.secret)
         )
-        self._settings = settings
-
-    def _ask(self, path: str, kind: type[R], body: bytes = b"") -> R:
-        return _asked(self._signer, self._settings, path, kind, body)
+        self._settings = msgspec.structs.replace(settings, retries=min(settings.retries, 1))
 
     def names(self) -> set[str]:
-        page = self._ask("/v1/depot", DepotPage)
+        seconds = min(self._settings.timeout_seconds, PATIENCE)
+        once = msgspec.structs.replace(self._settings, timeout_seconds=seconds, retries=0)
+        page = _asked(self._signer, once, "/v1/depot", DepotPage)
         if len(page.files) > MOST_FILES:
             raise Distrusted(f"the server lists more than {MOST_FILES:,} files of your computers")
         self.is_shut = page.is_former
@@ -112,7 +114,8 @@ class ServerDepot(MeetingPlace):
         waiting = list(names)
         while waiting:
             asked = waiting[:MOST_ASKED]
-            files = self._ask(f"/v1/depot/files?names={','.join(asked)}", DepotFiles).files
+            path = f"/v1/depot/files?names={','.join(asked)}"
+            files = _asked(self._signer, self._settings, path, DepotFiles).files
             found = [name for name in asked if name in files] or asked  # of what has gone meanwhile nothing comes
             waiting = [name for name in waiting if name not in set(found)]
             for name in found:
@@ -124,15 +127,17 @@ class ServerDepot(MeetingPlace):
 
     def remove(self, names: Sequence[str]) -> None:
         if names and not self.is_shut:
-            self._ask("/v1/depot", DepotPage, encode(DepotChange(removed=tuple(names))))
+            self._change(removed=tuple(names))
 
     def write(self, content: bytes, *, instead_of: Sequence[str] = (), is_key: bool = False) -> str:
-        name = os.urandom(16).hex()
-        change = DepotChange(name=name, content=content, handed_on=is_key, removed=tuple(instead_of))
-        self._ask("/v1/depot", DepotPage, encode(change))
-        return name
+        return self._change(content, handed_on=is_key, removed=tuple(instead_of))
 
     def succeed(self, handover: bytes, generation: Generation) -> None:
-        key = Identity(depot_seed(generation.secret)).public
-        change = DepotChange(name=os.urandom(16).hex(), content=handover, handed_on=True, successor=key)
-        self._ask("/v1/depot", DepotPage, encode(change))
+        self._change(handover, handed_on=True, successor=Identity(depot_seed(generation.secret)).public)
+
+    def _change(self, content: bytes = b"", **more: Any) -> str:
+        """The name of the file that is written."""
+        name = os.urandom(16).hex() if content else ""
+        change = DepotChange(name=name, content=content, **more)
+        _asked(self._signer, self._settings, "/v1/depot", DepotPage, encode(change))
+        return name

@@ -56,7 +56,7 @@ class Computer:
         if isinstance(self.shared, Path):
             return str(self.shared)
         invite = self.shared.invite()
-        return f"{invite.address}#{invite.group_id}"
+        return f"{invite.address}#{invite.group_id}.{invite.certificate}".rstrip(".")
 
     @property
     def name(self) -> str:

@@ -36,6 +36,8 @@ SLICE = 2_000
 """records in one file at most"""
 MOST_FILES = 32
 """of one device; when there are more they become one"""
+LARGEST_HANDOVER = 16_384
+"""bytes of a file that may hand on a key; what else cannot be opened is not kept in memory"""
 MOST_AHEAD = 1_000
 """keys that a device may have missed; after one with the greatest number of all nobody could be removed any more"""
 
@@ -156,7 +158,7 @@ class Meeting:
         for name, content in self._place.read(sorted(stamps.keys() - unread)):
             found[name] = delivered(content, self.keys)
             if found[name] is None:
-                others[name] = content
+                others[name] = content if len(content) <= LARGEST_HANDOVER else b""
         # Before a removed device is believed that goes on by the former one.
         if generation := self._handed_on(others.values(), [stamps[name] for name in others]):
             self._use(self.keys.with_generation(generation))

@@ -61,7 +61,7 @@ class MeetingPlace(ABC):
 
     @abstractmethod
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Each of these with its content; b"" of what cannot be read now, and of what is no sealed file by its size."""
+        """Each of these with its content; b"" of what cannot be read now."""
 
     @abstractmethod
     def stamp(self, name: str) -> str:

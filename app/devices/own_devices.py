@@ -71,6 +71,16 @@ class OwnDevices:
             raise DevicesError("only a member of a server's group can begin there")
         return is_server(place)
 
+    def _took_over(self) -> bool:
+        """Whether a former key opens what the server keeps, as after it was restored, and gives way to the present."""
+        keys = self._joined()
+        for n in range(len(keys.generations) - 1, 0, -1):
+            with suppress(DevicesError):
+                former = replace(keys, generations=keys.generations[:n])
+                common_place(former, self._settings).succeed(b"", keys.newest)
+                return True
+        return False
+
     def at_server(self, address: str) -> str:
         """The place at this address, for "" at the server of this device's group; DevicesError in no group."""
         if address and not is_server(address):
@@ -171,7 +181,11 @@ class OwnDevices:
         """From now on in another place, to which all is written that this device knows."""
         with self._alone():
             self.keys = replace(self._joined(), folder=place)
-            self._made_depot(place, self.keys.newest)
+            try:
+                self._made_depot(place, self.keys.newest)
+            except DevicesError:
+                if not self._took_over():
+                    raise
             common_place(self.keys, self._settings).names()
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).read_anew()

@@ -122,7 +122,7 @@ def _write(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
     length = len(asked.content)
     if not NAME.fullmatch(asked.name) or length not in SIZES:
         raise Refused("malformed", "a file has a random name, and 4,096 bytes times a power of two, up to 4 MiB")
-    n_files, n_bytes = used(connection).get(depot.device, (0, 0))
+    n_files, n_bytes = used(connection, depot.device).get(depot.device, (0, 0))
     if n_files + 1 > limits.depot_files or n_bytes + length > limits.depot_bytes:
         raise Refused("depot-full", f"{limits.depot_files:,} files and {limits.depot_bytes:,} bytes at most")
     row = {"name": asked.name, "handed_on": int(asked.handed_on), "size": length, "content": asked.content}
@@ -143,9 +143,10 @@ def _succeeded(connection: Connection, depot: Depot, key: bytes) -> Depot:
     return Depot(pseudonym(key), key, depot.device, 0)
 
 
-def used(connection: Connection) -> Mapping[str, tuple[int, int]]:
-    """How many files and bytes each member's depot holds, by the member's pseudonym."""
+def used(connection: Connection, device: str = "") -> Mapping[str, tuple[int, int]]:
+    """How many files and bytes each member's depot holds, or that of one, by the member's pseudonym."""
     query = select(depot_files.c.device, func.count(), func.sum(depot_files.c.size)).group_by(depot_files.c.device)
+    query = query.where(depot_files.c.device == device) if device else query
     return {device: (n_files, int(n_bytes)) for device, n_files, n_bytes in connection.execute(query)}
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, insert, select, update
 
 from app.devices import exchange, server_depot
 from app.devices.device_keys import read_keys
 from app.devices.own_devices import meet_quietly
-from app.devices.sealing import LEAST_SIZE, DevicesError, to_code
+from app.devices.sealing import LEAST_SIZE, DevicesError, key_of, to_code
 from app.devices.server_depot import address_of, depot_seed
 from app.federation import membership
 from app.federation.admission import Admission
@@ -206,6 +206,16 @@ def test_a_computer_that_was_removed_gets_nothing(group: Running, tmp_path: Path
         Computer(tmp_path / "fourth", group, settings=ONCE).join(to_code(keys.newest.secret))
     alike(laptop, desk)
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop"]
+    with writing(group.made.engine) as connection:
+        connection.execute(delete(depot_files))  # as a restored server has none
+    assert "nothing of the others can be read" in said(lost)
+
+
+def test_the_key_of_the_depot_is_one_of_its_own() -> None:
+    """It opens nothing that is sealed, and is the same in each version of the program."""
+    secret = bytes(range(16))
+    assert depot_seed(secret) != key_of(secret)
+    assert depot_seed(secret).hex() == "98711be2e0d6f7fd1cb2840bf98cf1222027fdc85d3258cbeeea6b2a9560a86c"
 
 
 def test_two_that_remove_at_the_same_moment_end_with_one_key(
@@ -240,6 +250,7 @@ def test_a_kill_while_the_key_is_renewed_locks_nobody_out(
 ) -> None:
     """Before the server has the new key, or after it has and before this computer kept it."""
     laptop, desk = two(tmp_path, group)
+    code = laptop.devices().code
     lost = Computer(tmp_path / "lost", group, settings=ONCE)
     lost.join(laptop.devices().code)
     laptop.meet()
@@ -249,13 +260,16 @@ def test_a_kill_while_the_key_is_renewed_locks_nobody_out(
         killed.setattr(*target, lambda *what: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             laptop.devices().remove("lost")
+    laptop.open("fish", "crane.txt")
     alike(laptop, desk)
-    assert laptop.devices().code == desk.devices().code
+    assert desk.picks()[b"picks"] != []
+    assert laptop.devices().code == desk.devices().code != code
     assert "nothing of the others can be read" in said(lost)
 
 
-def test_a_full_depot_is_made_room_in_or_said(group: Running, tmp_path: Path) -> None:
-    """Many files of a computer become one; where that does not suffice one line says so, and all is sent later."""
+def test_a_full_depot_is_made_room_in_or_said(group: Running, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many files of a computer become few; where that does not suffice one line says so, and all is sent later."""
+    monkeypatch.setattr(exchange, "SLICE", 10)
     laptop, desk = two(tmp_path, group)
     limited(group, depot_files=6)
     for _ in range(12):
@@ -363,6 +377,30 @@ def test_a_depot_that_a_restored_server_does_not_know_is_made_anew(group: Runnin
     assert said(laptop) == ""
     laptop.open("fish", "crane.txt")
     alike(laptop, desk)
+
+
+def test_a_server_that_was_restored_from_before_the_key_was_renewed_gets_it_again(
+    group: Running, tmp_path: Path
+) -> None:
+    """By one command on a computer that has it: the former key gives way once more, and who was removed stays so."""
+    laptop, desk = two(tmp_path, group)
+    lost = Computer(tmp_path / "lost", group, settings=ONCE)
+    lost.join(laptop.devices().code)
+    laptop.meet()
+    desk.meet()
+    with reading(group.made.engine) as connection:
+        before = [dict(row._mapping) for row in connection.execute(select(depots_table))]
+    laptop.devices().remove("lost")
+    desk.meet()
+    with writing(group.made.engine) as connection:
+        for table in (depot_files, depots_table):
+            connection.execute(delete(table))
+        connection.execute(insert(depots_table), before)
+    assert "keeps nothing for these computers" in said(desk)
+    desk.devices().meet_in(desk.devices().at_server(""))
+    laptop.open("fish", "crane.txt")
+    alike(laptop, desk)
+    assert "nothing of the others can be read" in said(lost)
 
 
 MANY = b",".join(b'"%032x":4096' % n for n in range(10_001))

@@ -201,6 +201,7 @@ def test_it_goes_with_the_member(group: Engine, how: str) -> None:
         else:
             connection.execute(update(members).where(members.c.device == device(0)).values(expires=NOW))
     assert refused(lambda: page(group, FIRST)) == refused(lambda: change(group, FIRST, removed=(A,))) == "no-depot"
+    assert n_rows(group) == ((1, 1) if how == "expired" else (0, 0))
     with writing(group) as connection:
         drop_old(connection, RetentionSection(), ForgettingSection(), now=NOW)
     assert n_rows(group)[1] == 0

@@ -33,7 +33,7 @@ PATIENCE = 10.0
 """seconds for the list, which comes first: a server that does not answer holds up what else its device does"""
 SAID = {
     "not-found": "the group's server is of a version that keeps nothing for computers to exchange: its operator can "
-    "update it, or use a folder: `foltr-search devices sync --folder FOLDER`",
+    "update it, or take a folder that all your computers reach (--folder)",
     "no-depot": "the group's server keeps nothing for these computers, which work on alone: on one that is a member "
     "`foltr-search devices sync --server` begins anew, or on each `devices sync --folder FOLDER`",
     "other-depot": "the group's server keeps files of your computers under another code: `foltr-search devices leave`, "

@@ -473,7 +473,7 @@ def test_an_older_server_is_said(group: Running, tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(
         server_depot.Transport, "post", lambda self, path, body: Transport.get(self, "/v1/elsewhere", signed=False)
     )
-    with pytest.raises(DevicesError, match=r"is of a version that keeps nothing .*devices sync --folder"):
+    with pytest.raises(DevicesError, match=r"is of a version that keeps nothing .*\(--folder\)"):
         laptop.begin()
     assert read_keys(laptop.paths) is None
 

@@ -28,8 +28,8 @@ LARGEST_CHANGE = 6_000_000
 """bytes of a request with the largest file in base64"""
 LARGEST_ANSWER = 4 << 20
 """bytes of the files in an answer, before base64"""
-MOST_ASKED = 100
-"""files in one question"""
+MOST_ASKED, MOST_REMOVED = 100, 10_000
+"""files in one question, and in one change"""
 MOST_FORMER = 16
 """keys that a member's computers had; with an older one there is nothing to find any more"""
 
@@ -64,9 +64,10 @@ def make(connection: Connection, device: str, asked: DepotRequest, limits: Limit
         raise Refused("malformed", f"a key has {KEY_BYTES} bytes")
     if not limits.depot_files:
         raise Refused("depot-full", "this server keeps none")
-    known = connection.execute(select(depots.c.name, depots.c.device).where(depots.c.device == device)).all()
     name = pseudonym(asked.depot_key)
-    if name not in {row.name for row in known}:
+    same = (depots.c.device == device) | (depots.c.name == name)  # its owner may be two members
+    known = connection.execute(select(depots.c.name).where(same)).scalars().all()
+    if name not in known:
         if known and not asked.replaces:
             raise Refused("other-depot")
         for table in (depots, depot_files):
@@ -110,6 +111,8 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
         depot = _succeeded(connection, depot, asked.successor)
     if depot.former:
         raise Refused("former-key")
+    if len(asked.removed) > MOST_REMOVED:
+        raise Refused("malformed", f"{MOST_REMOVED:,} files are removed at once at most")
     own = depot_files.c.device == depot.device
     connection.execute(delete(depot_files).where(own, depot_files.c.name.in_(asked.removed)))
     there = select(depot_files.c.name).where(own, depot_files.c.name == asked.name)

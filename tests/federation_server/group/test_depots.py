@@ -84,6 +84,7 @@ def test_what_is_written_is_there_until_it_is_removed(group: Engine) -> None:
     assert read(group, FIRST, B, A, C) == {A: FILE, B: FILE * 2}
     assert change(group, FIRST, removed=(A, C)) == {B: 8192}
     assert read(group, FIRST, A) == {}
+    assert refused(lambda: change(group, FIRST, removed=(B,) * 10_001)) == "malformed"
     assert page(group, FIRST) == DepotPage(files={B: 8192}, is_former=False)
 
 
@@ -173,9 +174,10 @@ def test_former_keys_end(group: Engine) -> None:
 
 
 def test_a_member_has_one_depot(group: Engine) -> None:
-    """Asking for it again changes nothing, also by a former key; one under another key is made only in its place."""
+    """Asking again changes nothing, by a former key or as another member, too; another key is taken only in its place."""
     change(group, FIRST, name=A, content=FILE)
     make(group, FIRST)
+    make(group, FIRST, number=1)
     assert refused(lambda: make(group, SECOND)) == "other-depot"
     assert set(page(group, FIRST).files) == {A}
     change(group, FIRST, name=B, content=FILE, successor=SECOND.public)

@@ -174,7 +174,7 @@ def test_former_keys_end(group: Engine) -> None:
 
 
 def test_a_member_has_one_depot(group: Engine) -> None:
-    """Asking again changes nothing, by a former key or as another member, too; another key is taken only in its place."""
+    """Asking again changes nothing, by a former key or as another member, too; another key comes only in its place."""
     change(group, FIRST, name=A, content=FILE)
     make(group, FIRST)
     make(group, FIRST, number=1)

@@ -116,3 +116,10 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_collection_finish(session: pytest.Session) -> None:
     """What was collected stays until the end: no collection of garbage walks through it again."""
     gc.freeze()
+
+
+@pytest.fixture
+def few_coins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of 64 coins in place of 256, of the same deviation, in this process: a proof costs by the coin. A test
+    about the noise undoes it."""
+    monkeypatch.setattr("foltr.privacy.mechanisms.LEAST_ROOM", 8)

@@ -31,14 +31,9 @@ from tests.app.federation.test_restored_server import place, restored, seen
 from tests.federation_server.client import Running, make_server, run, running
 from tests.federation_server.sealed_members import TWO_WEIGHTS, make_sealed
 
+pytestmark = pytest.mark.usefixtures("few_coins")
+
 Make = Callable[..., Person]
-
-
-@pytest.fixture(autouse=True)
-def few_coins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise of 64 coins in place of 256, of the same deviation: no promise here is about the noise, and a proof costs
-    by the coin."""
-    monkeypatch.setattr("foltr.privacy.mechanisms.LEAST_ROOM", 8)
 
 
 def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int, n_pages: int = 4) -> Person:

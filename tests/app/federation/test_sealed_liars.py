@@ -22,6 +22,8 @@ from tests.app.federation.groups import Group, told_to
 from tests.app.federation.test_sealed_part import Make, after_deadline, closed_rounds, friends, sealed
 from tests.federation_server.sealed_members import forged
 
+pytestmark = pytest.mark.usefixtures("few_coins")
+
 __all__ = ["sealed"]
 Patch = pytest.MonkeyPatch
 

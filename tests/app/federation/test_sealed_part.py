@@ -28,10 +28,13 @@ from foltr.federated.envelope import Identity, box_public, new_box_key, open_doc
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
 from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, decode, digest
+from foltr.privacy import mechanisms
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied
 from tests.app.federation.groups import Group, Person, hasty, no_pause, serving_sealed, told_to
+
+pytestmark = pytest.mark.usefixtures("few_coins")
 
 Make = Callable[..., Person]
 
@@ -367,6 +370,9 @@ from app.federation.server import Correspondence
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync
+from foltr.privacy import mechanisms
+
+mechanisms.LEAST_ROOM = {room!r}
 
 def die(*arguments, **named):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -394,7 +400,7 @@ ADDING = {
 
 def kill(person: Person, point: str) -> None:
     """A sync of this device in a process of its own that dies at the point."""
-    code = KILLED.format(point=point, state=str(person.store.path))
+    code = KILLED.format(point=point, state=str(person.store.path), room=mechanisms.LEAST_ROOM)
     done = copied.run([], variables=os.environ, cwd=person.store.path.parent, code=code)
     assert done.returncode == -signal.SIGKILL, done.stderr
 

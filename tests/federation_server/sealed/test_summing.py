@@ -56,6 +56,8 @@ from tests.federation_server.sealed_members import (
 )
 from tests.foltr.federated.sealed.sealed_groups import shared
 
+pytestmark = pytest.mark.usefixtures("few_coins")
+
 STEPS = [np.array([2 - place, place % 3 - 1]) for place in range(6)]
 """signals, in steps of the grid"""
 
@@ -510,8 +512,9 @@ def test_an_invite_is_worth_what_its_member_is(sqlite: Running) -> None:
     assert reason(offer(people[2], "one more", group_id)) == "too-many"
 
 
-def test_the_sums_noise_is_that_of_the_terms(sqlite: Running) -> None:
+def test_the_sums_noise_is_that_of_the_terms(sqlite: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     """The default terms: five members, n_honest 3, each device's deviation 2.17 * .8 / sqrt(3), of 256 coins."""
+    monkeypatch.undo()  # of few_coins
     people = members(sqlite.made, 5)
     told = people[0].announcement()
     mechanism = occasion_of(people[0], told).part

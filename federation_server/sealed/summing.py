@@ -37,7 +37,7 @@ from foltr.federated.method import Model
 from foltr.federated.sealed.committee import Cohort, CohortError
 from foltr.federated.sealed.sums import Occasion, combine_answers, make_list
 from foltr.federated.sealed.verifiable_sharing import SharingError
-from foltr.federated.wire import ShareList, Terms, decode, digest, encode
+from foltr.federated.wire import Loss, ShareList, Terms, decode, digest, encode
 
 PATIENCE = 7
 """times the committee's time until the round is void: five sixths must answer, and a void round spends every note"""
@@ -72,7 +72,7 @@ def _advanced(
     n_hands = _n_hands(connection, here, where.cohort, now=now)
     if here.n_updates and n_hands < where.cohort.threshold:
         why = f"{n_hands} of the {len(where.cohort.committee)} who add up are left; {where.cohort.threshold} are needed"
-        return _void(connection, here, why, now=now)
+        return _void(connection, here, "gone", why, now=now)
     if here.phase == "collect":
         return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
     return _summed(connection, known, policy, where, here, agreed, now=now, asked=asked)
@@ -114,7 +114,7 @@ def withdraw(connection: Connection, here: Round | None, device: str, *, now: in
     signed = inbox.the_list(connection, here) if here is not None else None
     if here is None or signed is None or device not in decode(signed.body, ShareList).messages:
         return False
-    _void(connection, here, "a member that it lists was forgotten", now=now)
+    _void(connection, here, "gone", "a member that it lists was forgotten", now=now)
     return True
 
 
@@ -127,7 +127,7 @@ def _collected(
     arrived = frozenset(messages)
     if not where.cohort.has_enough(arrived):
         if now >= here.deadline and arrived and not where.cohort.has_enough(arrived | could):
-            return _void(connection, here, "too many members have left to hide those who answered", now=now)
+            return _void(connection, here, "gone", "too many members have left to hide those who answered", now=now)
         if now >= here.deadline:
             rounds.prolong(connection, here, schedule, now=now)
         return None
@@ -177,7 +177,7 @@ def _summed(
     devices = inbox.message_hashes(connection, here).keys() - inbox.lies(connection, here, "message")
     if not cohort.has_enough(frozenset(devices)):
         why = f"{len(devices)} messages hold together, too few to hide one another"
-        return _void(connection, here, why, now=now)
+        return _void(connection, here, "false", why, now=now)
     late = now >= here.deadline or asked
     if len(answers) >= (cohort.threshold if late else _awaited(connection, here, cohort, now=now)):
         return _close(connection, known.method(agreed), policy, where, here, agreed, sorted(devices), now=now)
@@ -185,7 +185,7 @@ def _summed(
         fixed = select(lists.c.fixed).where(of_round(lists, here))
         if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
             why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
-            return _void(connection, here, why, now=now)
+            return _void(connection, here, "silent", why, now=now)
         again = structs.replace(policy.schedule, seconds=policy.schedule.sum_seconds)
         rounds.prolong(connection, here, again, now=now)
     return None
@@ -209,23 +209,24 @@ def _close(
         sums = combine_answers(where, inbox.answers_of(connection, here))
         joined = join_sums(policy.joining, where.part, method.shared_part(before), sums, counts)
     except (SharingError, ImpossibleMean) as error:
-        return _void(connection, here, str(error), now=now)
+        return _void(connection, here, "impossible", str(error), now=now)
     _publish(connection, agreed, here, method.whole(before, joined.model), now=now)
     moved = float(np.linalg.norm(joined.delta))
     return _ended(connection, here, devices, joined.rule, joined.verdict.summary, moved, now=now)
 
 
-def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
+def _void(connection: Connection, here: Round, lost: Loss, why: str, *, now: int) -> Closed:
     """End the round without a sum: the same ranker once more, so that the next round has another number."""
     agreed, before = group.terms(connection), group.newest(connection).model
     same = replace(before, round=before.round + 1)
-    _publish(connection, agreed, here, same, now=now)
+    _publish(connection, agreed, here, same, now=now, lost=lost)
     return _ended(connection, here, [], "void", f"lost: {why}. The ranker stays, what was sent is spent", 0.0, now=now)
 
 
-def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int) -> None:
+def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int, lost: Loss = "") -> None:
     """With the hash of the round's list: who has answered another one sees it."""
-    group.publish(connection, agreed, here.lineage, model, now=now, list_hash=inbox.list_hash(connection, here))
+    listed = inbox.list_hash(connection, here)
+    group.publish(connection, agreed, here.lineage, model, now=now, list_hash=listed, lost=lost)
 
 
 def _ended(

@@ -174,6 +174,10 @@ class Announcement(Record, frozen=True):
     """version of the records of sealed sums that the server speaks"""
 
 
+Loss = Literal["", "gone", "silent", "false", "impossible"]
+"""too many members had left; too few added up in time; too few true notes were left; no honest notes make such a sum"""
+
+
 class ModelRecord(Record, frozen=True):
     """A published common ranker."""
 
@@ -191,7 +195,9 @@ class ModelRecord(Record, frozen=True):
     previous: str = ""
     """hash of the ranker that the last round began from, "" for the first of a lineage: they are a chain"""
     list_hash: str = ""
-    """of the one ShareList of that round, also of one that came to nothing; "" where none was fixed"""
+    """of the one ShareList of that round, also of one that was lost; "" where none was fixed"""
+    lost: Loss = ""
+    """why that round was lost, so that the ranker is the one before; "" where it was not. Nobody is named"""
 
 
 class Update(Record, frozen=True):

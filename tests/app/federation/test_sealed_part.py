@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from app.commands.federation import rows_of_status
 from app.federation import group_roster, ledger, membership, taking_part
@@ -25,9 +26,10 @@ from federation_server.group import group as the_group
 from federation_server.running import service
 from federation_server.tables import answers, rounds, shares
 from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
+from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, decode, digest
+from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied
@@ -139,7 +141,10 @@ def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make)
     for person in everyone:
         person.sync()
     everyone.pop().joining().leave(forget=True)
-    lost = "round 2 was lost: it could not be added up, the ranker stays, and what was sent is spent"
+    lost = (
+        "round 2 was lost, the server says: too many members had left to add it up. The ranker stays; what was sent is "
+        "spent"
+    )
     for person in everyone:
         assert lost in person.sync().said
     for person in everyone:
@@ -147,6 +152,40 @@ def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make)
         told = overview(person.store, person.settings.federation, now=1)
         assert told["lost"] == lost
         assert dict(rows_of_status(told))["lost"] == lost
+
+
+def test_a_round_whose_ranker_did_not_move_is_not_lost(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two weights the coins of one honest round in 900 cancel out: nobody is told that it was lost."""
+    everyone, publish = friends(sealed, make_person), the_group.publish
+
+    def unmoved(connection: Connection, agreed: Terms, lineage: int, model: Model, **more: Any) -> object:
+        same = replace(the_group.newest(connection).model, round=model.round)
+        return publish(connection, agreed, lineage, same, **more)
+
+    monkeypatch.setattr(the_group, "publish", unmoved)
+    a_round(everyone)
+    for person in everyone:
+        assert not any("lost" in line for line in person.sync().said)
+        assert overview(person.store, person.settings.federation, now=1)["lost"] == ""
+
+
+def test_a_server_that_calls_a_round_lost_whose_ranker_moved_is_not_believed(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it signed contradicts itself: the device says so, and sends nothing for the next round."""
+    everyone, publish = friends(sealed, make_person), the_group.publish
+    monkeypatch.setattr(the_group, "publish", lambda *what, **more: publish(*what, **more | {"lost": "silent"}))
+    for person in everyone:
+        person.sync()
+    for person in everyone:
+        with suppress(Distrusted):
+            person.sync()
+    for person in everyone:
+        with pytest.raises(Distrusted, match="calls round 1 lost, and moved its ranker by it"):
+            person.sync()
+        assert [entry.round for entry in ledger.entries(person.store)] == [1]
 
 
 def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make) -> None:

@@ -33,12 +33,14 @@ def command(yes: bool, as_json: bool) -> int:
     journal; exit code 2 if it does not keep to them.
     """
     from app.federation import membership
-    from app.federation.admission import Admission
+    from app.federation.admission import Admission, what_others_miss
 
     with state_of_member() as (store, settings):
         joining = Admission(store, settings)
         known = membership.load(store)
         if known is not None and known.group_id:
+            if missed := what_others_miss(store):
+                say(missed)
             if not yes:
                 click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
             if joining.leave(forget=True) is None:

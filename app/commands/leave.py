@@ -21,12 +21,12 @@ def command(local: bool, yes: bool) -> int:
     What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
     """
     from app.federation import membership
-    from app.federation.admission import Admission
+    from app.federation.admission import Admission, what_others_miss
 
     with state_of_member() as (store, settings):
         is_member = bool(store.rows("SELECT 1 FROM membership"))  # whose record may be damaged
-        if is_member and not local and (seen := membership.load_standing(store)).phase == "sum":
-            say(f"round {seen.round} is being added up, and may be lost without this device: run `sync` first")
+        if is_member and not local and (missed := what_others_miss(store)):
+            say(missed)
         if is_member and not yes:
             what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
             click.confirm(f"Leave the group? {what}", abort=True, err=True)

@@ -163,6 +163,11 @@ class Sync(Struct, frozen=True):
             place = self._place(server, announced)
         return announced, place, summed
 
+    def add_up(self, server: Correspondence) -> None:
+        """That alone, before this device leaves."""
+        if not taking_part.broken_word(self.store):
+            self._help_to_sum(server, self._announced(server))
+
     def _decide(self, server: Correspondence, announced: Announcement, place: RoundPlace) -> _Decision:
         """Whether to answer the round; with what a new answer begins from."""
         number, upload = announced.round, ledger.find_upload(self.store, announced.lineage, announced.round)

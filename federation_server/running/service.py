@@ -141,6 +141,11 @@ class Service:
             here = rounds.present(connection)
             self._least = rounds.least_to_close(connection, self.policy.schedule, now=self.clock())
             due = self._may_open(connection) if here is None else self._is_due(connection, here)
+            owed = forgetting.are_owed(connection)
+        if owed:
+            with writing(self.engine) as connection:
+                forgetting.forget_waiting(connection, self.forgetter, now=self.clock())
+            self._scrub()
         return self.close() if due else None
 
     def _is_due(self, connection: Connection, here: Round) -> bool:

@@ -5,9 +5,11 @@
     sum       until all of the committee have answered, so that each has looked into its boxes; from the deadline on the
               threshold suffices. Whose message is proved false is left out, and everybody adds up again, with all the
               time; who has lied about it is not waited for. The sum's mean moves the ranker.
-    void      too few can answer any more, a listed member was forgotten, too few true messages are left to hide one
-              another, too few answer in seven times their time, or the mean is longer than honest members can make it:
-              the ranker stays, the round counts as spent.
+    void      too few can answer any more, too few true messages are left to hide one another, too few answer in seven
+              times their time, or the mean is longer than honest members make it: the ranker stays, the round counts as
+              spent, and the published record says why.
+
+A member who leaves while its note is added up takes it with nobody: the note stays in the sum, and its rows until then.
 
 How a sum moves the ranker, foltr.federated.joining says. Each step is a part of the caller's one transaction under the
 group's lock: a crash leaves the step before it. What a round had of single members is deleted with its end.
@@ -106,16 +108,25 @@ def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: R
     return len(_could_answer(connection, cohort, now=now) | inbox.message_hashes(connection, here).keys())
 
 
-def withdraw(connection: Connection, here: Round | None, device: str, *, now: int) -> bool:
-    """Before a member's rows are erased: a round whose list holds it is void, for nobody may add it up any more.
-
-    Whether it is; the caller opens the next round.
-    """
+def lists_member(connection: Connection, here: Round | None, device: str) -> bool:
+    """Whether the open round is being added up with a note of this member: erased now, the others' would be lost."""
     signed = inbox.the_list(connection, here) if here is not None else None
-    if here is None or signed is None or device not in decode(signed.body, ShareList).messages:
-        return False
-    _void(connection, here, "gone", "a member that it lists was forgotten", now=now)
-    return True
+    return signed is not None and device in decode(signed.body, ShareList).messages
+
+
+def told_without(connection: Connection, device: str, *, now: int) -> str:
+    """What a member that goes now takes from the open round, in a sentence with a space before it, else ""."""
+    here = rounds.present(connection)
+    if here is None or not here.n_updates or not here.roster_head:
+        return ""
+    cohort = SealedRounds().occasion(connection, here, group.terms(connection)).cohort
+    if cohort.point(device) is None or device in {one.device for one in inbox.answers_of(connection, here)}:
+        return ""
+    left = _n_hands(connection, here, cohort, now=now, but=frozenset([device]))
+    lost = ": it is lost, and what was sent for it is spent" if left < cohort.threshold else ""
+    return (
+        f" Round {here.number} is under way; {left} members are left to add it up, {cohort.threshold} are needed{lost}."
+    )
 
 
 def _collected(

@@ -502,7 +502,7 @@ class Receipt(Record, frozen=True):
     group_id: str
     request: str
     """random name of the request, for asking how far it is"""
-    state: Literal["erased", "unlearning", "done"]
+    state: Literal["waiting", "erased", "unlearning", "done"]
     erased: dict[str, int]
     """rows erased, by table"""
     method: Literal["none", "noise", "rollback", "federaser", "reaggregate"]

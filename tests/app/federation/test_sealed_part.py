@@ -22,6 +22,7 @@ from app.federation.overview import overview
 from app.federation.server import Correspondence, theta_of
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
+from federation_server.group import enrolment
 from federation_server.group import group as the_group
 from federation_server.running import service
 from federation_server.tables import answers, rounds, shares
@@ -29,7 +30,7 @@ from foltr.federated.envelope import Identity, box_public, new_box_key, open_doc
 from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest
+from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest, encode
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied
@@ -134,13 +135,15 @@ def test_the_sum_is_that_of_the_updates(sealed: Group, make_person: Make) -> Non
 
 
 def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make) -> None:
-    """Of five who answered one is forgotten before the sum: each of the others is told once that the round is lost, and
-    `federation status` says it from then on; of a round that was added up nobody is told that."""
+    """Of six two leave before the list, where five have to add up: each of the others is told once that the round is
+    lost and why, and `federation status` says it from then on; of a round that was added up nobody is told that."""
     everyone = friends(sealed, make_person, 6)
     a_round(everyone)
-    for person in everyone:
+    for person in everyone[:3]:
         person.sync()
-    everyone.pop().joining().leave(forget=True)
+    for _ in range(2):
+        everyone.pop().joining().leave(forget=True)
+    sealed.service.tick()
     lost = (
         "round 2 was lost, the server says: too many members had left to add it up. The ranker stays; what was sent is "
         "spent"
@@ -186,6 +189,56 @@ def test_a_server_that_calls_a_round_lost_whose_ranker_moved_is_not_believed(
         with pytest.raises(Distrusted, match="calls round 1 lost, and moved its ranker by it"):
             person.sync()
         assert [entry.round for entry in ledger.entries(person.store)] == [1]
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_who_leaves_adds_up_first(sealed: Group, make_person: Make, *, forget: bool) -> None:
+    """Of five who answered one leaves and one stays away from then on: the four others' answers, the leaver's among
+    them, give the sum of all five notes, and no round is lost."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    leaver, absent, *others = everyone
+    me = membership.member(leaver.store).device
+    assert leaver.joining().leave(forget=forget) is not None
+    for person in others:
+        person.sync()
+    after_deadline(sealed)
+    assert closed_rounds(sealed) == 1
+    assert not any("lost" in line for line in absent.sync().said)
+    sealed.service.tick()
+    with reading(sealed.made.engine) as connection:
+        assert connection.execute(select(rounds.c.n_updates, rounds.c.rule).where(rounds.c.round == 1)).one() == (
+            5,
+            "sum",
+        )
+        assert (enrolment.member(connection, me) is None) == forget
+    assert [one.receipt.state for one in leaver.joining().progress()] == ["done"]
+    assert [finding.holds for finding in leaver.joining().findings()] == [True] * forget
+
+
+@pytest.mark.parametrize("caught", [False, True])
+def test_a_list_that_must_not_be_keeps_nobody_from_leaving(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch, *, caught: bool
+) -> None:
+    """A server that sends another list than it announced, or was caught before with two, gets no answer."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    leaver, n_answers = everyone[0], kept(sealed, answers)
+    with leaver.reach.talk(membership.member(leaver.store)) as server:
+        task = server.list_task()
+    if caught:
+        with leaver.store.transaction() as db:
+            db.execute("INSERT INTO round_lists VALUES (1, 0, 1, ?)", (encode(task.signed_list),))
+    else:
+        lie = msgspec.structs.replace(decode(task.signed_list.body, ShareList), round=2)
+        signed = sign_document(sealed.made.vault.identity, "list", lie)
+        shown = msgspec.structs.replace(task, signed_list=signed)
+        monkeypatch.setattr(Correspondence, "list_task", lambda self: shown)
+    assert leaver.joining().leave(forget=False) is not None
+    assert membership.load(leaver.store) is None
+    assert kept(sealed, answers) == n_answers
 
 
 def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make) -> None:

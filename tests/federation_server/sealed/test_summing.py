@@ -10,9 +10,12 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
-from federation_server.database import is_scrub_due, reading, writing
+from federation_server import backup
+from federation_server.database import connect, is_scrub_due, reading, upgrade, writing
+from federation_server.forgetting import forgetting
 from federation_server.group import enrolment, roster_book
 from federation_server.rounds.rounds import Closed
+from federation_server.serve import open_installation
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise
@@ -25,6 +28,7 @@ from foltr.federated.wire import (
     Complaint,
     Farewell,
     Invite,
+    JournalEntry,
     ModelRecord,
     NoiseCommitment,
     Receipt,
@@ -339,26 +343,83 @@ def leave(client: Client, *, forget: bool = False) -> object:
     return client.send("POST", "/v1/farewell", encode(asked))
 
 
-def test_who_is_forgotten_is_in_no_later_list(sqlite: Running) -> None:
-    """Forgotten in phase sum: the listed round is void, rows and the roster's body are gone, the receipt says "noise",
-    and the next list holds the others alone."""
-    people = members(sqlite.made, 6)
-    told = people[0].announcement()
+def test_who_is_forgotten_while_its_note_is_added_up_costs_nobody_a_round(served: Running) -> None:
+    """Forgotten in phase sum: the membership ends at once, the round goes on with its note, and with its end rows and
+    keys are gone. The receipt says so before and after, the journal has the receipt behind the round, and the next list
+    holds the others alone."""
+    people = members(served.made, 6)
+    told, first = people[0].announcement(), people[0].theta()
     for place, one in enumerate(people):
         assert share(one, told, STEPS[place]).ok
-    assert send_answer(people[5], people[5].announcement()).ok
-    receipt = document(sqlite.made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
-    assert isinstance(receipt, Receipt)
-    assert receipt.erased == {"updates": 0, "members": 1, "roster": 1}
     told = people[0].announcement()
-    assert (told.round, told.phase) == (2, "collect")
-    files = b"".join(path.read_bytes() for path in sqlite.made.folder.glob("group.sqlite*"))
-    assert people[5].identity.public not in files
-    assert people[5].device.encode() not in files
+    expected = moved(told, first, people)
+    assert send_answer(people[5], told).ok
+    receipt = document(served.made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
+    assert isinstance(receipt, Receipt)
+    assert (receipt.state, receipt.erased, receipt.method, receipt.position) == ("waiting", {}, "noise", 0)
+    assert "follows the round that is being added up" in receipt.progress
+    assert reason(people[5].send("GET", "/v1/round")) == "revoked"
+    served.service.tick()
+    assert (people[0].announcement().round, people[0].announcement().phase) == (1, "sum")
+    for one in people[:5]:
+        assert send_answer(one, told).ok
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), expected)
+    served.service.tick()
+    asked = people[0].send("GET", f"/v1/receipts/{receipt.request}")
+    done = document(served.made, asked, "receipt", Receipt)
+    assert isinstance(done, Receipt)
+    assert (done.state, done.erased, done.method) == ("done", {"updates": 0, "members": 1}, "noise")
+    with reading(served.made.engine) as connection:
+        kinds = [
+            decode(bytes(body), JournalEntry).kind for body in connection.execute(select(journal.c.body)).scalars()
+        ]
+    assert kinds == ["lineage", "list", "receipt"]
+    assert done.position == 3
+    if served.made.engine.dialect.name == "sqlite":
+        files = b"".join(path.read_bytes() for path in served.made.folder.glob("group.sqlite*"))
+        assert people[5].identity.public not in files
+        assert people[5].device.encode() not in files
+    told = people[0].announcement()
     for place, one in enumerate(people[:5]):
         assert share(one, told, STEPS[place]).ok
     task = decode(people[0].send("GET", "/v1/list").content, SumTask)
     assert sorted(decode(task.signed_list.body, ShareList).messages) == sorted(one.device for one in people[:5])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_who_waits_to_be_forgotten_is_not_brought_back(tmp_path: Path, *, before: bool) -> None:
+    """A server that starts again goes on waiting, once; a backup from before or after the request comes back without
+    the member, and with its receipt."""
+    made, path = make_sealed(tmp_path / "server"), tmp_path / "group.backup"
+    with running(made) as server:
+        people = members(made, 6)
+        told = people[0].announcement()
+        for place, one in enumerate(people):
+            assert share(one, told, STEPS[place]).ok
+        if before:
+            backup.write(made.engine, path, now=1)
+        receipt = document(made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
+        assert isinstance(receipt, Receipt)
+        again = open_installation(made.folder / "server.toml")
+        with reading(again.engine) as connection:
+            assert forgetting.receipt(connection, receipt.request) == receipt
+        again.engine.dispose()
+        assert people[0].announcement().phase == "sum"
+        assert kept(server, shares) == 6
+    if not before:
+        backup.write(made.engine, path, now=1)
+    restored = connect(f"sqlite:///{tmp_path}/restored.sqlite")
+    upgrade(restored)
+    backup.fill(restored, path, afterwards=lambda connection: backup.begin_anew(connection, made.forgetter, now=2))  # type: ignore[arg-type, return-value]
+    with reading(restored) as connection:
+        devices = {one.device for one in enrolment.all_members(connection)}
+        found = forgetting.receipt(connection, receipt.request)
+        assert forgetting.are_owed(connection) == []
+    restored.dispose()
+    assert devices == {one.device for one in people[:5]}
+    assert found is not None
+    assert found.state == "done"
 
 
 def whole_entries(server: Running) -> int:

@@ -96,9 +96,9 @@ class Admission(Struct, frozen=True):
         Without its sum the others' notes may be lost; a list that must not be answered keeps nobody from leaving.
         None where the server had let this device go already, as when its first answer was lost.
         """
-        member, _ = moving.followed(self.store, membership.member(self.store), self.reach)
+        member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         kept = None
-        with self.reach.talk(member) as server:
+        with moving.told(not_followed), self.reach.talk(member) as server:
             with suppress(FoltrError):
                 Sync(self.store, self.settings, lambda _: False, by=self.by, clock=self.clock).add_up(server)
             try:

@@ -151,6 +151,8 @@ class Service:
     def _is_due(self, connection: Connection, here: Round) -> bool:
         """Whether closing the open round is worth a try."""
         agreed = group.terms(connection)
+        if rounds.is_ahead(here, self.policy.schedule, now=self.clock()):
+            return True
         if agreed.mode != "open":
             return summing.is_due(connection, self.sealed, agreed, here, now=self.clock())
         self._expectations.keep_only(here)

@@ -20,7 +20,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from msgspec import structs
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server.database import note_erasure
@@ -42,7 +41,8 @@ from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import Loss, ShareList, Terms, decode, digest, encode
 
 PATIENCE = 7
-"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note"""
+"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note.
+A deadline that was told counts, not the time that went by: a server that was off gives its members another one"""
 
 
 def close_due(
@@ -194,11 +194,10 @@ def _summed(
         return _close(connection, known.method(agreed), policy, where, here, agreed, sorted(devices), now=now)
     if now >= here.deadline:
         fixed = select(lists.c.fixed).where(of_round(lists, here))
-        if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
+        if here.deadline >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
             why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
             return _void(connection, here, "silent", why, now=now)
-        again = structs.replace(policy.schedule, seconds=policy.schedule.sum_seconds)
-        rounds.prolong(connection, here, again, now=now)
+        rounds.prolong(connection, here, policy.schedule, now=now)
     return None
 
 

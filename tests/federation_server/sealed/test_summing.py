@@ -160,7 +160,7 @@ def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> 
     for place, one in enumerate(people):
         assert share(one, told, STEPS[place]).ok
     with writing(sqlite.made.engine) as connection:
-        connection.execute(update(lists).values(fixed=1))
+        connection.execute(update(lists).values(fixed=1 - 7 * 86_400))
     after_deadline(sqlite)
     assert people[0].announcement().round == 2
     np.testing.assert_array_equal(people[0].theta(), first)
@@ -292,6 +292,35 @@ def test_too_few_true_messages_are_no_sum(sqlite: Running) -> None:
     np.testing.assert_array_equal(people[0].theta(), first)
     assert "3 messages hold together, too few to hide one another" in report(sqlite)
     assert all(liar.device in report(sqlite) for liar in people[3:])
+
+
+@pytest.mark.parametrize("days", [8, 400, -400])
+def test_a_clock_that_was_wrong_loses_no_round(sqlite: Running, days: int) -> None:
+    """A server that was off for a week, or whose clock was wrong for a while, in either phase: nothing is void, the
+    deadline is the usual one once the clock is right, and the notes are added up."""
+    people = members(sqlite.made, 5)
+    told, first, right = people[0].announcement(), people[0].theta(), sqlite.service.clock
+
+    def jump() -> Announcement:
+        for clock in (lambda: right() + days * 86_400, right):
+            sqlite.service.clock = clock
+            for _ in range(2):
+                sqlite.service.tick()
+        return people[0].announcement()
+
+    for place, one in enumerate(people[:3]):
+        assert share(one, told, STEPS[place]).ok
+    after = jump()
+    assert (after.round, after.phase) == (1, "collect")
+    assert after.deadline - right() <= 168 * 3600
+    for place, one in enumerate(people[3:], 3):
+        assert share(one, told, STEPS[place]).ok
+    after = jump()
+    assert (after.round, after.phase) == (1, "sum")
+    assert after.deadline - right() <= 24 * 3600
+    for one in people:
+        assert send_answer(one, after).ok
+    np.testing.assert_array_equal(people[0].theta(), moved(told, first, people))
 
 
 def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
@@ -472,7 +501,7 @@ def test_a_published_ranker_names_the_one_before_and_the_list_of_its_round(sqlit
         for one in people if answers_come else ():
             assert send_answer(one, told).ok
         with writing(sqlite.made.engine) as connection:
-            connection.execute(update(lists).values(fixed=1))
+            connection.execute(update(lists).values(fixed=1 - 7 * 86_400))
         after_deadline(sqlite)
         found = document(sqlite.made, people[0].send("GET", "/v1/models/newest"), "model", ModelRecord)
         assert isinstance(found, ModelRecord)

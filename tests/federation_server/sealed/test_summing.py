@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from federation_server import backup
 from federation_server.database import connect, is_scrub_due, reading, upgrade, writing
 from federation_server.forgetting import forgetting
 from federation_server.group import enrolment, roster_book
+from federation_server.rounds import history
 from federation_server.rounds.rounds import Closed
 from federation_server.serve import open_installation
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
@@ -449,6 +453,57 @@ def test_who_waits_to_be_forgotten_is_not_brought_back(tmp_path: Path, *, before
     assert devices == {one.device for one in people[:5]}
     assert found is not None
     assert found.state == "done"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from federation_server.database import writing
+from federation_server.forgetting import forgetting
+from federation_server.group import group
+from federation_server.running.monitoring import Counters
+from federation_server.serve import open_installation, service_of
+
+def die(*arguments, **named):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+made = open_installation(Path(sys.argv[1]))
+{point} = die
+with writing(made.engine) as connection:
+    forgetting.forget(connection, made.forgetter, sys.argv[2], now=1)
+for _ in range(2):  # the round ends, then its member
+    service_of(made, Counters()).tick()
+"""
+
+
+@pytest.mark.parametrize("point", ["group.set_fact", "forgetting._write_request"])
+def test_killed_while_it_waits_to_be_forgotten(tmp_path: Path, point: str) -> None:
+    """kill -9 behind the tombstone, or in the midst of erasing once the round is over: whoever opens the server next
+    waits, or erases, as if nothing had been; the round has all notes, and there is one receipt."""
+    made = make_sealed(tmp_path / "server")
+    with running(made):
+        people = members(made, 6)
+        told = people[0].announcement()
+        for place, one in enumerate(people):
+            assert share(one, told, STEPS[place]).ok
+        told = people[0].announcement()
+        expected = moved(told, people[0].theta(), people)
+        for one in people[:5]:
+            assert send_answer(one, told).ok
+    made.engine.dispose()
+    command = [sys.executable, "-c", KILLED.format(point=point), str(made.folder / "server.toml"), people[5].device]
+    done = subprocess.run(command, check=False, timeout=300)
+    assert done.returncode == -signal.SIGKILL
+    again = open_installation(made.folder / "server.toml")
+    with running(again) as server:
+        server.service.tick()
+        assert people[0].announcement().round == 2
+        server.service.tick()
+        np.testing.assert_array_equal(people[0].theta(), expected)
+        with reading(again.engine) as connection:
+            assert enrolment.member(connection, people[5].device) is None
+            assert len(history.requests(connection)) == 1
+            assert forgetting.are_owed(connection) == []
 
 
 def whole_entries(server: Running) -> int:

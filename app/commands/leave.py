@@ -14,8 +14,9 @@ foltr-search leave --local                    if the server is gone for good
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--local", is_flag=True, help="Erase the key here without telling the server.")
+@click.option("--now", "at_once", is_flag=True, help="Also while a round of the group cannot do without this device.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(local: bool, yes: bool) -> int:
+def command(local: bool, at_once: bool, yes: bool) -> int:
     """Leave the group, and erase its ranker and this device's key here.
 
     What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
@@ -31,7 +32,7 @@ def command(local: bool, yes: bool) -> int:
             what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
             click.confirm(f"Leave the group? {what}", abort=True, err=True)
         if not local:
-            kept = Admission(store, settings).leave(forget=False)
+            kept = Admission(store, settings).leave(forget=False, at_once=at_once)
             say("left the group" if kept else "the server had let this device go before; the key is erased")
         elif is_member:
             membership.erase(store)  # without telling the server, as when it is gone for good

@@ -90,11 +90,12 @@ class Admission(Struct, frozen=True):
             consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))
         return member
 
-    def leave(self, *, forget: bool) -> KeptReceipt | None:
+    def leave(self, *, forget: bool, at_once: bool = False) -> KeptReceipt | None:
         """Add up what waits for this device, take leave of the group, then erase the key; the server's receipt.
 
         Without its sum the others' notes may be lost; a list that must not be answered keeps nobody from leaving.
-        None where the server had let this device go already, as when its first answer was lost.
+        Declined while a round cannot do without this device, but for `at_once`. None where the server had let this
+        device go already, as when its first answer was lost.
         """
         member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         kept = None
@@ -102,7 +103,7 @@ class Admission(Struct, frozen=True):
             with suppress(FoltrError):
                 Sync(self.store, self.settings, lambda _: False, by=self.by, clock=self.clock).add_up(server)
             try:
-                signed, _ = server.farewell(forget=forget, number=self._number(server))
+                signed, _ = server.farewell(forget=forget, number=self._number(server), at_once=at_once)
             except Declined as refusal:
                 if refusal.reason not in GONE:
                     raise

@@ -29,7 +29,7 @@ from federation_server.forgetting import forgetting
 from federation_server.group import group
 from federation_server.group.enrolment import all_invites, all_members, end_membership, revoke_invite
 from federation_server.rounds.history import requests
-from federation_server.sealed.summing import told_without
+from federation_server.sealed.summing import hands_without
 from foltr.errors import FoltrError
 
 
@@ -151,8 +151,8 @@ def revoke_member(device: str, yes: bool) -> None:
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)
-        taken = told_without(connection, member, now=now())
-    ask(f"End the membership of {member}? No invite brings this device back.{taken}", yes=yes)
+        taken = hands_without(connection, member, now=now())
+    ask(f"End the membership of {member}? No invite brings this device back.{taken.sentence if taken else ''}", yes=yes)
     with writing(installation.engine) as connection:
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
@@ -170,8 +170,8 @@ def remove(device: str, yes: bool) -> None:
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)
-        taken = told_without(connection, member, now=now())
-    ask(f"Remove member {member}, and leave the ranker as it is?{taken}", yes=yes)
+        taken = hands_without(connection, member, now=now())
+    ask(f"Remove member {member}, and leave the ranker as it is?{taken.sentence if taken else ''}", yes=yes)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
@@ -200,10 +200,10 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         return listed(found, "nobody has asked to be forgotten")
     with reading(installation.engine) as connection:
         member, mode = the_member(connection, device), group.terms(connection).mode
-        taken = told_without(connection, member, now=now())
+        taken = hands_without(connection, member, now=now())
     if mode != "open" and method in ("reaggregate", "federaser"):
         raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
-    ask(f"Erase member {member} and its influence?{taken}", yes=yes)
+    ask(f"Erase member {member} and its influence?{taken.sentence if taken else ''}", yes=yes)
     forgetter = installation.forgetter
     if method:
         forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))

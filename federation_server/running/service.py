@@ -366,6 +366,10 @@ class Service:
             spend_nonce(connection, request.credentials)
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
+            found = None if asked.at_once else summing.hands_without(connection, device, now=self.clock())
+            if found is not None and found.n_left < found.needed:
+                told = f"{found.n_left} others are left to add up round {found.round}, {found.needed} are needed"
+                raise Refused("needed", told)
             roster_book.leave(connection, device, asked.roster_signature)
             if asked.forget:
                 receipt = forgetting.forget(connection, self.forgetter, device, now=self.clock())

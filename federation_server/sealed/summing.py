@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server.database import note_erasure
@@ -114,19 +115,31 @@ def lists_member(connection: Connection, here: Round | None, device: str) -> boo
     return signed is not None and device in decode(signed.body, ShareList).messages
 
 
-def told_without(connection: Connection, device: str, *, now: int) -> str:
-    """What a member that goes now takes from the open round, in a sentence with a space before it, else ""."""
+class HandsLeft(Struct, frozen=True):
+    """Who would add up the open round, which others have answered, without a member that goes now."""
+
+    round: int
+    n_left: int
+    needed: int
+
+    @property
+    def sentence(self) -> str:
+        """For the operator, with a space before it."""
+        lost = ": it is lost, and what was sent for it is spent" if self.n_left < self.needed else ""
+        are_left = f"{self.n_left} members are left to add it up, {self.needed} are needed"
+        return f" Round {self.round} is under way; {are_left}{lost}."
+
+
+def hands_without(connection: Connection, device: str, *, now: int) -> HandsLeft | None:
+    """None where this member takes nothing from the others of the open round."""
     here = rounds.present(connection)
-    if here is None or not here.n_updates or not here.roster_head:
-        return ""
+    if here is None or not here.roster_head or not inbox.message_hashes(connection, here).keys() - {device}:
+        return None
     cohort = SealedRounds().occasion(connection, here, group.terms(connection)).cohort
     if cohort.point(device) is None or device in {one.device for one in inbox.answers_of(connection, here)}:
-        return ""
+        return None
     left = _n_hands(connection, here, cohort, now=now, but=frozenset([device]))
-    lost = ": it is lost, and what was sent for it is spent" if left < cohort.threshold else ""
-    return (
-        f" Round {here.number} is under way; {left} members are left to add it up, {cohort.threshold} are needed{lost}."
-    )
+    return HandsLeft(here.number, left, cohort.threshold)
 
 
 def _collected(

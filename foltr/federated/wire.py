@@ -494,6 +494,8 @@ class Farewell(Record, frozen=True):
     """whether to be forgotten, too"""
     roster_signature: bytes = b""
     """[64] by the device's key: takes the member off the roster (foltr.federated.sealed.roster.leave_text)"""
+    at_once: bool = False
+    """whether also while a round cannot be added up without this device"""
 
 
 class Receipt(Record, frozen=True):

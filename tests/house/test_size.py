@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (184, 30_355),
+    "app": (184, 30_361),
     "console": (8, 1_058),
     "indexer": (104, 20_613),
     "simulation": (95, 15_453),
-    "federation_server": (48, 7_735),
-    "foltr": (55, 8_063),
+    "federation_server": (48, 7_753),
+    "foltr": (55, 8_065),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, select, update
 
 from app.commands.federation import rows_of_status
 from app.federation import group_roster, ledger, membership, taking_part
-from app.federation.failures import Distrusted, FederationError
+from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from app.federation.server import Correspondence, theta_of
 from app.federation.sync import Sync
@@ -135,14 +135,20 @@ def test_the_sum_is_that_of_the_updates(sealed: Group, make_person: Make) -> Non
 
 
 def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make) -> None:
-    """Of six two leave before the list, where five have to add up: each of the others is told once that the round is
-    lost and why, and `federation status` says it from then on; of a round that was added up nobody is told that."""
+    """Of six two leave before the list, where five have to add up, the second one only by a word of its own. Each of
+    the others is told once that the round is lost and why, and `federation status` says it from then on; of a round
+    that was added up nobody is told that."""
     everyone = friends(sealed, make_person, 6)
     a_round(everyone)
     for person in everyone[:3]:
         person.sync()
-    for _ in range(2):
-        everyone.pop().joining().leave(forget=True)
+    everyone.pop().joining().leave(forget=True)
+    spent = ledger.entries(everyone[4].store)
+    for forget in (False, True):
+        with pytest.raises(Declined, match="4 others are left to add up round 2, 5 are needed"):
+            everyone[4].joining().leave(forget=forget)
+    assert (ledger.entries(everyone[4].store), told_to(everyone[4]).round) == (spent, 2)
+    everyone.pop().joining().leave(forget=True, at_once=True)
     sealed.service.tick()
     lost = (
         "round 2 was lost, the server says: too many members had left to add it up. The ranker stays; what was sent is "

@@ -162,7 +162,7 @@ def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make
         leaving = everyone.pop()
         keys = [membership.member(one.store).identity.public for one in (guest, leaving)]
         for one in (guest, leaving):
-            assert one.joining().leave(forget=True) is not None
+            assert one.joining().leave(forget=True, at_once=True) is not None
         hold_round(live, everyone)
     again = restored(made, tmp_path / "backup", tmp_path / "second")
     with running(again) as live:

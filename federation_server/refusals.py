@@ -35,6 +35,7 @@ REASONS: dict[str, tuple[int, str]] = {
     "wrong-list": (409, "the answer adds up another list than the round's"),
     "wrong-complaint": (400, "the complaint does not hold"),
     "false-answer": (400, "the answer is none of this member's shares"),
+    "needed": (409, "the others' notes would be lost without this device"),
     "not-in-roster": (403, "this device takes no part in this"),
     "wrong-roster": (409, "these entries do not continue the group's roster"),
     "wrong-ranker": (400, "this is no ranker of the group that this server signed"),

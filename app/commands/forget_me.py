@@ -23,9 +23,10 @@ foltr-search forget-me --json | jq .receipts
 
 
 @click.command(cls=Command, examples=EXAMPLES)
+@click.option("--now", "at_once", is_flag=True, help="Also while a round of the group cannot do without this device.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object (docs/json-output.md).")
-def command(yes: bool, as_json: bool) -> int:
+def command(at_once: bool, yes: bool, as_json: bool) -> int:
     """Have the group forget this device: erase its rows and unlearn its influence.
 
     The server signs a receipt of what was erased and how, which is kept here. Then this device's key and the group's
@@ -33,15 +34,17 @@ def command(yes: bool, as_json: bool) -> int:
     journal; exit code 2 if it does not keep to them.
     """
     from app.federation import membership
-    from app.federation.admission import Admission
+    from app.federation.admission import Admission, what_others_miss
 
     with state_of_member() as (store, settings):
         joining = Admission(store, settings)
         known = membership.load(store)
         if known is not None and known.group_id:
+            if missed := what_others_miss(store):
+                say(missed)
             if not yes:
                 click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
-            if joining.leave(forget=True) is None:
+            if joining.leave(forget=True, at_once=at_once) is None:
                 say("the server had let this device go before, and its receipt was lost; the key is erased")
         kept, findings, others = joining.progress(), joining.findings(), membership.not_reached(store)
     _print(kept, findings, others, as_json=as_json)

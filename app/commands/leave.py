@@ -14,24 +14,25 @@ foltr-search leave --local                    if the server is gone for good
 
 @click.command(cls=Command, examples=EXAMPLES)
 @click.option("--local", is_flag=True, help="Erase the key here without telling the server.")
+@click.option("--now", "at_once", is_flag=True, help="Also while a round of the group cannot do without this device.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-def command(local: bool, yes: bool) -> int:
+def command(local: bool, at_once: bool, yes: bool) -> int:
     """Leave the group, and erase its ranker and this device's key here.
 
     What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
     """
     from app.federation import membership
-    from app.federation.admission import Admission
+    from app.federation.admission import Admission, what_others_miss
 
     with state_of_member() as (store, settings):
         is_member = bool(store.rows("SELECT 1 FROM membership"))  # whose record may be damaged
-        if is_member and not local and (seen := membership.load_standing(store)).phase == "sum":
-            say(f"round {seen.round} is being added up, and may be lost without this device: run `sync` first")
+        if is_member and not local and (missed := what_others_miss(store)):
+            say(missed)
         if is_member and not yes:
             what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
             click.confirm(f"Leave the group? {what}", abort=True, err=True)
         if not local:
-            kept = Admission(store, settings).leave(forget=False)
+            kept = Admission(store, settings).leave(forget=False, at_once=at_once)
             say("left the group" if kept else "the server had let this device go before; the key is erased")
         elif is_member:
             membership.erase(store)  # without telling the server, as when it is gone for good

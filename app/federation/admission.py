@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import msgspec
 from msgspec import Struct
@@ -18,10 +19,24 @@ from app.federation.consent import Ask
 from app.federation.failures import GONE, MOVED, ConsentError, Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing, applicant
 from app.federation.server import Connect, Correspondence, Reach, former_member
+from app.federation.sync import Sync
 from app.federation.transport import Transport
 from app.settings import Settings
 from app.store import Store
+from console.wording import iso_minute
+from foltr.errors import FoltrError
 from foltr.federated.wire import Invite, encode
+
+
+def what_others_miss(store: Store) -> str:
+    """What others may lose if this device leaves now, in a sentence; "" where no sealed round is being collected."""
+    seen = membership.load_standing(store)
+    if seen.phase != "collect" or seen.agreed_terms is None or seen.agreed_terms.mode == "open":
+        return ""
+    return (
+        f"round {seen.round} is under way until {iso_minute(seen.deadline)}: without this device the others may be too "
+        "few to add it up, and what they sent for it would be lost. If you can, leave when it is over"
+    )
 
 
 class JournalFinding(Struct, frozen=True):
@@ -75,16 +90,20 @@ class Admission(Struct, frozen=True):
             consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))
         return member
 
-    def leave(self, *, forget: bool) -> KeptReceipt | None:
-        """Take leave of the group, then erase the key; the server's receipt.
+    def leave(self, *, forget: bool, at_once: bool = False) -> KeptReceipt | None:
+        """Add up what waits for this device, take leave of the group, then erase the key; the server's receipt.
 
-        None where the server had let this device go already, as when its first answer was lost.
+        Without its sum the others' notes may be lost; a list that must not be answered keeps nobody from leaving.
+        Declined while a round cannot do without this device, but for `at_once`. None where the server had let this
+        device go already, as when its first answer was lost.
         """
-        member, _ = moving.followed(self.store, membership.member(self.store), self.reach)
+        member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         kept = None
-        with self.reach.talk(member) as server:
+        with moving.told(not_followed), self.reach.talk(member) as server:
+            with suppress(FoltrError):
+                Sync(self.store, self.settings, lambda _: False, by=self.by, clock=self.clock).add_up(server)
             try:
-                signed, _ = server.farewell(forget=forget, number=self._number(server))
+                signed, _ = server.farewell(forget=forget, number=self._number(server), at_once=at_once)
             except Declined as refusal:
                 if refusal.reason not in GONE:
                     raise

@@ -32,11 +32,14 @@ GONE = ("unknown-device", "revoked")
 """refusals of a server that has let this device go already"""
 
 
+ADVICE = {"needed": "; sync until the round is over and leave then, or leave all the same with --now"}
+
+
 class Declined(FederationError):
     """The server refused."""
 
     def __init__(self, reason: str, message: str) -> None:
-        advice = "; `foltr-search leave` ends the membership here, too" if reason in GONE else ""
+        advice = "; `foltr-search leave` ends the membership here, too" if reason in GONE else ADVICE.get(reason, "")
         super().__init__(f"the server refused: {message} ({reason}){advice}")
         self.reason = reason
 

@@ -7,10 +7,13 @@ yet, the old address is asked as before. A record that is not newer than the one
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import msgspec
 
 from app.federation import membership
-from app.federation.failures import Distrusted, FederationError
+from app.federation.failures import Distrusted, FederationError, Unreachable
 from app.federation.membership import KeptReceipt, Membership
 from app.federation.server import Reach, former_member, opened
 from app.store import Store
@@ -54,6 +57,15 @@ def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership
         return member, f"the server says that it moves to {found.address}, which was tried: {error}"
     membership.save(store, there)
     return there, ""
+
+
+@contextmanager
+def told(not_followed: str) -> Iterator[None]:
+    """Where the old address does not answer either, the error says that the new one was tried."""
+    try:
+        yield
+    except Unreachable as error:
+        raise Unreachable("; ".join(filter(None, (str(error), not_followed)))) from error
 
 
 def followed_by_receipt(store: Store, kept: KeptReceipt, reach: Reach, signed: Signed | None) -> KeptReceipt:

@@ -278,13 +278,13 @@ class Correspondence:
             raise Distrusted("the server sent the roster of another group")
         return signed, found
 
-    def farewell(self, *, forget: bool, number: int | None = None) -> tuple[Signed, Receipt]:
+    def farewell(self, *, forget: bool, number: int | None = None, at_once: bool = False) -> tuple[Signed, Receipt]:
         """Leave the group; `number` is that of this device's entry in the roster, which its signature ends."""
         group_id = self.member.group_id
         signature = (
             b"" if number is None else self.member.identity.sign(chain.LEAVE, chain.leave_text(group_id, number))
         )
-        asked = Farewell(group_id=group_id, forget=forget, roster_signature=signature)
+        asked = Farewell(group_id=group_id, forget=forget, roster_signature=signature, at_once=at_once)
         answer = self._transport.post("/v1/farewell", encode(asked))
         return read_receipt(answer, self.member.server_key, self.member.group_id)
 

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from app.federation import consent, group_roster, ledger, membership, moving, pen, taking_part
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
 from app.federation.consent import Ask
-from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError, Unreachable
+from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
 from app.federation.server import Connect, Correspondence, Reach, theta_of
@@ -95,12 +95,10 @@ class Sync(Struct, frozen=True):
             return SyncReport(membership.load_standing(self.store).round, False, tuple(filter(None, (tested,))))
         member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         try:
-            report = self._with(member)
+            with moving.told(not_followed):
+                report = self._with(member)
         except FederationError as error:
-            causes = "; ".join(filter(None, (str(error), not_followed)))
-            membership.note_standing(self.store, error=causes)
-            if not_followed and isinstance(error, Unreachable):
-                raise Unreachable(causes) from error
+            membership.note_standing(self.store, error=str(error))
             raise
         if not_followed:
             report = replace(report, said=(not_followed, *report.said))
@@ -162,6 +160,11 @@ class Sync(Struct, frozen=True):
             announced = self._announced(server)  # this answer may have been the last one that was needed
             place = self._place(server, announced)
         return announced, place, summed
+
+    def add_up(self, server: Correspondence) -> None:
+        """That alone, before this device leaves."""
+        if not taking_part.broken_word(self.store):
+            self._help_to_sum(server, self._announced(server))
 
     def _decide(self, server: Correspondence, announced: Announcement, place: RoundPlace) -> _Decision:
         """Whether to answer the round; with what a new answer begins from."""

@@ -65,6 +65,7 @@ from foltr.federated.wire import (
     Announcement,
     CommitteeAnswer,
     Complaint,
+    Loss,
     ModelRecord,
     Sealed,
     SharedUpdate,
@@ -87,6 +88,12 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 4.0
 """seconds from the announcement to the answer of a sync that was asked for: more than preparing it takes"""
 EARLY = 0.15
 """of a round's time: left for devices that sync once a day to answer a round of a week"""
+LOST: dict[Loss, str] = {
+    "gone": "too many members had left to add it up",
+    "silent": "too few members added it up in time",
+    "false": "too few of the notes were true to hide one another",
+    "impossible": "no honest notes make the sum that came out",
+}
 LONGEST_WALK = 1000
 """rankers that a device follows back to the last one it saw: with four rounds a year enough for 250 years"""
 
@@ -287,8 +294,8 @@ def note_roster(store: Store, member: Membership, announced: Announcement) -> No
 def follow_rankers(store: Store, server: Correspondence, announced: Announcement) -> None:
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
-    Distrusted where the chain leads elsewhere, skips a round, or names another list than this device has answered. A
-    round that left the ranker as it was is noted as lost.
+    Distrusted where the chain leads elsewhere, skips a round, names another list than this device has answered, or
+    calls a round lost that moved the ranker. Of the lost ones the last is noted.
     """
     known = membership.load_standing(store).followed
     lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
@@ -310,8 +317,10 @@ def follow_rankers(store: Store, server: Correspondence, announced: Announcement
     if known[0] == lineage and (round, wanted) != known[1:]:
         raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")
     for last, one in pairwise([server.past_model(wanted)[1], *reversed(walked)] if walked else []):
-        if one.theta == last.theta:
-            lost = f"round {one.round} was lost: it could not be added up, the ranker stays, and what was sent is spent"
+        if one.lost and (one.theta, one.noise) != (last.theta, last.noise):
+            raise Distrusted(f"the server calls round {one.round} lost, and moved its ranker by it")
+        if why := LOST.get(one.lost):
+            lost = f"round {one.round} was lost, the server says: {why}. The ranker stays; what was sent is spent"
     membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash), lost=lost)
 
 

@@ -29,6 +29,7 @@ from federation_server.forgetting import forgetting
 from federation_server.group import depots, group
 from federation_server.group.enrolment import all_invites, all_members, end_membership, revoke_invite
 from federation_server.rounds.history import requests
+from federation_server.sealed.summing import hands_without
 from foltr.errors import FoltrError
 
 
@@ -153,7 +154,8 @@ def revoke_member(device: str, yes: bool) -> None:
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)
-    ask(f"End the membership of {member}? No invite brings this device back.", yes=yes)
+        taken = hands_without(connection, member, now=now())
+    ask(f"End the membership of {member}? No invite brings this device back.{taken.sentence if taken else ''}", yes=yes)
     with writing(installation.engine) as connection:
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
@@ -171,12 +173,14 @@ def remove(device: str, yes: bool) -> None:
     installation = open_here()
     with reading(installation.engine) as connection:
         member = the_member(connection, device)
-    ask(f"Remove member {member}, and leave the ranker as it is?", yes=yes)
+        taken = hands_without(connection, member, now=now())
+    ask(f"Remove member {member}, and leave the ranker as it is?{taken.sentence if taken else ''}", yes=yes)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
-    click.echo(f"{member}: removed; erased {rows_in_words(receipt.erased)}; the ranker was not changed")
+    done = f"removed; erased {rows_in_words(receipt.erased)}; the ranker was not changed"
+    click.echo(f"{member}: {receipt.progress if receipt.state == 'waiting' else done}")
 
 
 @click.command()
@@ -199,9 +203,10 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         return listed(found, "nobody has asked to be forgotten")
     with reading(installation.engine) as connection:
         member, mode = the_member(connection, device), group.terms(connection).mode
+        taken = hands_without(connection, member, now=now())
     if mode != "open" and method in ("reaggregate", "federaser"):
         raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
-    ask(f"Erase member {member} and its influence?", yes=yes)
+    ask(f"Erase member {member} and its influence?{taken.sentence if taken else ''}", yes=yes)
     forgetter = installation.forgetter
     if method:
         forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
@@ -210,7 +215,8 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
         tell_of_ghosts(connection, now=now())
     database.scrub(installation.engine)
     how = "the ranker had nothing of it" if receipt.method == "none" else f"method {receipt.method}"
-    click.echo(f"{receipt.state}; erased {rows_in_words(receipt.erased)}; {how}")
+    erased = receipt.progress if receipt.state == "waiting" else f"erased {rows_in_words(receipt.erased)}"
+    click.echo(f"{receipt.state}; {erased}; {how}")
     if method and receipt.method not in (method, "none"):
         click.echo(f"(what is stored does not suffice for {method}, so that {receipt.method} was done)", err=True)
     return 0

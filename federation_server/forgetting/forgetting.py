@@ -14,6 +14,9 @@ configured method (foltr.federated.unlearning), or one that the operator asks fo
                  server gives their updates the old lengths (Eq. 6.1, 6.2). Approximate; the others pay for these rounds
                  from their own budgets; progress is in the database.
 
+A note that a committee is adding up stays until its round is over: without it the others' notes would be lost. So the
+member ends at once, with its tombstone on disk, and the rest follows that round; the receipt says so.
+
 Where what is stored does not suffice for the first or the last, "noise" is done, and the receipt says so; in a group
 without a mechanism that covers a member, "rollback". A group whose updates the server cannot open has "noise" too.
 """
@@ -36,7 +39,7 @@ from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
 from federation_server.sealed import summing
 from federation_server.settings import ForgettingSection
-from federation_server.tables import forgettings, models, updates
+from federation_server.tables import facts, forgettings, models, updates
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.federated.journal import request_hash
@@ -48,6 +51,14 @@ from foltr.privacy.mechanisms import Gaussian, Laplace
 APPROXIMATE = ("noise", "federaser", "reaggregate")
 KEEPS_RANKER = ("none", "noise")
 """methods that leave the models as they are"""
+
+
+WAITS = "waits "
+"""before a request: the fact with the pseudonym and the tombstone of one that waits for a round's end"""
+PROGRESS = {
+    "done": "done",
+    "waiting": "the membership ended; all else follows the round that is being added up with it",
+}
 
 
 class Forgetter(Struct, frozen=True):
@@ -78,7 +89,7 @@ def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: in
 def remove(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
     """Erase a member's rows and nothing else, as those of a device that came back under another name."""
     group.lock(connection)
-    return _forget(connection, forgetter, device, None, secrets.token_hex(16), now=now)
+    return _forget(connection, forgetter, device, None, secrets.token_hex(16), now=now, is_same=True)
 
 
 def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
@@ -90,13 +101,44 @@ def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> i
     found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
     owed = tombstones.missing(connection, forgetter.file.read())
     for stone in owed:
-        device = found.get(stone.member, "")
-        kept = stone.method in KEEPS_RANKER
-        first = None if stone.method == "none" else readding.first_place(connection, device)
-        wanted = msgspec.structs.replace(forgetter.settings, method="noise" if kept else stone.method)
-        again = Forgetter(forgetter.vault, forgetter.policy, wanted, forgetter.file)
-        _forget(connection, again, device, first, stone.request, now=now, stone=stone)
+        _forget_again(connection, forgetter, found.get(stone.member, ""), stone, now=now)
     return len(owed)
+
+
+def forget_waiting(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
+    """Erase those who asked while their note was being added up, once that round is over; how many."""
+    group.lock(connection)
+    owed = are_owed(connection)
+    for device, stone in owed:
+        _forget_again(connection, forgetter, device, stone, now=now)
+    return len(owed)
+
+
+def are_owed(connection: Connection) -> list[tuple[str, Tombstone]]:
+    """Who waited for a round that is over, by pseudonym."""
+    here, query = rounds.present(connection), select(facts.c.value).where(facts.c.name.startswith(WAITS))
+    found = [msgspec.json.decode(value, type=tuple[str, Tombstone]) for value in connection.execute(query).scalars()]
+    return [one for one in found if not summing.lists_member(connection, here, one[0])]
+
+
+def _forget_again(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> None:
+    first = None if stone.method == "none" else readding.first_place(connection, device)
+    method = "noise" if stone.method in KEEPS_RANKER else stone.method
+    wanted = msgspec.structs.replace(forgetter.settings, method=method)
+    again = Forgetter(forgetter.vault, forgetter.policy, wanted, forgetter.file)
+    _forget(connection, again, device, first, stone.request, now=now, stone=stone)
+
+
+def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> Receipt:
+    """End the membership for good, and owe the rest until the round is over."""
+    enrolment.end_membership(connection, device, now=now)
+    if stone not in forgetter.file.read():
+        forgetter.file.append(stone)
+    group.set_fact(connection, WAITS + stone.request, msgspec.json.encode((device, stone)).decode())
+    connection.execute(delete(forgettings).where(forgettings.c.request == stone.request))
+    row = {"request": stone.request, "asked": now, "state": "waiting", "method": stone.method, "erased": "{}"}
+    connection.execute(insert(forgettings).values(**row))
+    return _receipt(connection, stone.request)
 
 
 def _forget(
@@ -108,11 +150,18 @@ def _forget(
     *,
     now: int,
     stone: Tombstone | None = None,
+    is_same: bool = False,
 ) -> Receipt:
-    """One request, under the group's lock; `first` is where the member's influence began, None for none to take out."""
+    """One request, under the group's lock; `first` is where the member's influence began, None for none to take out.
+
+    `stone` is that of a request of before; `is_same` where the person goes on as another member.
+    """
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
-    if summing.withdraw(connection, here, device, now=now):
-        here = rounds.open_next(connection, forgetter.vault, forgetter.policy.schedule, now=now)
+    if summing.lists_member(connection, here, device):
+        how = "none" if is_same else _possible(connection, forgetter.settings, (0, 0), (), again=False)
+        owed = stone or Tombstone(hash_of_member(device), None, None, how, request, now)
+        return _wait(connection, forgetter, device, owed, now=now)
+    connection.execute(delete(facts).where(facts.c.name == WAITS + request))
     touched = readding.last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = readding.influence_of(connection, first) if first else {}
@@ -130,6 +179,10 @@ def _forget(
         begun = _new_lineage(connection, forgetter, method, touched, kept, now=now)
         _erase_models(connection, learned_with)
         _follow(connection, request, begun, len(kept) if method == "federaser" else 0)
+    return _receipt(connection, request)
+
+
+def _receipt(connection: Connection, request: str) -> Receipt:
     found = receipt(connection, request)
     if found is None:
         raise GroupError("the request to forget was not stored")
@@ -254,7 +307,7 @@ def receipt(connection: Connection, request: str) -> Receipt | None:
     row = connection.execute(select(forgettings).where(forgettings.c.request == request)).first()
     if row is None:
         return None
-    progress = "done" if row.state == "done" else _progress(connection, row.lineage, row.until_round)
+    progress = PROGRESS.get(row.state) or _progress(connection, row.lineage, row.until_round)
     return Receipt(
         group_id=group.terms(connection).group_id,
         request=request,

@@ -133,9 +133,16 @@ def branch(connection: Connection, chosen: Published, *, reason: str, now: int, 
 
 
 def publish(
-    connection: Connection, agreed: wire.Terms, lineage: int, model: Model, *, now: int, list_hash: str = ""
+    connection: Connection,
+    agreed: wire.Terms,
+    lineage: int,
+    model: Model,
+    *,
+    now: int,
+    list_hash: str = "",
+    lost: wire.Loss = "",
 ) -> Published:
-    """Store the next model of a lineage; `list_hash` is that of the list of a sealed round."""
+    """Store the next model of a lineage; `list_hash` is that of the list of a sealed round, `lost` why it was."""
     before = select(models.c.hash).where(models.c.lineage == lineage, models.c.round == model.round - 1)
     record = wire.ModelRecord(
         group_id=agreed.group_id,
@@ -148,6 +155,7 @@ def publish(
         noise=model.noise,
         previous=connection.execute(before).scalar_one_or_none() or "",
         list_hash=list_hash,
+        lost=lost,
     )
     connection.execute(
         insert(models).values(

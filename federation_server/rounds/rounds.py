@@ -114,6 +114,9 @@ def to_close(connection: Connection, vault: Vault, schedule: Schedule, *, now: i
     here = present(connection, lock=True)
     if here is None:
         open_next(connection, vault, schedule, now=now)
+    elif is_ahead(here, schedule, now=now):
+        prolong(connection, here, schedule, now=now)
+        here = present(connection, lock=True)
     return here
 
 
@@ -169,7 +172,17 @@ def is_overdue(open_round: Round, *, floor: int, now: int) -> bool:
 
 def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, now: int) -> None:
     """A new deadline; what was received stays."""
-    connection.execute(update(rounds).where(of_round(rounds, open_round)).values(deadline=now + schedule.seconds))
+    moments = {"opened": min(open_round.opened, now), "deadline": now + _seconds(open_round, schedule)}
+    connection.execute(update(rounds).where(of_round(rounds, open_round)).values(**moments))
+
+
+def is_ahead(open_round: Round, schedule: Schedule, *, now: int) -> bool:
+    """Whether its times are later than this moment's could be, as after the server's clock was wrong for a while."""
+    return open_round.opened > now or open_round.deadline > now + _seconds(open_round, schedule)
+
+
+def _seconds(open_round: Round, schedule: Schedule) -> int:
+    return schedule.sum_seconds if open_round.phase == "sum" else schedule.seconds
 
 
 def recount(connection: Connection, open_round: Round) -> int:

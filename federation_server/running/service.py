@@ -145,11 +145,18 @@ class Service:
             here = rounds.present(connection)
             self._least = rounds.least_to_close(connection, self.policy.schedule, now=self.clock())
             due = self._may_open(connection) if here is None else self._is_due(connection, here)
+            owed = forgetting.are_owed(connection)
+        if owed:
+            with writing(self.engine) as connection:
+                forgetting.forget_waiting(connection, self.forgetter, now=self.clock())
+            self._scrub()
         return self.close() if due else None
 
     def _is_due(self, connection: Connection, here: Round) -> bool:
         """Whether closing the open round is worth a try."""
         agreed = group.terms(connection)
+        if rounds.is_ahead(here, self.policy.schedule, now=self.clock()):
+            return True
         if agreed.mode != "open":
             return summing.is_due(connection, self.sealed, agreed, here, now=self.clock())
         self._expectations.keep_only(here)
@@ -401,6 +408,10 @@ class Service:
             spend_nonce(connection, request.credentials)
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("wrong-group")
+            found = None if asked.at_once else summing.hands_without(connection, device, now=self.clock())
+            if found is not None and found.n_left < found.needed:
+                told = f"{found.n_left} others are left to add up round {found.round}, {found.needed} are needed"
+                raise Refused("needed", told)
             roster_book.leave(connection, device, asked.roster_signature)
             if asked.forget:
                 receipt = forgetting.forget(connection, self.forgetter, device, now=self.clock())

@@ -5,9 +5,11 @@
     sum       until all of the committee have answered, so that each has looked into its boxes; from the deadline on the
               threshold suffices. Whose message is proved false is left out, and everybody adds up again, with all the
               time; who has lied about it is not waited for. The sum's mean moves the ranker.
-    void      too few can answer any more, a listed member was forgotten, too few true messages are left to hide one
-              another, too few answer in seven times their time, or the mean is longer than honest members can make it:
-              the ranker stays, the round counts as spent.
+    void      too few can answer any more, too few true messages are left to hide one another, too few answer in seven
+              times their time, or the mean is longer than honest members make it: the ranker stays, the round counts as
+              spent, and the published record says why.
+
+A member who leaves while its note is added up takes it with nobody: the note stays in the sum, and its rows until then.
 
 How a sum moves the ranker, foltr.federated.joining says. Each step is a part of the caller's one transaction under the
 group's lock: a crash leaves the step before it. What a round had of single members is deleted with its end.
@@ -18,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from msgspec import structs
+from msgspec import Struct
 from sqlalchemy import Connection, insert, select, update
 
 from federation_server.database import note_erasure
@@ -37,10 +39,11 @@ from foltr.federated.method import Model
 from foltr.federated.sealed.committee import Cohort, CohortError
 from foltr.federated.sealed.sums import Occasion, combine_answers, make_list
 from foltr.federated.sealed.verifiable_sharing import SharingError
-from foltr.federated.wire import ShareList, Terms, decode, digest, encode
+from foltr.federated.wire import Loss, ShareList, Terms, decode, digest, encode
 
 PATIENCE = 7
-"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note"""
+"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note.
+A deadline that was told counts, not the time that went by: a server that was off gives its members another one"""
 
 
 def close_due(
@@ -72,7 +75,7 @@ def _advanced(
     n_hands = _n_hands(connection, here, where.cohort, now=now)
     if here.n_updates and n_hands < where.cohort.threshold:
         why = f"{n_hands} of the {len(where.cohort.committee)} who add up are left; {where.cohort.threshold} are needed"
-        return _void(connection, here, why, now=now)
+        return _void(connection, here, "gone", why, now=now)
     if here.phase == "collect":
         return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
     return _summed(connection, known, policy, where, here, agreed, now=now, asked=asked)
@@ -106,16 +109,37 @@ def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: R
     return len(_could_answer(connection, cohort, now=now) | inbox.message_hashes(connection, here).keys())
 
 
-def withdraw(connection: Connection, here: Round | None, device: str, *, now: int) -> bool:
-    """Before a member's rows are erased: a round whose list holds it is void, for nobody may add it up any more.
-
-    Whether it is; the caller opens the next round.
-    """
+def lists_member(connection: Connection, here: Round | None, device: str) -> bool:
+    """Whether the open round is being added up with a note of this member: erased now, the others' would be lost."""
     signed = inbox.the_list(connection, here) if here is not None else None
-    if here is None or signed is None or device not in decode(signed.body, ShareList).messages:
-        return False
-    _void(connection, here, "a member that it lists was forgotten", now=now)
-    return True
+    return signed is not None and device in decode(signed.body, ShareList).messages
+
+
+class HandsLeft(Struct, frozen=True):
+    """Who would add up the open round, which others have answered, without a member that goes now."""
+
+    round: int
+    n_left: int
+    needed: int
+
+    @property
+    def sentence(self) -> str:
+        """For the operator, with a space before it."""
+        lost = ": it is lost, and what was sent for it is spent" if self.n_left < self.needed else ""
+        are_left = f"{self.n_left} members are left to add it up, {self.needed} are needed"
+        return f" Round {self.round} is under way; {are_left}{lost}."
+
+
+def hands_without(connection: Connection, device: str, *, now: int) -> HandsLeft | None:
+    """None where this member takes nothing from the others of the open round."""
+    here = rounds.present(connection)
+    if here is None or not here.roster_head or not inbox.message_hashes(connection, here).keys() - {device}:
+        return None
+    cohort = SealedRounds().occasion(connection, here, group.terms(connection)).cohort
+    if cohort.point(device) is None or device in {one.device for one in inbox.answers_of(connection, here)}:
+        return None
+    left = _n_hands(connection, here, cohort, now=now, but=frozenset([device]))
+    return HandsLeft(here.number, left, cohort.threshold)
 
 
 def _collected(
@@ -127,7 +151,7 @@ def _collected(
     arrived = frozenset(messages)
     if not where.cohort.has_enough(arrived):
         if now >= here.deadline and arrived and not where.cohort.has_enough(arrived | could):
-            return _void(connection, here, "too many members have left to hide those who answered", now=now)
+            return _void(connection, here, "gone", "too many members have left to hide those who answered", now=now)
         if now >= here.deadline:
             rounds.prolong(connection, here, schedule, now=now)
         return None
@@ -177,17 +201,16 @@ def _summed(
     devices = inbox.message_hashes(connection, here).keys() - inbox.lies(connection, here, "message")
     if not cohort.has_enough(frozenset(devices)):
         why = f"{len(devices)} messages hold together, too few to hide one another"
-        return _void(connection, here, why, now=now)
+        return _void(connection, here, "false", why, now=now)
     late = now >= here.deadline or asked
     if len(answers) >= (cohort.threshold if late else _awaited(connection, here, cohort, now=now)):
         return _close(connection, known.method(agreed), policy, where, here, agreed, sorted(devices), now=now)
     if now >= here.deadline:
         fixed = select(lists.c.fixed).where(of_round(lists, here))
-        if now >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
+        if here.deadline >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
             why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
-            return _void(connection, here, why, now=now)
-        again = structs.replace(policy.schedule, seconds=policy.schedule.sum_seconds)
-        rounds.prolong(connection, here, again, now=now)
+            return _void(connection, here, "silent", why, now=now)
+        rounds.prolong(connection, here, policy.schedule, now=now)
     return None
 
 
@@ -209,23 +232,24 @@ def _close(
         sums = combine_answers(where, inbox.answers_of(connection, here))
         joined = join_sums(policy.joining, where.part, method.shared_part(before), sums, counts)
     except (SharingError, ImpossibleMean) as error:
-        return _void(connection, here, str(error), now=now)
+        return _void(connection, here, "impossible", str(error), now=now)
     _publish(connection, agreed, here, method.whole(before, joined.model), now=now)
     moved = float(np.linalg.norm(joined.delta))
     return _ended(connection, here, devices, joined.rule, joined.verdict.summary, moved, now=now)
 
 
-def _void(connection: Connection, here: Round, why: str, *, now: int) -> Closed:
+def _void(connection: Connection, here: Round, lost: Loss, why: str, *, now: int) -> Closed:
     """End the round without a sum: the same ranker once more, so that the next round has another number."""
     agreed, before = group.terms(connection), group.newest(connection).model
     same = replace(before, round=before.round + 1)
-    _publish(connection, agreed, here, same, now=now)
+    _publish(connection, agreed, here, same, now=now, lost=lost)
     return _ended(connection, here, [], "void", f"lost: {why}. The ranker stays, what was sent is spent", 0.0, now=now)
 
 
-def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int) -> None:
+def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int, lost: Loss = "") -> None:
     """With the hash of the round's list: who has answered another one sees it."""
-    group.publish(connection, agreed, here.lineage, model, now=now, list_hash=inbox.list_hash(connection, here))
+    listed = inbox.list_hash(connection, here)
+    group.publish(connection, agreed, here.lineage, model, now=now, list_hash=listed, lost=lost)
 
 
 def _ended(

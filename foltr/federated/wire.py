@@ -174,6 +174,10 @@ class Announcement(Record, frozen=True):
     """version of the records of sealed sums that the server speaks"""
 
 
+Loss = Literal["", "gone", "silent", "false", "impossible"]
+"""too many members had left; too few added up in time; too few true notes were left; no honest notes make such a sum"""
+
+
 class ModelRecord(Record, frozen=True):
     """A published common ranker."""
 
@@ -191,7 +195,9 @@ class ModelRecord(Record, frozen=True):
     previous: str = ""
     """hash of the ranker that the last round began from, "" for the first of a lineage: they are a chain"""
     list_hash: str = ""
-    """of the one ShareList of that round, also of one that came to nothing; "" where none was fixed"""
+    """of the one ShareList of that round, also of one that was lost; "" where none was fixed"""
+    lost: Loss = ""
+    """why that round was lost, so that the ranker is the one before; "" where it was not. Nobody is named"""
 
 
 class Update(Record, frozen=True):
@@ -488,6 +494,8 @@ class Farewell(Record, frozen=True):
     """whether to be forgotten, too"""
     roster_signature: bytes = b""
     """[64] by the device's key: takes the member off the roster (foltr.federated.sealed.roster.leave_text)"""
+    at_once: bool = False
+    """whether also while a round cannot be added up without this device"""
 
 
 class DepotRequest(Record, frozen=True):
@@ -538,7 +546,7 @@ class Receipt(Record, frozen=True):
     group_id: str
     request: str
     """random name of the request, for asking how far it is"""
-    state: Literal["erased", "unlearning", "done"]
+    state: Literal["waiting", "erased", "unlearning", "done"]
     erased: dict[str, int]
     """rows erased, by table"""
     method: Literal["none", "noise", "rollback", "federaser", "reaggregate"]

@@ -121,6 +121,7 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "wrong-complaint",
         "wrong-proof",
         "false-answer",
+        "needed",
         "not-in-roster",
         "wrong-roster",
         "bad-vouching",

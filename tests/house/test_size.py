@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_623),
+    "app": (186, 30_675),
     "console": (8, 1_058),
     "indexer": (104, 20_613),
     "simulation": (95, 15_453),
-    "federation_server": (50, 7_924),
-    "foltr": (55, 8_101),
+    "federation_server": (50, 8_041),
+    "foltr": (55, 8_109),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -6,12 +6,14 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from app.federation import membership
 from app.store import Store
 from federation_server.database import writing
 from federation_server.group.enrolment import all_members
+from foltr.federated.wire import encode
 from tests.app.conftest import Device
 from tests.app.federation.groups import Group, see_pages, serving
 
@@ -76,17 +78,23 @@ def test_forgetting_names_who_it_does_not_reach(device: Device, group: Group) ->
 
 
 def test_leaving_asks_and_says_what_it_costs(device: Device, group: Group) -> None:
-    """Without an answer the device stays a member; that it cannot be forgotten from here afterwards, and that a round
-    that is being added up may be lost, is said before."""
+    """Without an answer the device stays a member; that it cannot be forgotten from here afterwards, and that others
+    may miss it in a sealed round that is under way, is said before."""
     assert device.run("join", group.link(), "--yes").returncode == 0
     with Store(device.data_dir / "state.sqlite") as store:
-        membership.note_standing(store, phase="sum", round=3)
-    asked = device.run("leave")
-    assert asked.returncode == 130
-    assert "round 3 is being added up, and may be lost without this device" in asked.stderr
-    assert "cannot have it forget" in asked.stderr
+        assert "under way" not in device.run("leave").stderr
+        terms = membership.load_standing(store).agreed_terms
+        assert terms is not None
+        sealed = encode(msgspec.structs.replace(terms, mode="sealed"))
+        membership.note_standing(store, phase="collect", round=3, terms=sealed, deadline=0)
+    told = "round 3 is under way until 1970-01-01 00:00: without this device the others may be too few to add it up"
+    for command in ("leave", "forget-me"):
+        asked = device.run(command)
+        assert asked.returncode == 130
+        assert told in asked.stderr
+        assert ("cannot have it forget" in asked.stderr) == (command == "leave")
     assert device.run("federation").returncode == 0
-    assert "being added up" in device.run("leave", "--yes").stderr
+    assert told in device.run("leave", "--yes").stderr
     assert device.run("federation").returncode == 1
 
 

@@ -132,6 +132,9 @@ def test_what_failed_at_the_new_address_is_said(made: Installation, person: Pers
     with pytest.raises(Unreachable, match=re.escape(tried)):
         person.sync()
     assert tried in membership.load_standing(person.store).error
+    for forget in (False, True):
+        with pytest.raises(Unreachable, match=re.escape(tried)):
+            person.joining().leave(forget=forget)
 
 
 def test_a_receipt_follows_by_itself(made: Installation, person: Person) -> None:

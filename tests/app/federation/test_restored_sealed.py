@@ -157,7 +157,7 @@ def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make
         leaving = everyone.pop()
         keys = [membership.member(one.store).identity.public for one in (guest, leaving)]
         for one in (guest, leaving):
-            assert one.joining().leave(forget=True) is not None
+            assert one.joining().leave(forget=True, at_once=True) is not None
         hold_round(live, everyone)
     again = restored(made, tmp_path / "backup", tmp_path / "second")
     with running(again) as live:
@@ -226,8 +226,9 @@ def test_entries_that_do_not_continue_the_chain_are_refused(tmp_path: Path, make
 
 @pytest.mark.parametrize("phase", ["collect", "sum", "rest"])
 def test_who_leaves_in_a_round_is_forgotten(tmp_path: Path, make_person: Make, phase: str) -> None:
-    """Wherever the round is, and twice where it is added up: the receipt says "noise", the journal keeps to it, the
-    roster's entry is blanked when no message rests on it any more, and the others' next rounds hold them alone."""
+    """Wherever the round is, and twice where it is added up, the leaver's note with it: the receipt says "noise", the
+    journal keeps to it, the roster's entry is blanked when no message rests on it any more, and the others' next
+    rounds hold them alone."""
     made = make_sealed(tmp_path / "first")
     n_leaving = 2 if phase == "sum" else 1
     with running(made) as live:
@@ -242,9 +243,11 @@ def test_who_leaves_in_a_round_is_forgotten(tmp_path: Path, make_person: Make, p
             kept = leaving.joining().leave(forget=True)
             assert kept is not None
             assert kept.receipt.method == "noise"
-            assert told_to(everyone[0]).round == number + (phase == "sum")  # a list that holds the leaver is void
-            for _ in range(2):
-                hold_round(live, everyone)
+            assert told_to(everyone[0]).round == number
+            assert kept.receipt.state == ("waiting" if phase == "sum" else "done")
+            for n in (n_left + (phase == "sum"), n_left):
+                hold_round(live, everyone, n=n)
+            assert [one.receipt.state for one in leaving.joining().progress()] == ["done"]
             assert [finding.holds for finding in leaving.joining().findings()] == [True]
             state = group_roster.known(everyone[0].store, membership.member(everyone[0].store).group_id)
             assert state.of_device(me) is None

@@ -8,26 +8,29 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import Connection, func, select, update
 
 from app.commands.federation import rows_of_status
 from app.federation import group_roster, ledger, membership, taking_part
-from app.federation.failures import Distrusted, FederationError
+from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from app.federation.server import Correspondence, theta_of
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
+from federation_server.group import enrolment
 from federation_server.group import group as the_group
 from federation_server.running import service
 from federation_server.tables import answers, rounds, shares
 from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
+from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
-from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, decode, digest
+from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest, encode
 from foltr.privacy import mechanisms
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
@@ -135,14 +138,25 @@ def test_the_sum_is_that_of_the_updates(sealed: Group, make_person: Make) -> Non
 
 
 def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make) -> None:
-    """Of five who answered one is forgotten before the sum: each of the others is told once that the round is lost, and
-    `federation status` says it from then on; of a round that was added up nobody is told that."""
+    """Of six two leave before the list, where five have to add up, the second one only by a word of its own. Each of
+    the others is told once that the round is lost and why, and `federation status` says it from then on; of a round
+    that was added up nobody is told that."""
     everyone = friends(sealed, make_person, 6)
     a_round(everyone)
-    for person in everyone:
+    for person in everyone[:3]:
         person.sync()
     everyone.pop().joining().leave(forget=True)
-    lost = "round 2 was lost: it could not be added up, the ranker stays, and what was sent is spent"
+    spent = ledger.entries(everyone[4].store)
+    for forget in (False, True):
+        with pytest.raises(Declined, match="4 others are left to add up round 2, 5 are needed"):
+            everyone[4].joining().leave(forget=forget)
+    assert (ledger.entries(everyone[4].store), told_to(everyone[4]).round) == (spent, 2)
+    everyone.pop().joining().leave(forget=True, at_once=True)
+    sealed.service.tick()
+    lost = (
+        "round 2 was lost, the server says: too many members had left to add it up. The ranker stays; what was sent is "
+        "spent"
+    )
     for person in everyone:
         assert lost in person.sync().said
     for person in everyone:
@@ -150,6 +164,90 @@ def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make)
         told = overview(person.store, person.settings.federation, now=1)
         assert told["lost"] == lost
         assert dict(rows_of_status(told))["lost"] == lost
+
+
+def test_a_round_whose_ranker_did_not_move_is_not_lost(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two weights the coins of one honest round in 900 cancel out: nobody is told that it was lost."""
+    everyone, publish = friends(sealed, make_person), the_group.publish
+
+    def unmoved(connection: Connection, agreed: Terms, lineage: int, model: Model, **more: Any) -> object:
+        same = replace(the_group.newest(connection).model, round=model.round)
+        return publish(connection, agreed, lineage, same, **more)
+
+    monkeypatch.setattr(the_group, "publish", unmoved)
+    a_round(everyone)
+    for person in everyone:
+        assert not any("lost" in line for line in person.sync().said)
+        assert overview(person.store, person.settings.federation, now=1)["lost"] == ""
+
+
+def test_a_server_that_calls_a_round_lost_whose_ranker_moved_is_not_believed(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it signed contradicts itself: the device says so, and sends nothing for the next round."""
+    everyone, publish = friends(sealed, make_person), the_group.publish
+    monkeypatch.setattr(the_group, "publish", lambda *what, **more: publish(*what, **more | {"lost": "silent"}))
+    for person in everyone:
+        person.sync()
+    for person in everyone:
+        with suppress(Distrusted):
+            person.sync()
+    for person in everyone:
+        with pytest.raises(Distrusted, match="calls round 1 lost, and moved its ranker by it"):
+            person.sync()
+        assert [entry.round for entry in ledger.entries(person.store)] == [1]
+
+
+@pytest.mark.parametrize("forget", [False, True])
+def test_who_leaves_adds_up_first(sealed: Group, make_person: Make, *, forget: bool) -> None:
+    """Of five who answered one leaves and one stays away from then on: the four others' answers, the leaver's among
+    them, give the sum of all five notes, and no round is lost."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    leaver, absent, *others = everyone
+    me = membership.member(leaver.store).device
+    assert leaver.joining().leave(forget=forget) is not None
+    for person in others:
+        person.sync()
+    after_deadline(sealed)
+    assert closed_rounds(sealed) == 1
+    assert not any("lost" in line for line in absent.sync().said)
+    sealed.service.tick()
+    with reading(sealed.made.engine) as connection:
+        assert connection.execute(select(rounds.c.n_updates, rounds.c.rule).where(rounds.c.round == 1)).one() == (
+            5,
+            "sum",
+        )
+        assert (enrolment.member(connection, me) is None) == forget
+    assert [one.receipt.state for one in leaver.joining().progress()] == ["done"]
+    assert [finding.holds for finding in leaver.joining().findings()] == [True] * forget
+
+
+@pytest.mark.parametrize("caught", [False, True])
+def test_a_list_that_must_not_be_keeps_nobody_from_leaving(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch, *, caught: bool
+) -> None:
+    """A server that sends another list than it announced, or was caught before with two, gets no answer."""
+    everyone = friends(sealed, make_person)
+    for person in everyone:
+        person.sync()
+    leaver, n_answers = everyone[0], kept(sealed, answers)
+    with leaver.reach.talk(membership.member(leaver.store)) as server:
+        task = server.list_task()
+    if caught:
+        with leaver.store.transaction() as db:
+            db.execute("INSERT INTO round_lists VALUES (1, 0, 1, ?)", (encode(task.signed_list),))
+    else:
+        lie = msgspec.structs.replace(decode(task.signed_list.body, ShareList), round=2)
+        signed = sign_document(sealed.made.vault.identity, "list", lie)
+        shown = msgspec.structs.replace(task, signed_list=signed)
+        monkeypatch.setattr(Correspondence, "list_task", lambda self: shown)
+    assert leaver.joining().leave(forget=False) is not None
+    assert membership.load(leaver.store) is None
+    assert kept(sealed, answers) == n_answers
 
 
 def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make) -> None:

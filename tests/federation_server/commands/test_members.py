@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from federation_server import setup
@@ -22,6 +23,7 @@ from foltr.federated.links import PREFIX, from_link
 from foltr.federated.wire import DepotChange, DepotRequest, encode
 from tests.federation_server.client import Client, make_server, member, reason, run, running
 from tests.federation_server.groups import enrolling
+from tests.federation_server.sealed_members import make_sealed, members, send_answer, share
 
 
 def test_encryption_can_be_turned_on_later(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -185,6 +187,39 @@ def test_a_membership_ends_after_a_yes_alone(
         assert "No invite brings this device back" in capsys.readouterr().err
         run(folder, "members")
         assert capsys.readouterr().out.split()[4] == state
+
+
+def test_what_a_round_loses_with_a_member_is_said_before(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once somebody has answered, each command that ends a membership says how many are left to add the round up, and
+    that it is lost where they are too few; one who is forgotten while it is added up waits, and the list shows it."""
+    made = make_sealed(tmp_path / "server")
+    with running(made):
+        people = members(made, 6)
+        gone = people[5].device
+
+        def asked(*command: str, answer: str = "n\n") -> str:
+            capsys.readouterr()
+            monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
+            run(made.folder, *command)
+            said = capsys.readouterr()
+            return said.err + said.out
+
+        commands = (("members", "revoke", gone), ("members", "remove", gone), ("forget", gone))
+        assert not any("under way" in asked(*command) for command in commands)
+        told = people[0].announcement()
+        for one in people:
+            assert share(one, told, np.array([1, 0])).ok
+        for command in commands:
+            assert "Round 1 is under way; 5 members are left to add it up, 5 are needed. [y/N]" in asked(*command)
+        waits = asked("forget", gone, answer="y\n")
+        assert "waiting; the membership ended; all else follows the round that is being added up" in waits
+        assert "waiting" in asked("forget")
+        lost = "4 members are left to add it up, 5 are needed: it is lost, and what was sent for it is spent."
+        assert lost in asked("forget", people[4].device)
+        assert send_answer(people[4], people[4].announcement()).ok
+        assert "under way" not in asked("forget", people[4].device)
 
 
 def test_a_group_whose_only_member_lost_the_device_is_told_to_begin_anew(

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 from msgspec.structs import replace
-from sqlalchemy import Engine
+from sqlalchemy import Engine, update
 
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
@@ -15,6 +15,7 @@ from federation_server.group import group
 from federation_server.rounds import rounds
 from federation_server.rounds.closing import close_due
 from federation_server.rounds.rounds import DAY
+from federation_server.tables import rounds as rounds_table
 from tests.federation_server.groups import NOW, OPEN, POLICY, SCHEDULE, VAULT, device, forgetter, make_group, send
 
 EAST, NORTH, UP = np.eye(3)
@@ -46,6 +47,18 @@ def place(engine: Engine) -> tuple[int, int, str] | None:
     with reading(engine) as connection:
         here = rounds.present(connection)
     return (here.lineage, here.number, here.purpose) if here else None
+
+
+def test_a_round_of_a_wrong_clock_is_of_today_once_it_is_right(engine: Engine) -> None:
+    """Opened while the server's clock was a year ahead: devices answer by its times, which are then those of now."""
+    make_group(engine, settings=OPEN, n_members=2)
+    with writing(engine) as connection:
+        connection.execute(update(rounds_table).values(opened=NOW + PERIOD, deadline=NOW + PERIOD + 1))
+    tick(engine, now=NOW + 30)
+    with reading(engine) as connection:
+        here = rounds.present(connection)
+    assert here is not None
+    assert (here.opened, here.deadline) == (NOW + 30, NOW + 30 + SCHEDULE.seconds)
 
 
 def test_the_group_rests_until_its_period_ends(engine: Engine) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +13,13 @@ import numpy as np
 import pytest
 from sqlalchemy import func, select, update
 
-from federation_server.database import is_scrub_due, reading, writing
+from federation_server import backup
+from federation_server.database import connect, is_scrub_due, reading, upgrade, writing
+from federation_server.forgetting import forgetting
 from federation_server.group import enrolment, roster_book
+from federation_server.rounds import history
 from federation_server.rounds.rounds import Closed
+from federation_server.serve import open_installation
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise
@@ -25,6 +32,7 @@ from foltr.federated.wire import (
     Complaint,
     Farewell,
     Invite,
+    JournalEntry,
     ModelRecord,
     NoiseCommitment,
     Receipt,
@@ -158,7 +166,7 @@ def test_a_committee_that_stays_silent_makes_the_round_void(sqlite: Running) -> 
     for place, one in enumerate(people):
         assert share(one, told, STEPS[place]).ok
     with writing(sqlite.made.engine) as connection:
-        connection.execute(update(lists).values(fixed=1))
+        connection.execute(update(lists).values(fixed=1 - 7 * 86_400))
     after_deadline(sqlite)
     assert people[0].announcement().round == 2
     np.testing.assert_array_equal(people[0].theta(), first)
@@ -292,6 +300,35 @@ def test_too_few_true_messages_are_no_sum(sqlite: Running) -> None:
     assert all(liar.device in report(sqlite) for liar in people[3:])
 
 
+@pytest.mark.parametrize("days", [8, 400, -400])
+def test_a_clock_that_was_wrong_loses_no_round(sqlite: Running, days: int) -> None:
+    """A server that was off for a week, or whose clock was wrong for a while, in either phase: nothing is void, the
+    deadline is the usual one once the clock is right, and the notes are added up."""
+    people = members(sqlite.made, 5)
+    told, first, right = people[0].announcement(), people[0].theta(), sqlite.service.clock
+
+    def jump() -> Announcement:
+        for clock in (lambda: right() + days * 86_400, right):
+            sqlite.service.clock = clock
+            for _ in range(2):
+                sqlite.service.tick()
+        return people[0].announcement()
+
+    for place, one in enumerate(people[:3]):
+        assert share(one, told, STEPS[place]).ok
+    after = jump()
+    assert (after.round, after.phase) == (1, "collect")
+    assert after.deadline - right() <= 168 * 3600
+    for place, one in enumerate(people[3:], 3):
+        assert share(one, told, STEPS[place]).ok
+    after = jump()
+    assert (after.round, after.phase) == (1, "sum")
+    assert after.deadline - right() <= 24 * 3600
+    for one in people:
+        assert send_answer(one, after).ok
+    np.testing.assert_array_equal(people[0].theta(), moved(told, first, people))
+
+
 def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
     """Three of five at the deadline: the round goes on. When two have left, four can never answer: it is void, and
     the next round waits for a fifth member."""
@@ -317,13 +354,20 @@ def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
 
 
 def test_a_round_that_too_few_can_add_up_ends_at_once(sqlite: Running) -> None:
-    """Seven members, two of whom leave before the list: the five could never open a sum that takes six, so the round
-    is void and the next one is theirs."""
-    people = members(sqlite.made, 7)
+    """Seven members, two of whom leave before the list: the five could never open a sum that takes six, so the second
+    is asked for another word, and with it the round is void and the next one is theirs. Nobody is kept by a note of
+    its own, nor in a round that nobody has answered."""
+    people = members(sqlite.made, 9)
+    told = people[0].announcement()
+    for one in people[7:]:
+        assert leave(one, at_once=False).ok  # type: ignore[attr-defined]
     told = people[0].announcement()
     assert share(people[0], told, STEPS[0]).ok
-    for one in people[5:]:
-        assert leave(one).ok
+    assert leave(people[6], at_once=False).ok  # type: ignore[attr-defined]
+    for _ in range(2):
+        assert reason(leave(people[5], at_once=False)) == "needed"  # type: ignore[arg-type]
+    assert people[5].announcement().round == 1
+    assert leave(people[5]).ok  # type: ignore[attr-defined]
     sqlite.server.service.tick()
     assert (people[0].announcement().round, len(roster_of(people[0]).vouched)) == (2, 5)
     with reading(sqlite.made.engine) as connection:
@@ -332,35 +376,143 @@ def test_a_round_that_too_few_can_add_up_ends_at_once(sqlite: Running) -> None:
     assert "5 of the 7 who add up are left; 6 are needed" in row.guard
 
 
-def leave(client: Client, *, forget: bool = False) -> object:
+def leave(client: Client, *, forget: bool = False, at_once: bool = True) -> object:
     state = roster_of(client)
     member = state.of_device(client.device)
     assert member is not None
     signature = client.identity.sign(LEAVE, leave_text(state.group_id, member.number))
-    asked = Farewell(group_id=state.group_id, forget=forget, roster_signature=signature)
+    asked = Farewell(group_id=state.group_id, forget=forget, roster_signature=signature, at_once=at_once)
     return client.send("POST", "/v1/farewell", encode(asked))
 
 
-def test_who_is_forgotten_is_in_no_later_list(sqlite: Running) -> None:
-    """Forgotten in phase sum: the listed round is void, rows and the roster's body are gone, the receipt says "noise",
-    and the next list holds the others alone."""
-    people = members(sqlite.made, 6)
-    told = people[0].announcement()
+def test_who_is_forgotten_while_its_note_is_added_up_costs_nobody_a_round(served: Running) -> None:
+    """Forgotten in phase sum: the membership ends at once, the round goes on with its note, and with its end rows and
+    keys are gone. The receipt says so before and after, the journal has the receipt behind the round, and the next list
+    holds the others alone."""
+    people = members(served.made, 6)
+    told, first = people[0].announcement(), people[0].theta()
     for place, one in enumerate(people):
         assert share(one, told, STEPS[place]).ok
-    assert send_answer(people[5], people[5].announcement()).ok
-    receipt = document(sqlite.made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
-    assert isinstance(receipt, Receipt)
-    assert receipt.erased == {"updates": 0, "members": 1, "roster": 1}
     told = people[0].announcement()
-    assert (told.round, told.phase) == (2, "collect")
-    files = b"".join(path.read_bytes() for path in sqlite.made.folder.glob("group.sqlite*"))
-    assert people[5].identity.public not in files
-    assert people[5].device.encode() not in files
+    expected = moved(told, first, people)
+    assert send_answer(people[5], told).ok
+    receipt = document(served.made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
+    assert isinstance(receipt, Receipt)
+    assert (receipt.state, receipt.erased, receipt.method, receipt.position) == ("waiting", {}, "noise", 0)
+    assert "follows the round that is being added up" in receipt.progress
+    assert reason(people[5].send("GET", "/v1/round")) == "revoked"
+    served.service.tick()
+    assert (people[0].announcement().round, people[0].announcement().phase) == (1, "sum")
+    for one in people[:5]:
+        assert send_answer(one, told).ok
+    assert people[0].announcement().round == 2
+    np.testing.assert_array_equal(people[0].theta(), expected)
+    served.service.tick()
+    asked = people[0].send("GET", f"/v1/receipts/{receipt.request}")
+    done = document(served.made, asked, "receipt", Receipt)
+    assert isinstance(done, Receipt)
+    assert (done.state, done.erased, done.method) == ("done", {"updates": 0, "members": 1}, "noise")
+    with reading(served.made.engine) as connection:
+        kinds = [
+            decode(bytes(body), JournalEntry).kind for body in connection.execute(select(journal.c.body)).scalars()
+        ]
+    assert kinds == ["lineage", "list", "receipt"]
+    assert done.position == 3
+    if served.made.engine.dialect.name == "sqlite":
+        files = b"".join(path.read_bytes() for path in served.made.folder.glob("group.sqlite*"))
+        assert people[5].identity.public not in files
+        assert people[5].device.encode() not in files
+    told = people[0].announcement()
     for place, one in enumerate(people[:5]):
         assert share(one, told, STEPS[place]).ok
     task = decode(people[0].send("GET", "/v1/list").content, SumTask)
     assert sorted(decode(task.signed_list.body, ShareList).messages) == sorted(one.device for one in people[:5])
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_who_waits_to_be_forgotten_is_not_brought_back(tmp_path: Path, *, before: bool) -> None:
+    """A server that starts again goes on waiting, once; a backup from before or after the request comes back without
+    the member, and with its receipt."""
+    made, path = make_sealed(tmp_path / "server"), tmp_path / "group.backup"
+    with running(made) as server:
+        people = members(made, 6)
+        told = people[0].announcement()
+        for place, one in enumerate(people):
+            assert share(one, told, STEPS[place]).ok
+        if before:
+            backup.write(made.engine, path, now=1)
+        receipt = document(made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
+        assert isinstance(receipt, Receipt)
+        again = open_installation(made.folder / "server.toml")
+        with reading(again.engine) as connection:
+            assert forgetting.receipt(connection, receipt.request) == receipt
+        again.engine.dispose()
+        assert people[0].announcement().phase == "sum"
+        assert kept(server, shares) == 6
+    if not before:
+        backup.write(made.engine, path, now=1)
+    restored = connect(f"sqlite:///{tmp_path}/restored.sqlite")
+    upgrade(restored)
+    backup.fill(restored, path, afterwards=lambda connection: backup.begin_anew(connection, made.forgetter, now=2))  # type: ignore[arg-type, return-value]
+    with reading(restored) as connection:
+        devices = {one.device for one in enrolment.all_members(connection)}
+        found = forgetting.receipt(connection, receipt.request)
+        assert forgetting.are_owed(connection) == []
+    restored.dispose()
+    assert devices == {one.device for one in people[:5]}
+    assert found is not None
+    assert found.state == "done"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from federation_server.database import writing
+from federation_server.forgetting import forgetting
+from federation_server.group import group
+from federation_server.running.monitoring import Counters
+from federation_server.serve import open_installation, service_of
+
+def die(*arguments, **named):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+made = open_installation(Path(sys.argv[1]))
+{point} = die
+with writing(made.engine) as connection:
+    forgetting.forget(connection, made.forgetter, sys.argv[2], now=1)
+for _ in range(2):  # the round ends, then its member
+    service_of(made, Counters()).tick()
+"""
+
+
+@pytest.mark.parametrize("point", ["group.set_fact", "forgetting._write_request"])
+def test_killed_while_it_waits_to_be_forgotten(tmp_path: Path, point: str) -> None:
+    """kill -9 behind the tombstone, or in the midst of erasing once the round is over: whoever opens the server next
+    waits, or erases, as if nothing had been; the round has all notes, and there is one receipt."""
+    made = make_sealed(tmp_path / "server")
+    with running(made):
+        people = members(made, 6)
+        told = people[0].announcement()
+        for place, one in enumerate(people):
+            assert share(one, told, STEPS[place]).ok
+        told = people[0].announcement()
+        expected = moved(told, people[0].theta(), people)
+        for one in people[:5]:
+            assert send_answer(one, told).ok
+    made.engine.dispose()
+    command = [sys.executable, "-c", KILLED.format(point=point), str(made.folder / "server.toml"), people[5].device]
+    done = subprocess.run(command, check=False, timeout=300)
+    assert done.returncode == -signal.SIGKILL
+    again = open_installation(made.folder / "server.toml")
+    with running(again) as server:
+        server.service.tick()
+        assert people[0].announcement().round == 2
+        server.service.tick()
+        np.testing.assert_array_equal(people[0].theta(), expected)
+        with reading(again.engine) as connection:
+            assert enrolment.member(connection, people[5].device) is None
+            assert len(history.requests(connection)) == 1
+            assert forgetting.are_owed(connection) == []
 
 
 def whole_entries(server: Running) -> int:
@@ -413,7 +565,7 @@ def test_a_published_ranker_names_the_one_before_and_the_list_of_its_round(sqlit
         for one in people if answers_come else ():
             assert send_answer(one, told).ok
         with writing(sqlite.made.engine) as connection:
-            connection.execute(update(lists).values(fixed=1))
+            connection.execute(update(lists).values(fixed=1 - 7 * 86_400))
         after_deadline(sqlite)
         found = document(sqlite.made, people[0].send("GET", "/v1/models/newest"), "model", ModelRecord)
         assert isinstance(found, ModelRecord)

@@ -86,14 +86,27 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
         return self.kind.beyond(self.learner.text(self.table.features)) if self.kind else None
 
     @cached_property
+    def copies(self) -> list[int]:
+        """[n_docs] equal numbers for copies of one file."""
+        first = dict[bytes, int]()
+        return [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(self.table.rows)]
+
+    @cached_property
     def contents(self) -> list[int]:
         """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row."""
-        rows, first = self.table.rows, dict[bytes, int]()
-        contents = [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(rows)]
+        rows, contents = self.table.rows, self.copies
         for i, j in twins(*self.near, self.table.names, [row.type for row in rows], [row.n_words for row in rows]):
             own, other = contents[j], contents[i]
             contents = [other if content == own else content for content in contents]
         return contents
+
+    @cached_property
+    def made(self) -> FloatVector:
+        """[n_docs] when each was changed: the oldest of its copies tells, as those in backups may have a later date."""
+        made = np.array([row.modified for row in self.table.rows])
+        oldest = np.full(len(made), np.inf)
+        np.minimum.at(oldest, self.copies, made)
+        return oldest[self.copies]
 
     @cached_property
     def rows_shared(self) -> list[int]:
@@ -242,7 +255,7 @@ def newest_of_alike(page: Ranked) -> Moved:
     def day_of(i: int) -> float | None:
         return table.asides[i].day if table.asides[i].machine else page.day_of(rows[i])
 
-    dates = Dates(np.array([row.modified for row in rows]), names, members_of, are_mails, day_of)
+    dates = Dates(page.made, names, members_of, are_mails, day_of)
     dealt, said = newest_first(page.scores, classes, dates)
     return dealt - page.scores, said
 

@@ -208,7 +208,7 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
         return moments, BY_FILES
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
     in_names, all_series = _days(map(day_of_name, stems)), {dates.members_of[row] for row in rows}
-    is_series = len(all_series - {""}) == 1
+    is_series = _share_a_stem(all_series - {""})
     versions = [version(stem) if is_series else (1, 0) for stem in stems]
     if len(set(in_names)) > 1:
         return _places(list(zip(in_names, versions, strict=True))), BY_NAMES
@@ -224,6 +224,11 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
         if is_series and all(all_series)
         else ([], "")
     )
+
+
+def _share_a_stem(all_series: set[str]) -> bool:
+    """Whether there is a series and all begin as the shortest: "plan v2 with remarks" is a version of "plan" too."""
+    return bool(all_series) and all(own.startswith(min(all_series, key=len)) for own in all_series)
 
 
 def _places(keys: Sequence[tuple[Any, ...]]) -> list[float]:

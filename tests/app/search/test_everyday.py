@@ -261,6 +261,19 @@ def test_of_equal_files_the_one_that_is_no_copy_is_shown(tmp_path: Path) -> None
         assert paths(search, "lease (1).txt") == ["lease/lease (1).txt"]
 
 
+def test_of_like_files_a_late_copy_of_an_old_one_is_not_the_newest(tmp_path: Path) -> None:
+    """A backup gave the copies later dates, the old recipe's the latest; no lot is told of."""
+    ages = {"cake/cake.md": 9, "cake/old/cake before.md": 99, "Backup/cake/cake.md": 2, "Backup/cake/cake before.md": 1}
+    dated(tmp_path, ages)
+    for name, age in ages.items():
+        (path := tmp_path / "home" / name).write_text(f"# Cake\n\n{SAID * 3}{'Bake it. ' * ('before' in name)}")
+        os.utime(path, (1_700_000_000.0 - age * 86_400.0,) * 2)
+    with searching(tmp_path, {}) as search:
+        page = search.search(SearchRequest("cake"))
+        assert [Path(hit.path).name for hit in page.hits] == ["cake.md", "cake before.md"]
+        assert [search.why(page, hit) for hit in page.hits] in (["newest of 4 alike", ""], ["", ""])
+
+
 @pytest.mark.parametrize("pasted", [r"Taxes\Steuer 2022.md", r'"C:\Taxes\Steuer 2022.md"', "$'Taxes/Steuer 2022.md'"])
 def test_a_path_is_taken_from_windows_and_from_bash(office: Search, pasted: str) -> None:
     """With backslashes and a drive, and in the quotes in which bash puts odd names."""

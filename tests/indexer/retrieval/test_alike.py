@@ -188,6 +188,16 @@ def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
         assert apart.tolist() == [3.0, 2.0, 1.0]
 
 
+def test_words_behind_a_version_leave_it_one() -> None:
+    """The signed plan leads, though the draft with remarks has further words in its name and the latest date."""
+    names, modified = ["plan v1.md", "plan v2 with remarks.md", "plan signed.pdf"], [1.0, 9e6, 2.0]
+    dealt, said = newest_first(
+        np.array([3.0, 2.0, 1.0]), np.zeros(3, dtype=np.int64), dates(modified, names, ["plan", "plan with", "plan"])
+    )
+    assert np.argsort(-dealt).tolist() == [2, 1, 0]
+    assert said[2] == "newest of 3 alike by their versions"
+
+
 def test_nothing_says_which_is_newer() -> None:
     """One hour, no numbers: the class stays as it is, and nobody is called the newest."""
     one, modified = np.zeros(2, dtype=np.int64), np.array([5.0, 0.0])

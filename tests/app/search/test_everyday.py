@@ -249,6 +249,16 @@ def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -
     assert office.search(SearchRequest("her")).hits == ()
 
 
+def test_a_file_of_all_words_stands_above_mails_of_some_and_their_senders(tmp_path: Path) -> None:
+    """Anna wrote of a lease in two years; the subject that has both words stays in front."""
+    notes = {
+        f"Mail/{i}.eml": f"From: Anna <a@home.example>\nSubject: Re: lease\n\nOn day {i}.\nAnna\n" for i in range(2)
+    }
+    home = {**notes, "Mail/9.eml": mail("Lease, Anna"), "Flat/Signed lease by Anna 2022.rtf": rtf(SAID * 30)}
+    with searching(tmp_path, home) as search:
+        assert set(paths(search, "lease anna")[:2]) == {"Flat/Signed lease by Anna 2022.rtf", "Mail/9.eml"}
+
+
 def test_of_equal_files_the_one_that_is_no_copy_is_shown(tmp_path: Path) -> None:
     """Whatever was written last; the copy where it is named."""
     ages = {"lease/lease.txt": 9, "lease/lease (1).txt": 2, "lease/backup/lease.txt": 5}

@@ -254,15 +254,18 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
 
 
 def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Concept]:
-    """A word that stands nowhere as the two words that it is made of, where a language joins words."""
+    """A word that stands nowhere as the two words that it is made of, where a language joins words and a document holds
+    both."""
     word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
     if lookup.elsewhere(concept).n_documents or not word.isalpha() or COMPOUNDING.isdisjoint(languages):
         return [concept]
-    return [
+    parts = [
         _with_own_forms(lookup, own)
         for part in _two_words(lookup, word, fields)
         for own in _raw_concepts(lookup, node, part, fields, prefix=False)
-    ] or [concept]
+    ]
+    held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in parts if lookup.counts(own)]
+    return parts if len(held) == 2 and among(*held).any() else [concept]
 
 
 LEAST_OF_TWO = 4

@@ -241,6 +241,16 @@ def test_words_are_put_together_and_taken_apart(office: Search, query: str, firs
     assert paths(office, query)[0] == first
 
 
+def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tmp_path: Path) -> None:
+    """Wahl and stet are words, of two texts; Wahlstedt is meant, and of a trip what only the name of a file says."""
+    home = {"a.md": f"Die Wahl. {GESAGT}", "b.md": f"Er kommt stet. {GESAGT}", "c.md": f"Herr Wahlstedt. {GESAGT}",
+            "Packliste Texas.md": GESAGT}  # fmt: skip
+    with searching(tmp_path, home) as search:
+        pages = [search.search(SearchRequest(text)) for text in ("wahlstet", "pakcliste")]
+        assert [page.searched for page in pages] == ["wahlstedt", "packliste"]
+        assert [[Path(hit.path).name for hit in page.hits] for page in pages] == [["c.md"], ["Packliste Texas.md"]]
+
+
 def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -> None:
     """Where nothing else was found; that is said, and not done for a text that is meant as it was typed."""
     page = office.search(SearchRequest("herring"))

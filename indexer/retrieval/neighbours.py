@@ -47,7 +47,7 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
     while start < len(children):
         words = list[Word]()
         for own in children[start:]:
-            if not (isinstance(own, Word) and _is_plain(own) and (_GROUP if words else _FIRST).fullmatch(own.text)):
+            if not (isinstance(own, Word) and own.is_plain and (_GROUP if words else _FIRST).fullmatch(own.text)):
                 break
             words.append(own)
         for n in range(len(words), 1, -1):
@@ -61,14 +61,10 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
     return children
 
 
-def _is_plain(word: Word) -> bool:
-    return not (word.field or word.exact or (word.prefix and not word.unfinished))
-
-
 def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) -> tuple[str, ...]:
     """The words of the index that two neighbours make up."""
     first, last = fold(one.text), fold(other.text)
-    if not (_is_plain(one) and _is_plain(other) and first.isalpha() and len(first) >= LEAST_JOINED):
+    if not (one.is_plain and other.is_plain and first.isalpha() and len(first) >= LEAST_JOINED):
         return ()
     if last.isdecimal():
         found = [first + last]

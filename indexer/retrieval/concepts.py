@@ -465,9 +465,9 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     if own and (found := _own_forms(lookup, word, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
     joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
-    if joining and len(word) >= LEAST_PART and _n_holders(snapshot, concept) < FEW_HOLD:
+    if joining and len(word) >= LEAST_PART and (n_holders := _n_holders(snapshot, concept)) < FEW_HOLD:
         made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
-        concept = replace(concept, compounds=made) if made else concept
+        concept = replace(concept, compounds=made) if n_holders else replace(concept, own_forms=made)
     return concept
 
 

@@ -223,6 +223,17 @@ def test_letters_and_digits_in_one_may_be_written_apart(make_index: MakeIndex) -
         assert lookup.counts(concept).get("body", ([],))[0] == pytest.approx(docs), typed
 
 
+def test_what_is_made_of_a_word_counts_little_beside_the_word_itself(make_index: MakeIndex) -> None:
+    """Wohnung stands by itself too; Nebenkosten in its compound alone, which counts in full."""
+    more = " und das ist nicht richtig, weil wir noch auf den Brief von der Stadt und auf das Geld warten"
+    texts = [f"{word} ist alt{more}" for word in ("Die Wohnung", "Der Wohnungsmarkt", "Die Nebenkostenabrechnung")]
+    lookup = ConceptLookup(make_index(texts).snapshot(), ("de",))
+    for typed, docs, tf in (("wohnung", [0, 1], [1.0, COMPLETED]), ("nebenkosten", [2], [1.0])):
+        (concept,) = concepts_of(parse(typed), lookup)
+        found = lookup.counts(concept)["body"]
+        assert (found[0].tolist(), found[1].tolist()) == (docs, tf)
+
+
 def test_a_month_is_known_by_its_number_in_names(make_index: MakeIndex) -> None:
     """Beside a year alone, for little where it is not written out; mar is no month, nor is Marco."""
     names = ["Rechnung_2024-03.pdf", "20240315 Strom.pdf", "Miete 03.2024.pdf", "2024-05.pdf", "03 Bilder.zip"]

@@ -12,14 +12,14 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from indexer.query.nodes import And, Node, Query, Word
-from indexer.retrieval.concepts import COMPOUNDING, LEAST_OF_TWO, LINKS, LONG_NUMBER, WRITTEN_IN, is_known
+from indexer.retrieval.concepts import COMPOUNDING, LINKS, LONG_NUMBER, WRITTEN_IN, is_known
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 
 MAX_JOINED = 8
 """words of a query whose neighbours are joined; a longer one is a sentence"""
-LEAST_JOINED = 3
-"""letters of a word that makes one with its neighbour"""
+LEAST_JOINED, LEAST_BOTH = 3, 7
+"""letters of a word that makes one with its neighbour, and of both: kick off"""
 _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 
 
@@ -68,7 +68,7 @@ def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) ->
         return ()
     if last.isdecimal():
         found = [first + last]
-    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= 2 * LEAST_OF_TWO:
+    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= LEAST_BOTH:
         found = [first + last, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
     else:
         found = []

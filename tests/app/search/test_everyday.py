@@ -181,6 +181,7 @@ OFFICE = {
     **{f"Akten/Klage {name}.md": f"Die Klage wegen der Forderung und der Zinsen. {GESAGT}" for name in ("A", "B", "C")},
     "Strom/Rechnung.md": f"Die Rechnung für das Jahr und der Strom. {GESAGT}",
     "Taxes/Steuer 2022.md": SAID,
+    "Band/kickoff.md": SAID,
     "guests.md": f"The password is herring42. {SAID}",
 }  # fmt: skip
 
@@ -234,7 +235,12 @@ def test_months_and_numbers_are_known_in_names_and_folders(office: Search, query
 
 
 @pytest.mark.parametrize(
-    ("query", "first"), [("klage räumung", "Akten/Räumungsklage.md"), ("stromrechnung", "Strom/Rechnung.md")]
+    ("query", "first"),
+    [
+        ("klage räumung", "Akten/Räumungsklage.md"),
+        ("stromrechnung", "Strom/Rechnung.md"),
+        ("kick off", "Band/kickoff.md"),
+    ],
 )
 def test_words_are_put_together_and_taken_apart(office: Search, query: str, first: str) -> None:
     """Two words stand in one, in either order; a word that stands nowhere is the two that it is made of."""

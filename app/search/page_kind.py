@@ -5,6 +5,7 @@
     share = of (BM25F / the best BM25F)^2, added up over the candidates, what is source code
     best = the best BM25F of source code / the best BM25F: a letter that alone has a rare word stays first, however many
            files of a checkout have the others
+    g = 0 where a mail or an office document holds more words, and rarer ones, than all source code
 
 w is shipped (app/code.json, made by `python -m benchmarks code`), z are the features of indexer.retrieval.code. A page
 of texts is what it is without all this.

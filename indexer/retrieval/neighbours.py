@@ -12,6 +12,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from indexer.query.nodes import And, Node, Query, Word
+from indexer.retrieval.adjacency import in_groups
 from indexer.retrieval.concepts import COMPOUNDING, LINKS, LONG_NUMBER, WRITTEN_IN, is_known
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
@@ -24,9 +25,9 @@ _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 
 
 def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
-    """A short query with what its neighbours are in one: the groups of a number that stands somewhere so as one word;
-    of two words each with the word that both make, as database of data base and take2 of take 2, and in languages that
-    join words mietvertrag of vertrag miet."""
+    """A short query with what its neighbours are in one: a number in groups that stands somewhere as one word or in
+    other groups; of two words each with the word that both make, as database of data base and take2 of take 2, and in
+    languages that join words mietvertrag of vertrag miet."""
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
@@ -51,14 +52,23 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
                 break
             words.append(own)
         for n in range(len(words), 1, -1):
-            number, end = "".join(word.text for word in words[:n]), words[n - 1].position + words[n - 1].length
-            if LONG_NUMBER.fullmatch(fold(number)) and is_known(snapshot, fold(number), WRITTEN_IN):
+            groups, end = tuple(fold(word.text) for word in words[:n]), words[n - 1].position + words[n - 1].length
+            number = "".join(groups)
+            if LONG_NUMBER.fullmatch(number) and _is_written_otherwise(snapshot, number, groups):
                 position = words[0].position
                 children = [*children[:start], Word(number, position=position, length=end - position),
                             *children[start + n :]]  # fmt: skip
                 break
         start += 1
     return children
+
+
+def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ...]) -> bool:
+    """Whether the index holds a number in one, or in groups and not in those that were typed."""
+    if is_known(snapshot, number, WRITTEN_IN):
+        return True
+    ways = [way for field in WRITTEN_IN for way in in_groups(snapshot, field, number)]
+    return bool(ways) and groups not in ways
 
 
 def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) -> tuple[str, ...]:

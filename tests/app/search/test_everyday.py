@@ -198,6 +198,8 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         ("DE44200411330712003500", "Bank/standing order.md"),
         ("06643017725", "Bank/telephones.md"),
         ("015128840", "Bank/telephones.md"),
+        ("0664 3017725", "Bank/telephones.md"),
+        ("0664 30 177 25", "Bank/telephones.md"),
         ("0034 0434 1610 9402 2115", "Bank/parcel.md"),
         ("9783120493204", "Bank/books.md"),
         ("2670", "Bank/books.md"),

@@ -91,8 +91,9 @@ def sort_rows(rows: Sequence[DocumentRow], order: str) -> list[int]:
 
 
 _SPARE = re.compile(
-    r"/[^/]*\b(?:backups?|sicherung(?:en)?|sauvegardes?)\b[^/]*/"
-    r"|[ _.-](?:copy|kopie|copie|copia|kopia)\b[^/]*$|\(\d+\)\.?\w*$"
+    r"/[^/]*\b(?:backups?|sicherung(?:en)?|sauvegardes?"
+    r"|\w+kerhetskopi\w+|copias? de seguridad|kopi[ae] zapasow\w+)\b[^/]*/"
+    r"|[/ _.-](?:copy|kopie|copie|copia|kopia)\b[^/]*$|\(\d+\)\.?\w*$"
 )
 
 

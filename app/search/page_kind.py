@@ -5,6 +5,7 @@
     share = of (BM25F / the best BM25F)^2, added up over the candidates, what is source code
     best = the best BM25F of source code / the best BM25F: a letter that alone has a rare word stays first, however many
            files of a checkout have the others
+    g = 0 where a mail or an office document holds more words, and rarer ones, than all source code
 
 w is shipped (app/code.json, made by `python -m benchmarks code`), z are the features of indexer.retrieval.code. A page
 of texts is what it is without all this.
@@ -28,7 +29,7 @@ from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, code_counts, code_values
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.feature_values import TYPE_GROUPS
-from indexer.retrieval.features import Feature
+from indexer.retrieval.features import NAMES, Feature
 from indexer.storage.snapshot import Snapshot
 
 LEAST, MOST = 0.3, 0.5
@@ -37,6 +38,7 @@ KINDS = (frozenset({"source"}), frozenset({*TYPE_GROUPS["is_document"], *TYPE_GR
 """types of source code, and of documents that people do not keep among it"""
 SHORT = 3
 """concepts; all of more stand in many a book"""
+ROUNDING = 1e-9
 WEIGHTS = Path(__file__).parents[1] / "code.json"
 
 
@@ -71,8 +73,10 @@ class Sides(Struct, frozen=True, eq=False):
 
     source: Mask
     """the source code"""
+    office: Mask
+    """the mails and office documents, which no checkout holds"""
     answers: Mask
-    """the mails and office documents, which no checkout holds, that answer a query which is no identifier"""
+    """those that answer a query which is no identifier"""
     behind: Mask
     """the source code that stands behind them, all of it or none"""
 
@@ -82,12 +86,12 @@ def sides_of(concepts: tuple[Concept, ...], table: CandidateTable) -> Sides:
     short one, with all anywhere."""
     source, office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
     if not (concepts and source.any() and office.any()):
-        return Sides(source, office & False, source & False)
+        return Sides(source, office, office & False, source & False)
     called = (table.levels[:, n_asking(concepts) :] == OUTSIDE).all(axis=1)
     complete = (table.levels > ABSENT).all(axis=1) & (len(concepts) <= SHORT)
     answers = office & (called | (complete & ~(complete & source).any())) & table.as_typed
     answers &= not any(concept.written for concept in concepts)
-    return Sides(source, answers, source & answers.any())
+    return Sides(source, office, answers, source & answers.any())
 
 
 def page_kind(
@@ -96,7 +100,8 @@ def page_kind(
     """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts.
 
     Of source code that stands behind documents no page is."""
-    share = share_of_code(sides.source & ~sides.behind, table.bm25f) if candidates.concepts else 0.0
+    of_code = sides.source & ~sides.behind & (not holds_less(table, sides))
+    share = share_of_code(of_code, table.bm25f) if candidates.concepts else 0.0
     if share <= 0.0:
         return None
     counts, own = np.array([aside.code for aside in table.asides]), table.docs >= 0
@@ -106,6 +111,12 @@ def page_kind(
     values = code_values(snapshot, candidates, counts, table.bm25f, paths)
     points = share * shipped_weights(WEIGHTS, CODE_NAMES) * values
     return PageKind("source code", share, CODE_FEATURES, values, points)
+
+
+def holds_less(table: CandidateTable, sides: Sides) -> bool:
+    """Whether a mail or an office document holds more words of a query than all source code does, and rarer ones."""
+    held = ((table.levels > ABSENT).sum(axis=1), table.features[:, NAMES.index("any_coverage")])
+    return all(own[sides.source].max(initial=0) < own[sides.office].max(initial=0) - ROUNDING for own in held)
 
 
 def share_of_code(is_source: Mask, bm25f: FloatVector) -> float:

@@ -86,14 +86,31 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
         return self.kind.beyond(self.learner.text(self.table.features)) if self.kind else None
 
     @cached_property
+    def are_mails(self) -> Mask:
+        return np.array([row.type == "mail" for row in self.table.rows], dtype=bool)
+
+    @cached_property
+    def copies(self) -> list[int]:
+        """[n_docs] equal numbers for copies of one file."""
+        first = dict[bytes, int]()
+        return [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(self.table.rows)]
+
+    @cached_property
     def contents(self) -> list[int]:
         """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row."""
-        rows, first = self.table.rows, dict[bytes, int]()
-        contents = [first.setdefault(row.content_hash, i) if row.n_words else i for i, row in enumerate(rows)]
+        rows, contents = self.table.rows, self.copies
         for i, j in twins(*self.near, self.table.names, [row.type for row in rows], [row.n_words for row in rows]):
             own, other = contents[j], contents[i]
             contents = [other if content == own else content for content in contents]
         return contents
+
+    @cached_property
+    def made(self) -> FloatVector:
+        """[n_docs] when each was changed: the oldest of its copies tells, as those in backups may have a later date."""
+        made = np.array([row.modified for row in self.table.rows])
+        oldest = np.full(len(made), np.inf)
+        np.minimum.at(oldest, self.copies, made)
+        return oldest[self.copies]
 
     @cached_property
     def rows_shared(self) -> list[int]:
@@ -127,15 +144,18 @@ def called_first(page: Ranked) -> Moved:
 
     Texts with all that was typed in their names, titles or folders stand above what lacks a part of it, and above what
     stands behind documents, as do the documents that answer. Texts called so by file names that say little else stand
-    above all that has a part of it in its text alone. What was chosen before for this query does not count.
+    above all that has a part of it in its text alone, and above mails whose subjects do not say it all. What was chosen
+    before for this query does not count.
     """
     table, behind, answers = page.table, page.sides.behind, page.sides.answers
     levels, outside = table.levels, (table.levels == OUTSIDE).all(axis=1)
     texts = _have_words(table) & ~behind
     complete = answers & (levels > ABSENT).all(axis=1)
     called = are_called(table, by_names_alone=page.kind is not None)
+    in_part = table.features[:, NAMES.index("title_coverage")] < 1 - CALLED_ROUNDING
+    mentions = (~outside | in_part & page.are_mails) & ~called
     lifted = page.scores.copy()
-    for high, low in ((complete, behind), (outside, (levels == ABSENT).any(axis=1) | behind), (called, ~outside)):
+    for high, low in ((complete, behind), (outside, (levels == ABSENT).any(axis=1) | behind), (called, mentions)):
         low = low & ~table.chosen_before
         if low.any():
             top = lifted[low].max()
@@ -237,12 +257,11 @@ def newest_of_alike(page: Ranked) -> Moved:
     contents = asks_for_contents(table.levels)[pairs].any(axis=1)
     near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
     classes = alike(table.levels, near, members_of, page.scores, 2 * table.named + (page.extra["written"] < 0))
-    are_mails = np.array([row.type == "mail" for row in rows], dtype=bool)
 
     def day_of(i: int) -> float | None:
         return table.asides[i].day if table.asides[i].machine else page.day_of(rows[i])
 
-    dates = Dates(np.array([row.modified for row in rows]), names, members_of, are_mails, day_of)
+    dates = Dates(page.made, names, members_of, page.are_mails, day_of)
     dealt, said = newest_first(page.scores, classes, dates)
     return dealt - page.scores, said
 

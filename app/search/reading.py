@@ -30,7 +30,7 @@ from indexer.text.spelling import Vocabulary
 LEAST_SHARE = 0.02
 """by a language of fewer documents than this, only those are stemmed"""
 MAX_LANGUAGES = 4
-SPELT = ("body", "title")
+SPELT = ("body", "title", "name")
 """fields whose words correct misspelt ones"""
 NOTHING_READ: CommitName = (-1, ())
 """stands for an index that cannot be opened"""

@@ -147,16 +147,10 @@ def asked_plainly(query: Query) -> str:
     if query.root is None or not query.plain:
         return ""
     words = [child for child in _parts(query.root) if not is_filter(child)]
-    plain = [child.text for child in words if isinstance(child, Word) and _is_plain(child, query.text)]
+    plain = [child.text for child in words if isinstance(child, Word) and child.is_plain]
     if (len(plain) == 1 and as_written(plain[0])) or all(any(sign.isdecimal() for sign in word) for word in plain):
         return ""
     return " ".join(plain) if len(plain) == len(words) else ""
-
-
-def _is_plain(word: Word, text: str) -> bool:
-    """A word that is still being typed is; one that ends in a star is a wish for its letters."""
-    starred = word.prefix and text[word.position + len(word.text) :].startswith("*")
-    return not (word.field or word.exact or starred)
 
 
 def conditions(query: Query) -> Iterable[Node]:

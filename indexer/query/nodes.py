@@ -66,6 +66,11 @@ class Word(Meant, frozen=True, eq=False):
     made: tuple[str, ...] = ()
     """words of the index that it makes up with a neighbour"""
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing is said of it: no field, no star, no exact form."""
+        return not (self.field or self.exact or (self.prefix and not self.unfinished))
+
 
 class Phrase(Meant, frozen=True, eq=False):
     """Words next to each other in this order; `text` is the raw text between the quotes."""

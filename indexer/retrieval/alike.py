@@ -20,8 +20,10 @@ fifty meetings is answered by the text, not by the date.
 
 from __future__ import annotations
 
+import math
 import os
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -63,6 +65,7 @@ STAGES = {
     )) for name in names.split()
 }  # fmt: skip
 """what a name says of the version that a file is, folded -> how far that is; 1 where it says nothing"""
+UNMARKED = (1, 0)
 _NO_PART = REPLIES | WEEKDAYS | MONTHS.keys() | STAGES.keys()
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGITS = re.compile(r"\d+")
@@ -87,7 +90,7 @@ def series(title: str, name: str) -> str:
 def version(name: str) -> tuple[int, int]:
     """How far a file name says that its text is, and the number of that: "plan draft 2" is (0, 2), "plan_v3" (1, 3)."""
     marks = [(STAGES[word], int(number or 0)) for word, number in _VERSION.findall(fold(name)) if word in STAGES]
-    return max(marks, default=(1, 0))
+    return max(marks, default=UNMARKED)
 
 
 @lru_cache(maxsize=10_000)
@@ -208,8 +211,8 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
         return moments, BY_FILES
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
     in_names, all_series = _days(map(day_of_name, stems)), {dates.members_of[row] for row in rows}
-    is_series = len(all_series - {""}) == 1
-    versions = [version(stem) if is_series else (1, 0) for stem in stems]
+    is_series = _share_a_stem(all_series - {""})
+    versions = _versions(stems, moments) if is_series else [UNMARKED] * len(rows)
     if len(set(in_names)) > 1:
         return _places(list(zip(in_names, versions, strict=True))), BY_NAMES
     if len(set(versions)) > 1:
@@ -224,6 +227,21 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
         if is_series and all(all_series)
         else ([], "")
     )
+
+
+def _versions(stems: Sequence[str], moments: Sequence[float]) -> list[tuple[int, int]]:
+    """Of each name its version; one without marks that was changed after all drafts and numbers stands above these."""
+    versions = list(map(version, stems))
+    latest = max((moment for own, moment in zip(versions, moments, strict=True) if own != UNMARKED), default=math.inf)
+    return [
+        (1, sys.maxsize) if own == UNMARKED and moment > latest + BULK_SECONDS else own
+        for own, moment in zip(versions, moments, strict=True)
+    ]
+
+
+def _share_a_stem(all_series: set[str]) -> bool:
+    """Whether there is a series and all begin as the shortest: "plan v2 with remarks" is a version of "plan" too."""
+    return bool(all_series) and all(own.startswith(min(all_series, key=len)) for own in all_series)
 
 
 def _places(keys: Sequence[tuple[Any, ...]]) -> list[float]:

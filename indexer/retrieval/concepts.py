@@ -46,8 +46,6 @@ MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
 LONGER = 7
 """letters that another form of a word may have more"""
-_MEASURE = re.compile(r"(\d+)([^\W\d_]{1,4})|([^\W\d_]{2,5})(\d+)")
-"""a number and its unit, a catalogue and its number: 23kg, bwv227; where no document writes them so, 23 kg is meant"""
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
 COMPLETED = 0.1
@@ -256,15 +254,18 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
 
 
 def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Concept]:
-    """A word that stands nowhere as the two words that it is made of, where a language joins words."""
+    """A word that stands nowhere as the two words that it is made of, where a language joins words and a document holds
+    both."""
     word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
     if lookup.elsewhere(concept).n_documents or not word.isalpha() or COMPOUNDING.isdisjoint(languages):
         return [concept]
-    return [
+    parts = [
         _with_own_forms(lookup, own)
         for part in _two_words(lookup, word, fields)
         for own in _raw_concepts(lookup, node, part, fields, prefix=False)
-    ] or [concept]
+    ]
+    held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in parts if lookup.counts(own)]
+    return parts if len(held) == 2 and among(*held).any() else [concept]
 
 
 LEAST_OF_TWO = 4
@@ -316,19 +317,23 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
 
 
 def _spellings(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """What else a day, a month or a long number is written as here: 19.3.2019 as 2019-03-19, in groups or in one."""
+    """What else a day, a month, a long number or a code is written as here: 19.3.2019 as 2019-03-19, in groups or in
+    one; a code that stands nowhere also as those that begin with it."""
     typed = fold(text)
     number = _JOINTS.sub("", typed)
-    if not (number[-1:].isdecimal() and number.isascii()):
+    if number.isalpha():
         return ()
 
     def look_up() -> tuple[tuple[str, ...], ...]:
         found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]
-        if LONG_NUMBER.fullmatch(number):
+        is_code = _MIXED.fullmatch(typed) and not is_known(snapshot, typed, fields)
+        if is_code or LONG_NUMBER.fullmatch(number):
             for own in dict.fromkeys((number, number.lstrip("0"))):
                 found += [(own,)] if own != typed and is_known(snapshot, own, fields) else []
                 found += [way for field in WRITTEN_IN if field in fields
                           for way in in_groups(snapshot, field, own)]  # fmt: skip
+            if is_code and not found and len(typed) >= LEAST_OF_TWO:
+                found = [(term,) for term in _completions(snapshot, typed, fields)[1:]]
         elif typed.isdecimal() and len(typed) > 3 and not is_known(snapshot, typed, fields):
             found.append((typed[:-3], typed[-3:]))
         return tuple(dict.fromkeys(found))
@@ -340,6 +345,8 @@ WRITTEN_IN = ("title", "body", "name")
 """fields in which words are looked for that a query writes otherwise"""
 _JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
 """a telephone, an account, an order; shorter ones may have a point before the last three digits"""
+_MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
+"""a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
 
 
 def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
@@ -361,12 +368,6 @@ def _raw_concepts(
     if width == 1:
         typed = fold(raw)
         whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
-        measure = None if node.exact else _MEASURE.fullmatch(whole)
-        if measure and not is_known(snapshot, whole, fields) and len(_completions(snapshot, whole, fields)) == 1:
-            first, last = filter(None, measure.groups())
-            pieces = ((first,), _completions(snapshot, last, fields) if prefix else (last,))
-            return [Concept(node, ((whole,), (first, last)), (whole, first, last), fields, width=2, pieces=pieces,
-                            is_beginning=prefix)]  # fmt: skip
         known = prefix and node.unfinished and node.text.endswith(raw) and is_known(snapshot, whole, fields)
         if (prefix and not known) or (is_half(whole) and not node.exact):
             runs = tuple((term,) for term in _completions(snapshot, whole, fields))
@@ -464,9 +465,9 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     if own and (found := _own_forms(lookup, word, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
     joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
-    if joining and len(word) >= LEAST_PART and _n_holders(snapshot, concept) < FEW_HOLD:
+    if joining and len(word) >= LEAST_PART and (n_holders := _n_holders(snapshot, concept)) < FEW_HOLD:
         made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
-        concept = replace(concept, compounds=made) if made else concept
+        concept = replace(concept, compounds=made) if n_holders else replace(concept, own_forms=made)
     return concept
 
 

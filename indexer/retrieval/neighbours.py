@@ -12,21 +12,22 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from indexer.query.nodes import And, Node, Query, Word
-from indexer.retrieval.concepts import COMPOUNDING, LEAST_OF_TWO, LINKS, LONG_NUMBER, WRITTEN_IN, is_known
+from indexer.retrieval.adjacency import in_groups
+from indexer.retrieval.concepts import COMPOUNDING, LINKS, LONG_NUMBER, WRITTEN_IN, is_known
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 
 MAX_JOINED = 8
 """words of a query whose neighbours are joined; a longer one is a sentence"""
-LEAST_JOINED = 3
-"""letters of a word that makes one with its neighbour"""
+LEAST_JOINED, LEAST_BOTH = 3, 7
+"""letters of a word that makes one with its neighbour, and of both: kick off"""
 _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 
 
 def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
-    """A short query with what its neighbours are in one: the groups of a number that stands somewhere so as one word;
-    of two words each with the word that both make, as database of data base and take2 of take 2, and in languages that
-    join words mietvertrag of vertrag miet."""
+    """A short query with what its neighbours are in one: a number in groups that stands somewhere as one word or in
+    other groups; of two words each with the word that both make, as database of data base and take2 of take 2, and in
+    languages that join words mietvertrag of vertrag miet."""
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
@@ -47,12 +48,13 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
     while start < len(children):
         words = list[Word]()
         for own in children[start:]:
-            if not (isinstance(own, Word) and _is_plain(own) and (_GROUP if words else _FIRST).fullmatch(own.text)):
+            if not (isinstance(own, Word) and own.is_plain and (_GROUP if words else _FIRST).fullmatch(own.text)):
                 break
             words.append(own)
         for n in range(len(words), 1, -1):
-            number, end = "".join(word.text for word in words[:n]), words[n - 1].position + words[n - 1].length
-            if LONG_NUMBER.fullmatch(fold(number)) and is_known(snapshot, fold(number), WRITTEN_IN):
+            groups, end = tuple(fold(word.text) for word in words[:n]), words[n - 1].position + words[n - 1].length
+            number = "".join(groups)
+            if LONG_NUMBER.fullmatch(number) and _is_written_otherwise(snapshot, number, groups):
                 position = words[0].position
                 children = [*children[:start], Word(number, position=position, length=end - position),
                             *children[start + n :]]  # fmt: skip
@@ -61,18 +63,22 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
     return children
 
 
-def _is_plain(word: Word) -> bool:
-    return not (word.field or word.exact or (word.prefix and not word.unfinished))
+def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ...]) -> bool:
+    """Whether the index holds a number in one, or in groups and not in those that were typed."""
+    if is_known(snapshot, number, WRITTEN_IN):
+        return True
+    ways = [way for field in WRITTEN_IN for way in in_groups(snapshot, field, number)]
+    return bool(ways) and groups not in ways
 
 
 def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) -> tuple[str, ...]:
     """The words of the index that two neighbours make up."""
     first, last = fold(one.text), fold(other.text)
-    if not (_is_plain(one) and _is_plain(other) and first.isalpha() and len(first) >= LEAST_JOINED):
+    if not (one.is_plain and other.is_plain and first.isalpha() and len(first) >= LEAST_JOINED):
         return ()
     if last.isdecimal():
         found = [first + last]
-    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= 2 * LEAST_OF_TWO:
+    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= LEAST_BOTH:
         found = [first + last, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
     else:
         found = []

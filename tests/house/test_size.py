@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_675),
+    "app": (186, 30_706),
     "console": (8, 1_058),
-    "indexer": (104, 20_613),
+    "indexer": (104, 20_637),
     "simulation": (95, 15_453),
     "federation_server": (50, 8_041),
     "foltr": (55, 8_109),

@@ -181,6 +181,7 @@ OFFICE = {
     **{f"Akten/Klage {name}.md": f"Die Klage wegen der Forderung und der Zinsen. {GESAGT}" for name in ("A", "B", "C")},
     "Strom/Rechnung.md": f"Die Rechnung für das Jahr und der Strom. {GESAGT}",
     "Taxes/Steuer 2022.md": SAID,
+    "Band/kickoff.md": SAID,
     "guests.md": f"The password is herring42. {SAID}",
 }  # fmt: skip
 
@@ -197,6 +198,8 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
         ("DE44200411330712003500", "Bank/standing order.md"),
         ("06643017725", "Bank/telephones.md"),
         ("015128840", "Bank/telephones.md"),
+        ("0664 3017725", "Bank/telephones.md"),
+        ("0664 30 177 25", "Bank/telephones.md"),
         ("0034 0434 1610 9402 2115", "Bank/parcel.md"),
         ("9783120493204", "Bank/books.md"),
         ("2670", "Bank/books.md"),
@@ -234,11 +237,26 @@ def test_months_and_numbers_are_known_in_names_and_folders(office: Search, query
 
 
 @pytest.mark.parametrize(
-    ("query", "first"), [("klage räumung", "Akten/Räumungsklage.md"), ("stromrechnung", "Strom/Rechnung.md")]
+    ("query", "first"),
+    [
+        ("klage räumung", "Akten/Räumungsklage.md"),
+        ("stromrechnung", "Strom/Rechnung.md"),
+        ("kick off", "Band/kickoff.md"),
+    ],
 )
 def test_words_are_put_together_and_taken_apart(office: Search, query: str, first: str) -> None:
     """Two words stand in one, in either order; a word that stands nowhere is the two that it is made of."""
     assert paths(office, query)[0] == first
+
+
+def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tmp_path: Path) -> None:
+    """Wahl and stet are words, of two texts; Wahlstedt is meant, and of a trip what only the name of a file says."""
+    home = {"a.md": f"Die Wahl. {GESAGT}", "b.md": f"Er kommt stet. {GESAGT}", "c.md": f"Herr Wahlstedt. {GESAGT}",
+            "Packliste Texas.md": GESAGT}  # fmt: skip
+    with searching(tmp_path, home) as search:
+        pages = [search.search(SearchRequest(text)) for text in ("wahlstet", "pakcliste")]
+        assert [page.searched for page in pages] == ["wahlstedt", "packliste"]
+        assert [[Path(hit.path).name for hit in page.hits] for page in pages] == [["c.md"], ["Packliste Texas.md"]]
 
 
 def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -> None:
@@ -247,6 +265,16 @@ def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -
     assert ([Path(hit.path).name for hit in page.hits], page.searched) == (["guests.md"], "herring*")
     assert office.search(SearchRequest("herring", as_typed=True)).hits == ()
     assert office.search(SearchRequest("her")).hits == ()
+
+
+def test_a_file_of_all_words_stands_above_mails_of_some_and_their_senders(tmp_path: Path) -> None:
+    """Anna wrote of a lease in two years; the subject that has both words stays in front."""
+    notes = {
+        f"Mail/{i}.eml": f"From: Anna <a@home.example>\nSubject: Re: lease\n\nOn day {i}.\nAnna\n" for i in range(2)
+    }
+    home = {**notes, "Mail/9.eml": mail("Lease, Anna"), "Flat/Signed lease by Anna 2022.rtf": rtf(SAID * 30)}
+    with searching(tmp_path, home) as search:
+        assert set(paths(search, "lease anna")[:2]) == {"Flat/Signed lease by Anna 2022.rtf", "Mail/9.eml"}
 
 
 def test_of_equal_files_the_one_that_is_no_copy_is_shown(tmp_path: Path) -> None:
@@ -259,6 +287,19 @@ def test_of_equal_files_the_one_that_is_no_copy_is_shown(tmp_path: Path) -> None
     with searching(tmp_path, {}) as search:
         assert paths(search, "lease") == ["lease/lease.txt"]
         assert paths(search, "lease (1).txt") == ["lease/lease (1).txt"]
+
+
+def test_of_like_files_a_late_copy_of_an_old_one_is_not_the_newest(tmp_path: Path) -> None:
+    """A backup gave the copies later dates, the old recipe's the latest; no lot is told of."""
+    ages = {"cake/cake.md": 9, "cake/old/cake before.md": 99, "Backup/cake/cake.md": 2, "Backup/cake/cake before.md": 1}
+    dated(tmp_path, ages)
+    for name, age in ages.items():
+        (path := tmp_path / "home" / name).write_text(f"# Cake\n\n{SAID * 3}{'Bake it. ' * ('before' in name)}")
+        os.utime(path, (1_700_000_000.0 - age * 86_400.0,) * 2)
+    with searching(tmp_path, {}) as search:
+        page = search.search(SearchRequest("cake"))
+        assert [Path(hit.path).name for hit in page.hits] == ["cake.md", "cake before.md"]
+        assert [search.why(page, hit) for hit in page.hits] in (["newest of 4 alike", ""], ["", ""])
 
 
 @pytest.mark.parametrize("pasted", [r"Taxes\Steuer 2022.md", r'"C:\Taxes\Steuer 2022.md"', "$'Taxes/Steuer 2022.md'"])

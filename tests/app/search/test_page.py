@@ -45,9 +45,19 @@ def test_ranks_of_bm25_pass_over_copies() -> None:
 
 def test_a_path_says_that_it_is_a_copy() -> None:
     """In a backup, or by a number or a word behind its name; not a word that only begins so, nor a year."""
-    spare = ("/h/Backup USB/a.pdf", "/h/novel_backup_2023/a.md", "/h/a (1).pdf", "/h/a - Kopie.pdf", "/h/a copy 2.pdf")
-    own = ("/h/a.pdf", "/h/copyright/a.pdf", "/h/backups.md", "/h/The copyist.txt", "/h/letter (draft).txt")
-    assert [[is_spare(path) for path in paths] for paths in (spare, own)] == [[True] * 5, [False] * 5]
+    spare = (
+        "/h/Backup USB/a.pdf", "/h/novel_backup_2023/a.md", "/h/a (1).pdf", "/h/a - Kopie.pdf", "/h/a copy 2.pdf",
+        "/h/Kopie von a.pdf", "/h/Copia de seguridad 2023/a.md", "/h/säkerhetskopia/a.md", "/h/Copy of a.pdf",
+    )  # fmt: skip
+    own = (
+        "/h/a.pdf",
+        "/h/copyright/a.pdf",
+        "/h/backups.md",
+        "/h/The copyist.txt",
+        "/h/letter (draft).txt",
+        "/h/Copies/a",
+    )
+    assert [[is_spare(path) for path in paths] for paths in (spare, own)] == [[True] * 9, [False] * 6]
 
 
 def test_hits_name_copies_and_missing_files(tmp_path: Path) -> None:

@@ -45,6 +45,18 @@ def search(tmp_path: Path) -> Iterator[Search]:
         yield opened
 
 
+def test_where_a_mail_holds_more_of_the_words_than_source_code_the_page_is_one_of_texts(tmp_path: Path) -> None:
+    """Four words of the first query stand in the mail, three in a file of source code; of the second it is the same
+    three in both."""
+    mail = (
+        "From: anna@home.example\nSubject: Friday\n\nHeron. Retry the policy, in seconds. "
+        + "It rained on Friday. " * 99
+    )
+    with searching(tmp_path, CODE | TEXTS | {"mail.eml": mail}) as search:
+        kinds = [ask(search, text).reasons for text in ("retry policy seconds heron", "retry policy seconds wait")]
+    assert [reasons is not None and reasons.kind is not None for reasons in kinds] == [False, True]
+
+
 def ask(search: Search, text: str) -> ResultPage:
     return search.search(SearchRequest(text, explore=False))
 

@@ -188,6 +188,25 @@ def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
         assert apart.tolist() == [3.0, 2.0, 1.0]
 
 
+def test_words_behind_a_version_leave_it_one() -> None:
+    """The signed plan leads, though the draft with remarks has further words in its name and the latest date."""
+    names, modified = ["plan v1.md", "plan v2 with remarks.md", "plan signed.pdf"], [1.0, 9e6, 2.0]
+    dealt, said = newest_first(
+        np.array([3.0, 2.0, 1.0]), np.zeros(3, dtype=np.int64), dates(modified, names, ["plan", "plan with", "plan"])
+    )
+    assert np.argsort(-dealt).tolist() == [2, 1, 0]
+    assert said[2] == "newest of 3 alike by their versions"
+
+
+@pytest.mark.parametrize(("edited", "order"), [(9e6, [3, 0, 2, 1]), (1.5e6, [3, 2, 1, 0])])
+def test_a_file_without_a_version_is_newer_than_numbers_before_it(edited: float, order: list[int]) -> None:
+    """Plan is what is worked on, where it was changed last, else what all began with; the signed one leads."""
+    names, moments = ["plan.md", "plan v1.md", "plan v2.md", "plan signed.md"], [edited, 1e6, 2e6, 3e6]
+    given = dates(moments, names, ["plan"] * 4)
+    dealt, _ = newest_first(np.array([4.0, 3.0, 2.0, 1.0]), np.zeros(4, dtype=np.int64), given)
+    assert np.argsort(-dealt).tolist() == order
+
+
 def test_nothing_says_which_is_newer() -> None:
     """One hour, no numbers: the class stays as it is, and nobody is called the newest."""
     one, modified = np.zeros(2, dtype=np.int64), np.array([5.0, 0.0])

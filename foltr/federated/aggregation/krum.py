@@ -23,9 +23,11 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.rows import (
     RuleSettings,
+    Spread,
     check_rows,
     distance_blocks,
     in_order,
+    nearest_sums,
     require,
     squared_distances,
 )
@@ -74,16 +76,11 @@ def scores_by_distance(between: FloatMatrix, *, n_neighbours: int) -> FloatVecto
     return scores
 
 
-def scores_in_blocks(rows: FloatMatrix, *, n_neighbours: int, middle: FloatVector | None = None) -> FloatVector:
-    """`scores_by_distance` of the rows' squared distances, `[n_clients]`, without a table of all pairs.
-
-    `middle` is their median `[n_params]`, for whoever knows it already.
-    """
-    scores = np.empty(len(rows))
-    for block, distances in distance_blocks(rows, middle):
-        own = np.arange(len(distances))
-        distances[own, block.start + own] = np.inf
-        scores[block] = np.sort(distances, axis=1)[:, :n_neighbours].sum(axis=1)
+def scores_in_blocks(spread: Spread, *, n_neighbours: int) -> FloatVector:
+    """`scores_by_distance` of the rows' squared distances, `[n_clients]`, without a table of all pairs."""
+    scores = np.empty(len(spread.rows))
+    for block, distances in distance_blocks(spread):
+        scores[block] = nearest_sums(distances, block.start, n_neighbours)
     return scores
 
 

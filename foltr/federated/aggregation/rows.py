@@ -7,6 +7,7 @@ rows [n_clients, n_params] are what the devices sent in one round: weights, or d
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -53,15 +54,42 @@ def check_rows(rows: npt.ArrayLike) -> FloatMatrix:
     return matrix
 
 
+def by_size(values: FloatArray) -> FloatArray:
+    """`np.sort` along the first axis; numbers that lie side by side are sorted in half the time."""
+    ordered = values.T.copy()
+    ordered.sort()
+    return ordered.T
+
+
 def middle_of(values: FloatArray) -> FloatArray:
     """`np.median` along the first axis, to the bit, of numbers that are no NaN.
 
     To ask whether they are takes numpy ten times as long for the few numbers of a round, and loads masked arrays; to
     sort them all is no slower than to part them.
     """
-    ordered, half = np.sort(values, axis=0), len(values) // 2
+    ordered, half = by_size(values), len(values) // 2
     middle: FloatArray = ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
     return middle
+
+
+class Spread(NamedTuple):
+    """Rows and how they lie around their median."""
+
+    rows: FloatMatrix
+    """[n_clients, n_params]"""
+    middle: FloatVector
+    """[n_params]"""
+    apart: FloatMatrix
+    """[n_clients, n_params] the rows less their median"""
+    squares: FloatVector
+    """[n_clients] ||apart||^2"""
+
+    @classmethod
+    def of(cls, rows: FloatMatrix) -> Spread:
+        """What has to be known of the rows once, however often it is asked for."""
+        middle = middle_of(rows)
+        apart = rows - middle
+        return cls(rows, middle, apart, dots(apart, apart))
 
 
 def shares(weights: npt.ArrayLike | None, n_clients: int) -> FloatVector:
@@ -71,10 +99,11 @@ def shares(weights: npt.ArrayLike | None, n_clients: int) -> FloatVector:
     w = np.asarray(weights, dtype=np.float64)
     if w.shape != (n_clients,):
         raise ShapeError(f"weights must be [{n_clients}], one for each row, not {list(w.shape)}")
-    if not (np.isfinite(w).all() and (w >= 0).all() and 0 < w.sum() < np.inf):
+    total = w.sum()
+    if not (0 < total < np.inf and w.min() >= 0):
         raise ValueRangeError("weights must be finite, none negative, and not all 0")
-    total: FloatVector = w / w.sum()
-    return total
+    found: FloatVector = w / total
+    return found
 
 
 def require(rule: str, n_clients: int, *, at_least: int, n_malicious: int) -> None:
@@ -93,8 +122,7 @@ def squared_distances(rows: FloatMatrix) -> FloatMatrix:
     By one matrix product: |x|^2 + |y|^2 - 2 x.y of the rows less their median, so that far rows cost the near ones no
     digits. Pairs that are much closer to one another than to the median are subtracted number by number instead.
     """
-    x = rows - middle_of(rows)
-    squares = dots(x, x)
+    _, _, x, squares = Spread.of(rows)
     both = squares[:, None] + squares
     distances: FloatMatrix = np.maximum(both - 2.0 * table(x, x), 0.0)
     close = np.triu(distances <= NEARLY_EQUAL * both, k=1)
@@ -111,25 +139,34 @@ BLOCK = 256
 """rows whose distances to all others are held at once"""
 
 
-def distance_blocks(rows: FloatMatrix, middle: FloatVector | None = None) -> Iterator[tuple[slice, FloatMatrix]]:
-    """`squared_distances` some rows at a time, `[n_block, n_clients]`: memory grows with the rows, not their square.
-
-    `middle` is the rows' median `[n_params]`, for whoever knows it already.
-    """
-    x = rows - (middle_of(rows) if middle is None else middle)
-    squares = dots(x, x)
+def distance_blocks(spread: Spread) -> Iterator[tuple[slice, FloatMatrix]]:
+    """`squared_distances` some rows at a time, `[n_block, n_clients]`: memory grows with the rows, not their square."""
+    x, squares = spread.apart, spread.squares
     for start in range(0, len(x), BLOCK):
         block = slice(start, min(start + BLOCK, len(x)))
         both = squares[block, None] + squares
         distances: FloatMatrix = np.maximum(both - 2.0 * table(x[block], x), 0.0)
         close = distances <= NEARLY_EQUAL * both
-        for per_pair in (distances, close):
-            per_pair.reshape(-1)[start :: len(x) + 1] = 0  # of a row and itself
+        of_itself(distances, start)[:] = 0.0
+        of_itself(close, start)[:] = False
         for row in np.flatnonzero(close.any(axis=1)):
             near = np.flatnonzero(close[row])
             difference = x[near] - x[start + row]
             distances[row, near] = dots(difference, difference)
         yield block, distances
+
+
+def of_itself(block: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+    """A view of what rows from `start` on have with themselves in their block `[n_block, n_clients]`: `[n_block]`."""
+    return block.reshape(-1)[start :: block.shape[1] + 1]
+
+
+def nearest_sums(distances: FloatMatrix, start: int, n_neighbours: int) -> FloatVector:
+    """For each row of a block the sum of its smallest distances to others `[n_block]`; the block is lost."""
+    of_itself(distances, start)[:] = np.inf
+    distances.sort(axis=1)
+    total: FloatVector = distances[:, :n_neighbours].sum(axis=1)
+    return total
 
 
 def in_order(scores: FloatVector, rows: FloatMatrix) -> IntVector:

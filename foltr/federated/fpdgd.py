@@ -262,8 +262,6 @@ class FPDGD:
         joining = self.joining
         counts = weights(joining, n_interactions, equal=self.weighs_alike)
         found = join(joining, self.shared_part(model), thetas, counts)
-        if self.n_sent == len(model.theta):
-            return found
         delta = self.placed(np.zeros_like(model.theta), found.delta)
         return replace(found, model=self.whole(model, found.model), delta=delta)
 

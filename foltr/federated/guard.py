@@ -70,7 +70,7 @@ from foltr.federated.aggregation.krum import scores_in_blocks
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import Spread, check_rows, distance_blocks, middle_of, nearest_sums, require
+from foltr.federated.aggregation.rows import Spread, check_rows, distance_blocks, middle_of, require, scores_by_distance
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 
 
@@ -220,14 +220,8 @@ def least_updates(n_malicious: int) -> int:
     return 2 * n_malicious + 3
 
 
-def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
-    """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
-    state, verdict, _ = _judged(guard, state, check_rows(updates))
-    return state, verdict
-
-
 def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict, FloatMatrix]:
-    """`judge` of rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
+    """The next state, the verdict on rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
     m = guard.n_malicious
     require("the guard", len(u), at_least=least_updates(m), n_malicious=m)
     evidence, said, sums = np.zeros((len(_REASONS), len(u))), clipped(u), state.sums
@@ -236,7 +230,7 @@ def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState
         evidence[_DRIFT] = _drift(sums, m)
         kept = evidence[_DRIFT] < 1
         said = said if kept.all() else clipped(u * kept[:, None])
-    evidence[:_DRIFT] = _evidence(len(u), said, m)
+    evidence[:_DRIFT] = evidence_of(len(u), said, m)
     worst = float(evidence.max())
     suspicions = _suspicions(evidence) if worst >= 1 else ()
     calm = state.calm + 1 if worst < guard.calm_below else 0
@@ -269,14 +263,11 @@ def clipped(updates: FloatMatrix) -> Clipped | None:
     return Clipped(moved, u, reached, Spread.of(u * clip_factors(reached, float(middle_of(reached)))[:, None]))
 
 
-def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
-    """The evidence of one round `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
-    evidence = _evidence(len(updates), clipped(updates), n_malicious)
-    return dict(zip(list(_REASONS)[:_DRIFT], evidence, strict=True))
+def evidence_of(n_clients: int, said: Clipped | None, n_malicious: int) -> FloatMatrix:
+    """The evidence of one round `[n_reasons, n_clients]`, in the order of `_REASONS`, but drift.
 
-
-def _evidence(n_clients: int, said: Clipped | None, n_malicious: int) -> FloatMatrix:
-    """The evidence of one round `[n_reasons, n_clients]`, reasons in the order of `_REASONS`, but drift."""
+    Devices that sent no change at all are above suspicion, and where they are too many all are.
+    """
     evidence = np.zeros((_DRIFT, n_clients))
     if said is None or len(said.updates) < least_updates(n_malicious):
         return evidence
@@ -408,9 +399,8 @@ def add_updates(sums: RunningSums, said: Clipped | None, shape: tuple[int, ...])
 
 def from_majority(sums: RunningSums) -> FloatVector:
     """Squared distance of each from the majority `[n_clients]`, added up over n // 2 others; T must be from 1."""
-    scores = np.empty(len(sums.sent))
-    share = 1.0 / sums.n_rounds
+    scores, share = np.empty(len(sums.sent)), 1.0 / sums.n_rounds
     for block, distances in distance_blocks(Spread.of(sums.sent * share[:, None])):
         distances /= share[block, None] + share
-        scores[block] = nearest_sums(distances, block.start, len(scores) // 2)
+        scores[block] = scores_by_distance(distances, n_neighbours=len(scores) // 2, block=block)
     return scores

@@ -27,8 +27,8 @@ from foltr.federated.aggregation.rows import (
     check_rows,
     distance_blocks,
     in_order,
-    nearest_sums,
     require,
+    scores_by_distance,
     squared_distances,
 )
 
@@ -68,20 +68,10 @@ def distances(rows: FloatMatrix, distance: Distance) -> FloatMatrix:
     return squared if distance == "squared" else np.sqrt(squared)
 
 
-def scores_by_distance(between: FloatMatrix, *, n_neighbours: int) -> FloatVector:
-    """For each row the sum of its `n_neighbours` smallest distances to others, `[n_clients]`."""
-    others = between.copy()
-    np.fill_diagonal(others, np.inf)
-    scores: FloatVector = np.sort(others, axis=1)[:, :n_neighbours].sum(axis=1)
-    return scores
-
-
 def scores_in_blocks(spread: Spread, *, n_neighbours: int) -> FloatVector:
     """`scores_by_distance` of the rows' squared distances, `[n_clients]`, without a table of all pairs."""
-    scores = np.empty(len(spread.rows))
-    for block, distances in distance_blocks(spread):
-        scores[block] = nearest_sums(distances, block.start, n_neighbours)
-    return scores
+    blocks = distance_blocks(spread)
+    return np.concatenate([scores_by_distance(d, n_neighbours=n_neighbours, block=block) for block, d in blocks])
 
 
 class Krum(RuleSettings, frozen=True, tag="krum"):

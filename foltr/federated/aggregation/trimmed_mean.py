@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatVector
-from foltr.federated.aggregation.rows import RuleSettings, by_size, check_rows, middle_of, require
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require
 
 
 def least_rows(n_malicious: int) -> int:
@@ -33,9 +33,8 @@ class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):
         """The mean `[n_params]` of what is left of each parameter's values; `weights` are not used."""
         x, m = check_rows(rows), self.n_malicious
         require("trimmed mean", len(x), at_least=self.least_rows, n_malicious=m)
-        kept = np.ascontiguousarray(by_size(x)[m : len(x) - m])
-        mean: FloatVector = kept.sum(axis=0) / len(kept)
-        return mean
+        kept: FloatVector = np.sort(x, axis=0)[m : len(x) - m].mean(axis=0)
+        return kept
 
 
 class Median(RuleSettings, frozen=True, tag="median"):

@@ -8,25 +8,36 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.aggregation.krum import scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import Spread, squared_distances
+from foltr.federated.aggregation.rows import Spread, scores_by_distance, squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.guard import (
     Guard,
     GuardState,
+    GuardVerdict,
+    clipped,
     direction_to_median,
     effective_dimension,
-    inspect,
+    evidence_of,
     join_guarded,
-    judge,
     slants,
     within_reach,
 )
 
 PEACE = GuardState()
+REASONS = ("length", "direction", "loneliness", "closeness", "slant")
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def judge(guard: Guard, state: GuardState, updates: np.ndarray) -> tuple[GuardState, GuardVerdict]:
+    """What the guard remembers and thinks of a round."""
+    return join_guarded(guard, state, updates)[1:]
+
+
+def inspect(updates: np.ndarray, n_malicious: int) -> dict[str, np.ndarray]:
+    """The evidence of one round by reason."""
+    return dict(zip(REASONS, evidence_of(len(updates), clipped(updates), n_malicious), strict=True))
 
 
 def little_is_enough(honest: np.ndarray, z: float) -> np.ndarray:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.krum import Krum, MultiKrum, krum_scores, scores_by_distance, scores_in_blocks
-from foltr.federated.aggregation.rows import Spread, squared_distances
+from foltr.federated.aggregation.krum import Krum, MultiKrum, krum_scores, scores_in_blocks
+from foltr.federated.aggregation.rows import Spread, scores_by_distance, squared_distances
 
 SEVEN = np.array(
     [(0.31, -0.12), (0.28, -0.07), (0.35, -0.19), (0.22, -0.02), (0.41, -0.26), (0.27, -0.15), (-3.0, 2.5)]

@@ -10,7 +10,8 @@ the clients' pages are compiled, and foltr's own functions add noise and join.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,9 +128,9 @@ def _joined_by_foltr(
     method: FPDGD, model: Model, population: Population, streams: Streams, n_rounds: int
 ) -> tuple[Model, list[Shown]]:
     """Rounds of compiled pages, each joined by foltr."""
-    clients, seen = Clients.of(method, population), []
+    report, seen = _reporting(method, population), []
     for _ in range(n_rounds):
-        thetas, shown = clients.report(model, streams)
+        thetas, shown = report(model, streams)
         thetas = federation.attacked_thetas(method, model, thetas, population, streams)
         model = federation.joined_thetas(method, model, thetas, population)
         seen.append(shown)
@@ -144,35 +145,17 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
     if not is_compiled(method):
         raise ValueRangeError("shared, capped and hidden personal weights are not compiled: use the four verbs")
     _check(method, model, population)
-    return Clients.of(method, population).report(model, streams)
+    return _reporting(method, population)(model, streams)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Clients:
-    """Clients of a compiled method, with what all their rounds need."""
+def _reporting(method: FPDGD, population: Population) -> Callable[[Model, Streams], tuple[FloatMatrix, Shown]]:
+    """`reported_thetas` of each round, with what is the same for all of them."""
+    pages, noise, n_pages = pages_of(population), noise_of(method.privacy, _places(method)), int(population.local.sum())
+    desk = _desk(method, pages, population.local)
 
-    method: FPDGD
-    population: Population
-    pages: Pages
-    desk: tuple[Any, ...]
-    """room for their work, and how they learn"""
-    noise: Noise | None
-    """None where only foltr has it"""
-    n_pages: int
-    """of all in a round"""
-
-    @classmethod
-    def of(cls, method: FPDGD, population: Population) -> Clients:
-        """Clients who learn by the method."""
-        pages, local = pages_of(population), population.local
-        noise = noise_of(method.privacy, _places(method))
-        return cls(method, population, pages, _desk(method, pages, local), noise, int(local.sum()))
-
-    def report(self, model: Model, streams: Streams) -> tuple[FloatMatrix, Shown]:
-        """`reported_thetas`."""
-        method, population, noise = self.method, self.population, self.noise
+    def report(model: Model, streams: Streams) -> tuple[FloatMatrix, Shown]:
         thetas, sums = _begin(method, model, population), np.zeros(4)
-        if not play_clients(self.pages, *self.desk, thetas, streams.users, sums):
+        if not play_clients(pages, *desk, thetas, streams.users, sums):
             raise ValueRangeError(TOO_FAR)
         if population.personal is not None:
             population.personal[:] = _as_sent(method.ranker, thetas)
@@ -184,7 +167,9 @@ class Clients:
         if noise is None:
             released = zip(thetas, streams.devices, strict=True)
             thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
-        return thetas[:, : method.n_sent], to_shown(sums, self.n_pages)
+        return thetas[:, : method.n_sent], to_shown(sums, n_pages)
+
+    return report
 
 
 def learned_alone(

@@ -208,8 +208,8 @@ def read_run(folder: Path) -> Stored:
     A last line without its end, as a killed run leaves it, is passed over. SimulationError names any other line that
     cannot be read.
     """
-    finished = frozenset(cell.cell for cell in _read(folder / CELLS, FinishedCell))
-    return Stored(tuple(_read(folder / ROWS, Row)), finished)
+    rows = tuple(_read(folder / ROWS, Row))
+    return Stored(rows, frozenset(cell.cell for cell in _read(folder / CELLS, FinishedCell)))
 
 
 def write_csv(folder: Path, rows: Sequence[Row]) -> Path:

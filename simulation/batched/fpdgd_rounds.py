@@ -150,8 +150,8 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
 
 def _reporting(method: FPDGD, population: Population) -> Callable[[Model, Streams], tuple[FloatMatrix, Shown]]:
     """`reported_thetas` of each round, with what is the same for all of them."""
-    pages, noise, n_pages = pages_of(population), noise_of(method.privacy, _places(method)), int(population.local.sum())
-    desk = _desk(method, pages, population.local)
+    pages, noise, local = pages_of(population), noise_of(method.privacy, _places(method)), population.local
+    desk = _desk(method, pages, local)
 
     def report(model: Model, streams: Streams) -> tuple[FloatMatrix, Shown]:
         thetas, sums = _begin(method, model, population), np.zeros(4)
@@ -167,7 +167,7 @@ def _reporting(method: FPDGD, population: Population) -> Callable[[Model, Stream
         if noise is None:
             released = zip(thetas, streams.devices, strict=True)
             thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
-        return thetas[:, : method.n_sent], to_shown(sums, n_pages)
+        return thetas[:, : method.n_sent], to_shown(sums, int(local.sum()))
 
     return report
 

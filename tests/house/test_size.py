@@ -17,7 +17,7 @@ ROOMS = {
     "app": (184, 30_309),
     "console": (8, 1_058),
     "indexer": (104, 20_613),
-    "simulation": (95, 15_453),
+    "simulation": (95, 15_451),
     "federation_server": (48, 7_636),
     "foltr": (55, 8_057),
 }

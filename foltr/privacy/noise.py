@@ -34,13 +34,11 @@ def keyed_generator(key: bytes, context: bytes) -> np.random.Generator:
 
         state = BLAKE2b-384 of context under key      128 bits are Philox's key, 256 its counter
 
-    A device that releases one thing twice, as after its state was copied or restored, so releases the same bytes, and
-    nobody can average the noise away. `context` must hold everything that a release depends on, the secret vector too:
-    two vectors under one context would get the same noise, and their difference would stand in the clear. To whoever
-    lacks the key the state is as good as random (BLAKE2b is a pseudorandom function), and its bits are those of
-    Philox4x64-10: a reduced block cipher in counter mode for which no attack is published, though it was not designed
-    as one. Whoever has the key can work out the noise of all releases, past ones too. The same numbers come from the
-    same NumPy. ValueRangeError for a key of another length: a short one could be guessed.
+    A device that releases one thing twice, as after its state was restored, so releases the same bytes, and nobody can
+    average the noise away. `context` must hold everything that a release depends on, the secret vector too: two vectors
+    under one context would get the same noise, and their difference would stand in the clear. Without the key the state
+    is pseudorandom (BLAKE2b); Philox4x64-10 is a reduced block cipher in counter mode, without a known attack. Whoever
+    has the key can work out all noise. The same numbers come from the same NumPy. ValueRangeError for another length.
     """
     if len(key) != NOISE_KEY_BYTES:
         raise ValueRangeError(f"a noise key has {NOISE_KEY_BYTES} bytes, not {len(key)}")

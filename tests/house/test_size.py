@@ -19,7 +19,7 @@ ROOMS = {
     "indexer": (104, 20_613),
     "simulation": (95, 15_451),
     "federation_server": (48, 7_636),
-    "foltr": (55, 8_057),
+    "foltr": (55, 8_055),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -133,8 +133,6 @@ class Stored:
     rows: tuple[Row, ...]
     """in the order in which they were written, unfinished cells included"""
     finished: frozenset[str]
-    notes: tuple[str, ...]
-    """what a person should know, such as a line that was cut off"""
 
     @property
     def complete(self) -> tuple[Row, ...]:
@@ -201,19 +199,17 @@ def resume_run(folder: Path) -> Stored:
     stored = read_run(folder)
     if len(stored.complete) < len(stored.rows):
         replace_file(folder / ROWS, b"".join(map(_line, stored.complete)))
-    return Stored(stored.complete, stored.finished, stored.notes)
+    return Stored(stored.complete, stored.finished)
 
 
 def read_run(folder: Path) -> Stored:
     """The rows and finished cells of a folder; it is not changed.
 
-    A last line without its end, as a killed run leaves it, is passed over and noted. SimulationError names any other
-    line that cannot be read.
+    A last line without its end, as a killed run leaves it, is passed over. SimulationError names any other line that
+    cannot be read.
     """
-    notes: list[str] = []
-    rows = _read(folder / ROWS, Row, notes)
-    cells = _read(folder / CELLS, FinishedCell, notes)
-    return Stored(tuple(rows), frozenset(cell.cell for cell in cells), tuple(notes))
+    rows = tuple(_read(folder / ROWS, Row))
+    return Stored(rows, frozenset(cell.cell for cell in _read(folder / CELLS, FinishedCell)))
 
 
 def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
@@ -262,11 +258,9 @@ def _line(record: msgspec.Struct) -> bytes:
     return msgspec.json.encode(record) + b"\n"
 
 
-def _read(path: Path, kind: type[_Record], notes: list[str]) -> list[_Record]:
-    """The records of a file of JSON lines; the note of a cut line is added to `notes`."""
-    *lines, rest = path.read_bytes().split(b"\n") if path.exists() else [b""]
-    if rest:
-        notes.append(f"{path.name}: the last line was cut off ({len(rest)} bytes) and is passed over")
+def _read(path: Path, kind: type[_Record]) -> list[_Record]:
+    """The records of a file of JSON lines, but for a last line that was cut off."""
+    *lines, _ = path.read_bytes().split(b"\n") if path.exists() else [b""]
     records = []
     for number, line in enumerate(lines, start=1):
         try:

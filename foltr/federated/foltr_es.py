@@ -12,7 +12,7 @@ each before the next is shown. A direction without a page reports the other's me
 The reward of each page is privatised by itself, then the directions are averaged, as in the paper's program and thesis
 Section 3.1.2. A page therefore costs the epsilon of Eq. 10, ln(p (n - 1) / (1 - p)) with the n values that a page can
 have (none that is finite for click-count), and a message the sum over its pages. To protect anyone, the
-device's generator must be foltr.privacy.noise.os_entropy_generator. Rewards are rounded to 32 bits as sent. Equal
+device's generator must be foltr.privacy.noise.keyed_generator. Rewards are rounded to 32 bits as sent. Equal
 scores: the later document first, as in the published program, which reverses an ascending sort.
 
 The published programs (the paper's and the reproduction study's) are not followed in one thing. There a client seeds

@@ -259,8 +259,9 @@ class FPDGD:
 
     def joined(self, model: Model, thetas: FloatMatrix, n_interactions: FloatVector) -> Joined:
         """`aggregate` for the matrix of what the devices sent `[n_clients, n_sent]` and their pages `[n_clients]`."""
-        counts = weights(self.joining, n_interactions, equal=self.weighs_alike)
-        found = join(self.joining, self.shared_part(model), thetas, counts)
+        joining = self.joining
+        counts = weights(joining, n_interactions, equal=self.weighs_alike)
+        found = join(joining, self.shared_part(model), thetas, counts)
         delta = self.placed(np.zeros_like(model.theta), found.delta)
         return replace(found, model=self.whole(model, found.model), delta=delta)
 

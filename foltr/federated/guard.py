@@ -54,8 +54,9 @@ something else than all others is an attacker to it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -69,7 +70,7 @@ from foltr.federated.aggregation.krum import scores_in_blocks
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import clip_factors
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import check_rows, distance_blocks, middle_of, require
+from foltr.federated.aggregation.rows import Spread, check_rows, distance_blocks, middle_of, require, scores_by_distance
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 
 
@@ -156,6 +157,7 @@ TINY = float(np.finfo(np.float64).tiny)
 """counts as the distance between copies, whose logarithm there would not be"""
 NORMAL = 1.4826
 """a normal variable's standard deviation over its median absolute deviation"""
+LOG_3, LOG_4, LOG_REACH = (float(log(far)) for far in (3.0, 4.0, REACH))
 
 
 class Guard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -218,61 +220,74 @@ def least_updates(n_malicious: int) -> int:
     return 2 * n_malicious + 3
 
 
-def judge(guard: Guard, state: GuardState, updates: npt.ArrayLike) -> tuple[GuardState, GuardVerdict]:
-    """The next state and the verdict on `updates` `[n_clients, n_params]`; ValueRangeError for too few of them."""
-    state, verdict, _ = _judged(guard, state, check_rows(updates))
-    return state, verdict
-
-
 def _judged(guard: Guard, state: GuardState, u: FloatMatrix) -> tuple[GuardState, GuardVerdict, FloatMatrix]:
-    """`judge` of rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
+    """The next state, the verdict on rows that have been checked, and the evidence `[n_reasons, n_clients]`."""
     m = guard.n_malicious
     require("the guard", len(u), at_least=least_updates(m), n_malicious=m)
-    evidence, sums = np.zeros((len(_REASONS), len(u))), state.sums and add_updates(state.sums, u)
+    evidence, said, sums = np.zeros((len(_REASONS), len(u))), clipped(u), state.sums
     if sums:
+        sums = add_updates(sums, said, u.shape)
         evidence[_DRIFT] = _drift(sums, m)
-    kept = evidence[_DRIFT] < 1
-    evidence[:_DRIFT, kept] = _evidence(u[kept], m)
+        kept = evidence[_DRIFT] < 1
+        said = said if kept.all() else clipped(u * kept[:, None])
+    evidence[:_DRIFT] = evidence_of(len(u), said, m)
     worst = float(evidence.max())
     suspicions = _suspicions(evidence) if worst >= 1 else ()
     calm = state.calm + 1 if worst < guard.calm_below else 0
     alert = worst >= 1 or (state.alert and calm < guard.calm_rounds)
     out = tuple(np.flatnonzero(_out(evidence)).tolist())
     verdict = GuardVerdict(alert, worst, suspicions, _summary(alert, suspicions, calm, guard), left_out=out)
-    return replace(state, alert=alert, calm=calm, sums=sums), verdict, evidence
+    return GuardState(alert, calm, state.n_judged, sums), verdict, evidence
 
 
-def inspect(updates: FloatMatrix, n_malicious: int) -> dict[str, FloatVector]:
-    """The evidence of one round `[n_clients]` by reason; devices that sent no change at all are above suspicion."""
-    return dict(zip(list(_REASONS)[:_DRIFT], _evidence(updates, n_malicious), strict=True))
+class Clipped(NamedTuple):
+    """The updates of those who said something in a round."""
+
+    moved: BoolVector
+    """[n_clients] who: the rows of all else"""
+    updates: FloatMatrix
+    """[n_moved, n_params]"""
+    lengths: FloatVector
+    """[n_moved]"""
+    spread: Spread
+    """of the updates where none is longer than the median of them"""
 
 
-def _evidence(updates: FloatMatrix, n_malicious: int) -> FloatMatrix:
-    """The evidence of one round `[n_reasons, n_clients]`, reasons in the order of `_REASONS`, but drift."""
-    evidence, moved = np.zeros((_DRIFT, len(updates))), updates.any(axis=1)
-    if np.count_nonzero(moved) < least_updates(n_malicious):
-        return evidence
+def clipped(updates: FloatMatrix) -> Clipped | None:
+    """The updates `[n_clients, n_params]` that are not 0; None where all are."""
+    moved: BoolVector = np.asarray(updates.any(axis=1))
+    if not moved.any():
+        return None
     u = updates[moved]
-    middle = middle_of(u)
-    dimension, chance = effective_dimension(u, middle), DEVIATIONS / math.sqrt(updates.shape[1])
-    seeming = DEVIATIONS / math.sqrt(dimension)
     reached = lengths(u)
-    near = scores_in_blocks(u, n_neighbours=1, middle=middle)
-    u = u * clip_factors(reached, float(middle_of(reached)))[:, None]
-    middle = middle_of(u)
-    far = scores_in_blocks(u, n_neighbours=len(u) - n_malicious - 2, middle=middle)
-    long, close, lonely = log(np.maximum([reached, near, far], TINY))
+    return Clipped(moved, u, reached, Spread.of(u * clip_factors(reached, float(middle_of(reached)))[:, None]))
+
+
+def evidence_of(n_clients: int, said: Clipped | None, n_malicious: int) -> FloatMatrix:
+    """The evidence of one round `[n_reasons, n_clients]`, in the order of `_REASONS`, but drift.
+
+    Devices that sent no change at all are above suspicion, and where they are too many all are.
+    """
+    evidence = np.zeros((_DRIFT, n_clients))
+    if said is None or len(said.updates) < least_updates(n_malicious):
+        return evidence
+    sent = Spread.of(said.updates)
+    dimension, chance = effective_dimension(sent), DEVIATIONS / math.sqrt(said.updates.shape[1])
+    seeming = DEVIATIONS / math.sqrt(dimension)
+    near = scores_in_blocks(sent, n_neighbours=1)
+    far = scores_in_blocks(said.spread, n_neighbours=len(near) - n_malicious - 2)
+    long, close, lonely = log(np.maximum([said.lengths, near, far], TINY))
     floors = [
-        max(log(3.0), seeming),
+        max(LOG_3, seeming),
         max(0.5, seeming),
-        max(log(4.0), 2 * chance),
-        max(log(3.0), seeming, NEAR_BY_CHANCE / dimension),
+        max(LOG_4, 2 * chance),
+        max(LOG_3, seeming, NEAR_BY_CHANCE / dimension),
         *2 * [max(0.5, chance)],
     ]
-    columns = [long, -direction_to_median(u, middle), lonely, -close / 2, *slants(u, middle)]
-    excess = _excess(np.array(columns).T, np.array(floors)).T
-    evidence[:4, moved] = np.maximum(excess[:4], 0.0)
-    evidence[4, moved] = np.abs(excess[4:]).max(axis=0)
+    columns = [long, -direction_to_median(said.spread), lonely, -close / 2, *slants(said.spread)]
+    excess = _excess(np.array(columns), np.array(floors))
+    evidence[:4, said.moved] = np.maximum(excess[:4], 0.0)
+    evidence[4, said.moved] = np.abs(excess[4:]).max(axis=0)
     return evidence
 
 
@@ -281,25 +296,21 @@ def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
     evidence, heard = np.zeros(len(sums.sent)), sums.n_rounds > 0
     if np.count_nonzero(heard) < least_updates(n_malicious):
         return evidence
-    scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted[heard]))
-    distances = log(np.maximum(scores, TINY)) / 2
-    floor = max(log(REACH), DEVIATIONS / math.sqrt(sums.sent.shape[1]))
-    evidence[heard] = _excess(distances[:, None], np.array([floor]))[:, 0] / OF_SUMS
+    scores = from_majority(RunningSums(sums.n_rounds[heard], sums.sent[heard], sums.counted))
+    floor = max(LOG_REACH, DEVIATIONS / math.sqrt(sums.sent.shape[1]))
+    evidence[heard] = _excess(log(np.maximum(scores, TINY))[None] / 2, np.array([floor]))[0] / OF_SUMS
     return np.maximum(evidence, 0.0)
 
 
-def effective_dimension(updates: FloatMatrix, middle: FloatVector) -> float:
+def effective_dimension(spread: Spread) -> float:
     """In how many independent directions devices differ: LEAST_DIMENSION to n_params, or n_params if that is less.
 
-    `middle` is the devices' median `[n_params]`. The squared cosine of two random vectors in d dimensions is about a
-    chi-square variable over d, whose median is .455 / d. So d is .455 over the median of those between all pairs of
-    differences from the devices' median, which a fifth of colluders hardly moves.
+    The squared cosine of two random vectors in d dimensions is about a chi-square variable over d, whose median is
+    .455 / d. So d is .455 over the median of those between all pairs of differences from the devices' median, which a
+    fifth of colluders hardly moves.
     """
-    d = updates.shape[1]
-    difference = updates - middle
-    far = lengths(difference)
-    apart = far > 0
-    unit = difference[apart] / far[apart][:, None]
+    d, different = spread.rows.shape[1], spread.squares > 0
+    unit = spread.apart[different] / np.sqrt(spread.squares[different])[:, None]
     if len(unit) < 2:
         return float(d)
     if len(unit) > MOST_COMPARED:
@@ -315,29 +326,30 @@ def _pairs(n: int) -> tuple[IntVector, IntVector]:
     return np.triu_indices(n, k=1)
 
 
-def direction_to_median(updates: FloatMatrix, middle: FloatVector) -> FloatVector:
-    """Cosine of each update and the coordinate-wise median `middle`, `[n_clients]`; 0 where either is 0."""
+def direction_to_median(spread: Spread) -> FloatVector:
+    """Cosine of each update and the coordinate-wise median, `[n_clients]`; 0 where either is 0."""
+    updates, middle = spread.rows, spread.middle
     both = np.sqrt(dots(updates, updates) * dots(middle, middle))
     cosines: FloatVector = dots(updates, middle) / np.where(both > 0, both, 1.0)
     return cosines
 
 
-def slants(updates: FloatMatrix, middle: FloatVector) -> tuple[FloatVector, FloatVector]:
-    """Mean standardised deviation from the median `middle`, `[n_clients]`: as it is, and turned by its sign.
+def slants(spread: Spread) -> tuple[FloatVector, FloatVector]:
+    """Mean standardised deviation from the median, `[n_clients]`: as it is, and turned by the median's sign.
 
     Single deviations count up to 3, because the spread of few devices may be tiny by chance; a parameter without
     spread counts as 0.
     """
-    deviation, n_params = updates - middle, len(middle)
-    spread = NORMAL * middle_of(np.abs(deviation))
-    standard = np.minimum(np.maximum(deviation / np.where(spread > 0, spread, np.inf), -3.0), 3.0)
-    return standard.sum(axis=1) / n_params, (standard * np.sign(middle)).sum(axis=1) / n_params
+    n_params, deviation = len(spread.middle), NORMAL * middle_of(np.abs(spread.apart))
+    standard = np.minimum(np.maximum(spread.apart / np.where(deviation > 0, deviation, np.inf), -3.0), 3.0)
+    return standard.sum(axis=1) / n_params, (standard * np.sign(spread.middle)).sum(axis=1) / n_params
 
 
 def _excess(values: FloatMatrix, floors: FloatVector) -> FloatMatrix:
-    """(value - median) over the allowed deviation, `[n_clients, n_values]`, each of which has a floor."""
-    deviation = values - middle_of(values)
-    excess: FloatMatrix = deviation / np.maximum(floors, DEVIATIONS * NORMAL * middle_of(np.abs(deviation)))
+    """(value - median) over the allowed deviation, `[n_values, n_clients]`; each value has a floor."""
+    deviation = values - middle_of(values.T)[:, None]
+    allowed = np.maximum(floors, DEVIATIONS * NORMAL * middle_of(np.abs(deviation).T))
+    excess: FloatMatrix = deviation / allowed[:, None]
     return excess
 
 
@@ -371,31 +383,24 @@ def _summary(alert: bool, suspicions: tuple[Suspicion, ...], calm: int, guard: G
     return "nothing suspicious"
 
 
-def add_updates(sums: RunningSums, updates: FloatMatrix) -> RunningSums:
-    """The sums `[n_clients, n_params]` with a round's `updates` of the same; an update of 0 says nothing.
+def add_updates(sums: RunningSums, said: Clipped | None, shape: tuple[int, ...]) -> RunningSums:
+    """The sums with what members said in a round of updates `[n_clients, n_params]`, as many as they must be.
 
-    ShapeError where they are not as many.
+    ShapeError where they are not.
     """
-    if sums.sent.shape != updates.shape:
-        raise ShapeError(f"the guard remembers {list(sums.sent.shape)}, the round has {list(updates.shape)}")
-    moved = updates.any(axis=1)
-    if not moved.any():
+    if sums.sent.shape != shape:
+        raise ShapeError(f"the guard remembers {list(sums.sent.shape)}, the round has {list(shape)}")
+    if said is None:
         return sums
-    u = updates[moved]
-    reached = lengths(u)
-    u = u * clip_factors(reached, float(middle_of(reached)))[:, None]
     sent = sums.sent.copy()
-    sent[moved] += u - middle_of(u)
-    return RunningSums(sums.n_rounds + moved, sent, sums.counted)
+    sent[said.moved] += said.spread.apart
+    return RunningSums(sums.n_rounds + said.moved, sent, sums.counted)
 
 
 def from_majority(sums: RunningSums) -> FloatVector:
     """Squared distance of each from the majority `[n_clients]`, added up over n // 2 others; T must be from 1."""
-    scores = np.empty(len(sums.sent))
-    share = 1.0 / sums.n_rounds
-    for block, distances in distance_blocks(sums.sent * share[:, None]):
+    scores, share = np.empty(len(sums.sent)), 1.0 / sums.n_rounds
+    for block, distances in distance_blocks(Spread.of(sums.sent * share[:, None])):
         distances /= share[block, None] + share
-        own = np.arange(len(distances))
-        distances[own, block.start + own] = np.inf
-        scores[block] = np.sort(distances, axis=1)[:, : len(scores) // 2].sum(axis=1)
+        scores[block] = scores_by_distance(distances, n_neighbours=len(scores) // 2, block=block)
     return scores

@@ -31,7 +31,6 @@ Sources: Boucheron, Lugosi and Massart, "Concentration inequalities" (2013), Sec
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -42,14 +41,12 @@ from foltr.arithmetic import exp, log, log1p
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.rows import check_rows
+from foltr.federated.aggregation.rows import blocks, check_rows, of_itself
 from foltr.federated.guard import GuardState, GuardVerdict, RunningSums, Suspicion
 
 RARE = 1e-9
 """how likely it is that an honest member of a group is ever left out"""
 N_TESTS = 3
-BLOCK = 256
-"""members whose inner products with all others are computed at once"""
 _TILTS = 1.0 / (1.0 + exp(np.linspace(-10.0, 10.0, 801)))
 """the exponents lambda in (0, 1) among which Chernoff's is chosen; each gives a bound that holds"""
 
@@ -172,10 +169,10 @@ def products(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVector
     allowed = _allowed_products(noise, seen, sums.sent.shape[1], nats)
     far = noise.clip * sums.n_rounds + noise.deviation * np.sqrt(2 * sums.n_rounds * nats)
     lengths_of_sums = arithmetic.lengths(sums.sent)
-    for rows in _blocks(n):
+    for rows in blocks(n):
         ratios = arithmetic.table(sums.sent[rows], sums.sent)
         ratios /= np.maximum(allowed[kind[rows]][:, kind], np.outer(far[rows], lengths_of_sums))
-        ratios[np.arange(len(ratios)), np.arange(rows.start, rows.start + len(ratios))] = 0.0
+        of_itself(ratios, rows)[:] = 0.0
         found[rows] = ratios.max(axis=1)
     return np.maximum(found, 0.0)
 
@@ -186,11 +183,6 @@ def _allowed_products(noise: KnownNoise, n_rounds: IntVector, d: int, nats: floa
     bounds = [[largest_product(d, first, second, nats) for second in centres.tolist()] for first in centres.tolist()]
     allowed: FloatMatrix = noise.deviation**2 * np.sqrt(np.outer(n_rounds, n_rounds)) * np.array(bounds)
     return allowed
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    for start in range(0, n, BLOCK):
-        yield slice(start, min(start + BLOCK, n))
 
 
 def _within(noise: KnownNoise, sums: RunningSums, updates: FloatMatrix, kept: BoolVector) -> FloatMatrix:

@@ -7,7 +7,7 @@
 
 A mechanism protects one device's whole contribution to one round (user level). How much that is over all rounds is
 counted in foltr.privacy.accounting. Noise that protects people takes `rng` from foltr.privacy.noise
-(`keyed_generator`, `os_entropy_generator`); a simulation takes it from a seeded stream, and then protects nobody.
+(`keyed_generator`); a simulation takes it from a seeded stream, and then protects nobody.
 
 "Distributed" noise is a share of the noise: it protects only against someone who sees nothing but the sum of at least
 `n_clients` honest shares. A server that opens a single update sees almost all of it.

@@ -15,7 +15,6 @@ which matters to someone who can time a device to the microsecond.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 
 import numpy as np
@@ -30,28 +29,16 @@ LARGEST_STEPS = 2.0**50
 NOISE_KEY_BYTES = 32
 
 
-def os_entropy_generator() -> np.random.Generator:
-    """A generator whose whole state, 384 bits, comes from the operating system; make a new one for each release.
-
-    Its bits are those of Philox4x64-10 with a random 128-bit key and a random 256-bit counter: a reduced block cipher
-    in counter mode for which no attack is published, though it was not designed as one. Because nothing is shared
-    between releases, whoever recovered the state from one of them would learn nothing about another.
-    """
-    words = np.frombuffer(os.urandom(48), dtype=np.uint64)
-    return np.random.Generator(np.random.Philox(key=words[:2], counter=words[2:]))
-
-
 def keyed_generator(key: bytes, context: bytes) -> np.random.Generator:
     """The generator that a secret key `[32 bytes]` and what is released determine: the same inputs, the same noise.
 
         state = BLAKE2b-384 of context under key      128 bits are Philox's key, 256 its counter
 
-    A device that releases one thing twice, as after its state was copied or restored, so releases the same bytes, and
-    nobody can average the noise away. `context` must hold everything that a release depends on, the secret vector too:
-    two vectors under one context would get the same noise, and their difference would stand in the clear. To whoever
-    lacks the key the state is as good as random (BLAKE2b is a pseudorandom function), so what `os_entropy_generator`
-    says of its bits holds here; whoever has the key can work out the noise of all releases, past ones too. The same
-    numbers come from the same NumPy. ValueRangeError for a key of another length: a short one could be guessed.
+    A device that releases one thing twice, as after its state was restored, so releases the same bytes, and nobody can
+    average the noise away. `context` must hold everything that a release depends on, the secret vector too: two vectors
+    under one context would get the same noise, and their difference would stand in the clear. Without the key the state
+    is pseudorandom (BLAKE2b); Philox4x64-10 is a reduced block cipher in counter mode, without a known attack. Whoever
+    has the key can work out all noise. The same numbers come from the same NumPy. ValueRangeError for another length.
     """
     if len(key) != NOISE_KEY_BYTES:
         raise ValueRangeError(f"a noise key has {NOISE_KEY_BYTES} bytes, not {len(key)}")

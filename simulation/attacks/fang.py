@@ -41,7 +41,8 @@ import numpy as np
 from foltr.arithmetic import lengths
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
+from foltr.federated.aggregation.krum import Distance, distances
+from foltr.federated.aggregation.rows import scores_by_distance
 from simulation.attacks import AttackedRound, AttackSettings, Knowledge
 
 LEAST_STRENGTH = 1e-5

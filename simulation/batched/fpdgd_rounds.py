@@ -10,6 +10,7 @@ the clients' pages are compiled, and foltr's own functions add noise and join.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -87,7 +88,7 @@ def play(
     _check(method, model, population)
     between = between_rounds(method, model, population, _places(method))
     if between is None:
-        return federation.repeated(_learn_and_join)(method, model, population, streams, n_rounds)
+        return _joined_by_foltr(method, model, population, streams, n_rounds)
     return _whole_rounds(method, between, model, population, streams, n_rounds)
 
 
@@ -123,11 +124,17 @@ def _whole_rounds(
     return after, [to_shown(row, n_pages) for row in sums]
 
 
-def _learn_and_join(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-    """A round of compiled pages, joined by foltr."""
-    thetas, seen = reported_thetas(method, model, population, streams)
-    thetas = federation.attacked_thetas(method, model, thetas, population, streams)
-    return federation.joined_thetas(method, model, thetas, population), seen
+def _joined_by_foltr(
+    method: FPDGD, model: Model, population: Population, streams: Streams, n_rounds: int
+) -> tuple[Model, list[Shown]]:
+    """Rounds of compiled pages, each joined by foltr."""
+    report, seen = _reporting(method, population), []
+    for _ in range(n_rounds):
+        thetas, shown = report(model, streams)
+        thetas = federation.attacked_thetas(method, model, thetas, population, streams)
+        model = federation.joined_thetas(method, model, thetas, population)
+        seen.append(shown)
+    return model, seen
 
 
 def reported_thetas(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[FloatMatrix, Shown]:
@@ -138,21 +145,31 @@ def reported_thetas(method: FPDGD, model: Model, population: Population, streams
     if not is_compiled(method):
         raise ValueRangeError("shared, capped and hidden personal weights are not compiled: use the four verbs")
     _check(method, model, population)
-    thetas, pages, sums = _begin(method, model, population), pages_of(population), np.zeros(4)
-    if not play_clients(pages, *_desk(method, pages, population.local), thetas, streams.users, sums):
-        raise ValueRangeError(TOO_FAR)
-    if population.personal is not None:
-        population.personal[:] = _as_sent(method.ranker, thetas)
-    noise = noise_of(method.privacy, _places(method))
-    if noise is not None and noise.n_shares:
-        states = states_of(streams.devices)
-        release(noise, thetas, states)
-        keep_states(streams.devices, [*states])
-    thetas = _as_sent(method.ranker, thetas)
-    if noise is None:
-        released = zip(thetas, streams.devices, strict=True)
-        thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
-    return thetas[:, : method.n_sent], to_shown(sums, int(population.local.sum()))
+    return _reporting(method, population)(model, streams)
+
+
+def _reporting(method: FPDGD, population: Population) -> Callable[[Model, Streams], tuple[FloatMatrix, Shown]]:
+    """`reported_thetas` of each round, with what is the same for all of them."""
+    pages, noise, local = pages_of(population), noise_of(method.privacy, _places(method)), population.local
+    desk = _desk(method, pages, local)
+
+    def report(model: Model, streams: Streams) -> tuple[FloatMatrix, Shown]:
+        thetas, sums = _begin(method, model, population), np.zeros(4)
+        if not play_clients(pages, *desk, thetas, streams.users, sums):
+            raise ValueRangeError(TOO_FAR)
+        if population.personal is not None:
+            population.personal[:] = _as_sent(method.ranker, thetas)
+        if noise is not None and noise.n_shares:
+            states = states_of(streams.devices)
+            release(noise, thetas, states)
+            keep_states(streams.devices, [*states])
+        thetas = _as_sent(method.ranker, thetas)
+        if noise is None:
+            released = zip(thetas, streams.devices, strict=True)
+            thetas = np.array([method.privacy.release(model.theta, theta, device) for theta, device in released])
+        return thetas[:, : method.n_sent], to_shown(sums, int(local.sum()))
+
+    return report
 
 
 def learned_alone(

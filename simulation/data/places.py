@@ -60,14 +60,9 @@ class DatasetInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """files of judgements in its folder: the grades, in place of those beside the features, then the label sets"""
 
 
-def _registered() -> dict[str, DatasetInfo]:
-    """All data sets by name, as datasets.toml has them."""
-    text = Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), dict[str, DatasetInfo])
-
-
-DATASETS = _registered()
-
+_TABLES = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
+DATASETS = msgspec.convert(_TABLES, dict[str, DatasetInfo])
+"""all by name"""
 
 _ENDINGS = ("", ".gz", ".xz")
 _PARTS = {

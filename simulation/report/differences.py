@@ -151,8 +151,6 @@ class QueryTest:
     difference: float
     p: float
     n_queries: int
-    n_seeds: int
-    """of the fold with the fewest; with one seed the test is of these rankers, not of what another seed would make"""
 
 
 def query_test(differences: PerFold) -> QueryTest:
@@ -161,8 +159,7 @@ def query_test(differences: PerFold) -> QueryTest:
     over_queries = float(np.sum(d**2)) / len(d) ** 2
     between_seeds = sum(_seed_variance(fold) * (fold.shape[1] / len(d)) ** 2 for fold in differences.values())
     shrink = np.sqrt(over_queries / (over_queries + between_seeds)) if over_queries > 0 else 1.0
-    n_seeds = min(len(fold) for fold in differences.values())
-    return QueryTest(float(d.mean()), flip_p(d, shrink * abs(d.sum())), len(d), n_seeds)
+    return QueryTest(float(d.mean()), flip_p(d, shrink * abs(d.sum())), len(d))
 
 
 def flip_p(differences: FloatVector, total: float) -> float:

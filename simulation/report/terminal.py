@@ -68,7 +68,8 @@ def plain(grid: Grid) -> str:
     text = io.StringIO()
     print(grid.title, file=text)
     for row in table:
-        print(GAP.join(_aligned(cell, widths[n], left=n < grid.left) for n, cell in enumerate(row)).rstrip(), file=text)
+        aligned = (cell.ljust(widths[n]) if n < grid.left else cell.rjust(widths[n]) for n, cell in enumerate(row))
+        print(GAP.join(aligned).rstrip(), file=text)
     print(*grid.notes, sep="\n", end="\n" if grid.notes else "", file=text)
     return text.getvalue()
 
@@ -80,10 +81,6 @@ def _table(grid: Grid) -> Table:
     for row in grid.rows:
         table.add_row(*map(Text, row))
     return table
-
-
-def _aligned(cell: str, width: int, *, left: bool) -> str:
-    return cell.ljust(width) if left else cell.rjust(width)
 
 
 def _encodable(text: str, stream: TextIO) -> str:

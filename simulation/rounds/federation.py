@@ -327,6 +327,3 @@ def visit(
         int(clicks.sum()),
     )
     return Interaction(features, ranking, clicks), page
-
-
-"""How many rounds are played at once: what is compiled goes by in blocks, and a person still sees how far it is."""

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from foltr.federated.aggregation.krum import Distance, distances, scores_by_distance
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require
+from foltr.federated.aggregation.krum import Distance, distances
+from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of, require, scores_by_distance
 
 
 def chosen_by_krum(rows: FloatMatrix, n_malicious: int, *, n_chosen: int, distance: Distance) -> IntVector:

@@ -23,10 +23,12 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.federated.aggregation.rows import (
     RuleSettings,
+    Spread,
     check_rows,
     distance_blocks,
     in_order,
     require,
+    scores_by_distance,
     squared_distances,
 )
 
@@ -66,25 +68,10 @@ def distances(rows: FloatMatrix, distance: Distance) -> FloatMatrix:
     return squared if distance == "squared" else np.sqrt(squared)
 
 
-def scores_by_distance(between: FloatMatrix, *, n_neighbours: int) -> FloatVector:
-    """For each row the sum of its `n_neighbours` smallest distances to others, `[n_clients]`."""
-    others = between.copy()
-    np.fill_diagonal(others, np.inf)
-    scores: FloatVector = np.sort(others, axis=1)[:, :n_neighbours].sum(axis=1)
-    return scores
-
-
-def scores_in_blocks(rows: FloatMatrix, *, n_neighbours: int, middle: FloatVector | None = None) -> FloatVector:
-    """`scores_by_distance` of the rows' squared distances, `[n_clients]`, without a table of all pairs.
-
-    `middle` is their median `[n_params]`, for whoever knows it already.
-    """
-    scores = np.empty(len(rows))
-    for block, distances in distance_blocks(rows, middle):
-        own = np.arange(len(distances))
-        distances[own, block.start + own] = np.inf
-        scores[block] = np.sort(distances, axis=1)[:, :n_neighbours].sum(axis=1)
-    return scores
+def scores_in_blocks(spread: Spread, *, n_neighbours: int) -> FloatVector:
+    """`scores_by_distance` of the rows' squared distances, `[n_clients]`, without a table of all pairs."""
+    blocks = distance_blocks(spread)
+    return np.concatenate([scores_by_distance(d, n_neighbours=n_neighbours, block=block) for block, d in blocks])
 
 
 class Krum(RuleSettings, frozen=True, tag="krum"):

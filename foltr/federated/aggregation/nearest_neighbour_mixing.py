@@ -20,7 +20,7 @@ from foltr.federated.aggregation.centred_clipping import CentredClipping
 from foltr.federated.aggregation.geometric_median import GeometricMedian
 from foltr.federated.aggregation.krum import Krum, MultiKrum
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import RuleSettings, check_rows, distance_blocks, require
+from foltr.federated.aggregation.rows import RuleSettings, Spread, check_rows, distance_blocks, require
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean, least_rows
 
 
@@ -30,10 +30,10 @@ def mixed_with_neighbours(rows: npt.ArrayLike, n_malicious: int) -> FloatMatrix:
     n = len(x)
     require("nearest-neighbour mixing", n, at_least=least_rows(n_malicious), n_malicious=n_malicious)
     mixed = np.empty_like(x)
-    for block, distances in distance_blocks(x):
-        nearest = np.argsort(distances, axis=1, kind="stable")[:, : n - n_malicious]
+    for block, distances in distance_blocks(Spread.of(x)):
+        nearest = distances.argsort(axis=1, kind="stable")[:, : n - n_malicious]
         mixing = np.zeros((len(distances), n))
-        np.put_along_axis(mixing, nearest, 1.0 / (n - n_malicious), axis=1)
+        mixing[np.arange(len(distances))[:, None], nearest] = 1.0 / (n - n_malicious)
         mixed[block] = table(mixing, x.T)
     return mixed
 

@@ -12,17 +12,22 @@ from foltr.federated.guard import (
     OF_SUMS,
     Guard,
     GuardState,
+    GuardVerdict,
     RunningSums,
     add_updates,
+    clipped,
     from_majority,
     join_guarded,
     join_robustly,
-    judge,
     shares_counted,
     within_reach,
 )
 
 N_PARAMS = 46
+
+
+def judge(guard: Guard, state: GuardState, updates: np.ndarray) -> tuple[GuardState, GuardVerdict]:
+    return join_guarded(guard, state, updates)[1:]
 
 
 def account(n_clients: int, n_params: int = N_PARAMS) -> GuardState:
@@ -36,10 +41,11 @@ def sums_of(n_rounds: list[int], sent: list[list[float]]) -> RunningSums:
 def test_a_round_is_added_by_hand() -> None:
     """Lengths 3, 1, 2 are clipped to 2, the middle of the clipped is (0, 1); who sent nothing stays as it was."""
     updates = np.array([[3.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 2.0]])
-    found = add_updates(sums_of([4, 0, 7, 1], [[1, 1], [0, 0], [5, 5], [0, 0]]), updates)
+    before = sums_of([4, 0, 7, 1], [[1, 1], [0, 0], [5, 5], [0, 0]])
+    found = add_updates(before, clipped(updates), (4, 2))
     assert found.n_rounds.tolist() == [5, 1, 7, 2]
     assert found.sent.tolist() == [[3, 0], [0, 0], [5, 5], [0, 1]]
-    nothing = add_updates(found, np.zeros((4, 2)))
+    nothing = add_updates(found, clipped(np.zeros((4, 2))), (4, 2))
     assert nothing.n_rounds.tolist() == [5, 1, 7, 2]
 
 

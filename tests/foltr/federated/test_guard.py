@@ -8,25 +8,36 @@ import numpy as np
 import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.aggregation.krum import scores_by_distance
 from foltr.federated.aggregation.nearest_neighbour_mixing import NearestNeighbourMixing
 from foltr.federated.aggregation.norm_clipping import NormClipping
-from foltr.federated.aggregation.rows import squared_distances
+from foltr.federated.aggregation.rows import Spread, scores_by_distance, squared_distances
 from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.guard import (
     Guard,
     GuardState,
+    GuardVerdict,
+    clipped,
     direction_to_median,
     effective_dimension,
-    inspect,
+    evidence_of,
     join_guarded,
-    judge,
     slants,
     within_reach,
 )
 
 PEACE = GuardState()
+REASONS = ("length", "direction", "loneliness", "closeness", "slant")
 Attack = Callable[[np.ndarray, np.random.Generator], np.ndarray]
+
+
+def judge(guard: Guard, state: GuardState, updates: np.ndarray) -> tuple[GuardState, GuardVerdict]:
+    """What the guard remembers and thinks of a round."""
+    return join_guarded(guard, state, updates)[1:]
+
+
+def inspect(updates: np.ndarray, n_malicious: int) -> dict[str, np.ndarray]:
+    """The evidence of one round by reason."""
+    return dict(zip(REASONS, evidence_of(len(updates), clipped(updates), n_malicious), strict=True))
 
 
 def little_is_enough(honest: np.ndarray, z: float) -> np.ndarray:
@@ -177,7 +188,7 @@ def test_the_order_and_the_unit_of_updates_do_not_matter() -> None:
 def test_slant_by_hand() -> None:
     """Against a median of 0 and spreads of 1.4826, a row of (1.4826, -1.4826 / 2) leans by (1 - 1/2) / 2."""
     columns = [[0.0, 0.0, 1.0, -1.0, 1.4826], [0.0, 0.0, 1.0, -1.0, -0.7413]]
-    straight, _ = slants(np.array(columns).T, np.zeros(2))
+    straight, _ = slants(Spread.of(np.array(columns).T))
     assert straight[4] == pytest.approx((1.4826 / 1.4826 - 0.7413 / (1.4826 * 0.7413)) / 2)
 
 
@@ -287,7 +298,7 @@ def test_evidence_of_slant(n_params: int, allowed: float, side: float) -> None:
 def test_slants_of_three_parameters_by_hand() -> None:
     """A deviation counts up to 3, one without spread 0; turned, a parameter of negative median counts against."""
     columns = [[10.0, 10.0, 11.0, 9.0, 110.0], [-10.0, -10.0, -9.0, -11.0, -10.0 + 1.4826], [7.0] * 4 + [8.0]]
-    straight, turned = slants(np.array(columns).T, np.array([10.0, -10.0, 7.0]))
+    straight, turned = slants(Spread.of(np.array(columns).T))
     unit = 1 / 1.4826
     assert straight.tolist() == pytest.approx([0, 0, 2 * unit / 3, -2 * unit / 3, (3 + 1 + 0) / 3])
     assert turned.tolist() == pytest.approx([0, 0, 0, 0, (3 - 1 + 0) / 3])
@@ -297,8 +308,8 @@ def test_direction_to_the_median_by_hand() -> None:
     """Against a median of (1, 1): cosines by hand, 0 for no update at all; all are 0 against a median of 0."""
     rows = np.array([[1.0, 1.0], [3.0, 0.0], [-2.0, -2.0], [0.0, 0.0], [1.0, 1.0], [5.0, 5.0], [1.0, 2.0]])
     expected = [1, 1 / sqrt(2), -1, 0, 1, 1, 3 / sqrt(2 * 5)]
-    assert direction_to_median(rows, np.ones(2)).tolist() == pytest.approx(expected)
-    assert direction_to_median(np.eye(5), np.zeros(5)).tolist() == [0.0] * 5
+    assert direction_to_median(Spread.of(rows)).tolist() == pytest.approx(expected)
+    assert direction_to_median(Spread.of(np.eye(5))).tolist() == [0.0] * 5
 
 
 def test_who_sent_no_change_is_above_suspicion_and_no_measure() -> None:
@@ -479,12 +490,12 @@ def test_the_dimension_is_that_of_what_devices_move() -> None:
     """Of 40 weights, 4 that move: about 4; all that move: about 40; never above n_params, nor below 3."""
     rng = np.random.default_rng(30)
     rows = rng.normal(size=(60, 40))
-    assert effective_dimension(rows, np.median(rows, axis=0)) == pytest.approx(40, rel=0.3)
+    assert effective_dimension(Spread.of(rows)) == pytest.approx(40, rel=0.3)
     rows[:, 4:] = 0
-    assert effective_dimension(rows, np.median(rows, axis=0)) == pytest.approx(4, rel=0.4)
+    assert effective_dimension(Spread.of(rows)) == pytest.approx(4, rel=0.4)
     rows[:, 1:] = 0
-    assert effective_dimension(rows, np.median(rows, axis=0)) == 3
-    assert effective_dimension(np.zeros((5, 2)), np.zeros(2)) == 2
+    assert effective_dimension(Spread.of(rows)) == 3
+    assert effective_dimension(Spread.of(np.zeros((5, 2)))) == 2
 
 
 def test_no_alarm_where_few_pages_move_few_weights() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated import known_noise
+from foltr.federated.aggregation import rows
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.guard import GuardState, RunningSums
 from foltr.federated.known_noise import (
@@ -161,7 +162,7 @@ def test_blocks_give_what_the_whole_table_gives(block: int, monkeypatch: pytest.
     """The largest inner product of each member, in blocks of any size, is that of the whole table."""
     rng, n, d = np.random.default_rng(6), 64, 10
     sums = replace(of(1, 3 * rng.normal(size=(n, d))), n_rounds=rng.integers(1, 5, n))
-    monkeypatch.setattr(known_noise, "BLOCK", block)
+    monkeypatch.setattr(rows, "BLOCK", block)
     nats = known_noise.nats_of(n * (n - 1), 3)
     expected = []
     for i in range(n):

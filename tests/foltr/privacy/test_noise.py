@@ -13,7 +13,6 @@ from foltr.privacy.noise import (
     gamma_shares,
     keyed_generator,
     laplace_shares,
-    os_entropy_generator,
     to_steps,
 )
 
@@ -82,12 +81,6 @@ def test_a_vector_too_long_for_the_grid_is_refused() -> None:
     """More than 2^50 steps would not be counted exactly, so it is an error."""
     with pytest.raises(ValueRangeError, match="too small"):
         to_steps(np.array([1.0]), 2.0**-60)
-
-
-def test_two_generators_of_the_system_differ() -> None:
-    """Each release gets its own generator, from its own entropy."""
-    draws = [os_entropy_generator().integers(2**63, size=4).tolist() for _ in range(8)]
-    assert len({tuple(d) for d in draws}) == 8
 
 
 def test_keyed_noise_is_a_function_of_key_and_context() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from foltr.errors import ValueRangeError
-from foltr.federated.aggregation.krum import Krum, MultiKrum, krum_scores, scores_by_distance, scores_in_blocks
-from foltr.federated.aggregation.rows import squared_distances
+from foltr.federated.aggregation.krum import Krum, MultiKrum, krum_scores, scores_in_blocks
+from foltr.federated.aggregation.rows import Spread, scores_by_distance, squared_distances
 
 SEVEN = np.array(
     [(0.31, -0.12), (0.28, -0.07), (0.35, -0.19), (0.22, -0.02), (0.41, -0.26), (0.27, -0.15), (-3.0, 2.5)]
@@ -68,7 +68,7 @@ def test_blocks_give_the_scores_of_the_whole_table(n: int) -> None:
     rows_[1] = rows_[0]
     for k in (1, n - 3):
         expected = scores_by_distance(squared_distances(rows_), n_neighbours=k)
-        np.testing.assert_allclose(scores_in_blocks(rows_, n_neighbours=k), expected, rtol=1e-9)
+        np.testing.assert_allclose(scores_in_blocks(Spread.of(rows_), n_neighbours=k), expected, rtol=1e-9)
 
 
 def test_below_its_guarantee_krum_runs_when_told_to() -> None:

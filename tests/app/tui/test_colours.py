@@ -12,6 +12,7 @@ from rich.style import Style
 from textual.color import Color
 
 from app.settings import ScreenSettings
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.terminal.terminal_traits import TerminalTraits
 from app.tui.themes import DAY, problem_of
 
@@ -69,6 +70,24 @@ async def test_colours_have_contrast(stage: Stages, theme: str) -> None:
         marked = [style for text, style in _painted(one) if text.strip().lower() == "wind" and style.bold]
         assert len(marked) > 20
         assert min(_contrast(style) for style in marked) >= TEXT_CONTRAST
+
+
+@pytest.mark.parametrize("theme", ["textual-light", "dark", "light", "nord", "ansi"])
+async def test_what_the_mouse_selects_in_the_preview_can_be_read(stage: Stages, theme: str) -> None:
+    """It is told from the rest, and never in the colour of its own background."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.searched("wind", size=(120, 30)) as pilot:
+        body = one.app.search_screen.query_one(PreviewBody)
+        await one.until(pilot, lambda: body.preview is not None)
+        plain = body.make_line(0)
+        await pilot.mouse_down(body, offset=(0, 0))
+        await pilot.hover(body, offset=(8, 0))
+        await pilot.mouse_up(body, offset=(8, 0))
+        selected = list(body.make_line(0).crop(0, 8))
+        assert [piece.style for piece in selected] != [piece.style for piece in plain.crop(0, 8)]
+        for _, style, _ in selected:
+            assert style.reverse or style.color.is_default or style.color != style.bgcolor
+        assert body.make_line(0).text == plain.text
 
 
 def test_paper_is_paper_in_256_colours_too() -> None:

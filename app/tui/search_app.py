@@ -30,7 +30,7 @@ from app.tui.key_by_key import KeyByKey
 from app.tui.keys import BY_ID, actions_of, problems_of, typed_action, usable
 from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody
-from app.tui.screen_parts import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
+from app.tui.screen_parts import FAILED, LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import outliving, watch_terminal
 from app.tui.themes import DAY, NIGHT, problem_of, theme_named
@@ -267,4 +267,4 @@ def show(app: FoltrApp) -> int:
     name = type(app.crash).__name__
     print(f"foltr-search: the screen failed: {name}: {safe_line(str(app.crash))}", file=sys.stderr)
     print("FOLTR_DEBUG=1 shows where; nothing that was indexed or learned is lost", file=sys.stderr)
-    return 1
+    return FAILED

@@ -256,8 +256,8 @@ class Setup(Struct, frozen=True):
     """the moment that dates are told from; None for the real one"""
 
 
-CHOSEN, NOTHING, FAILED, LEFT = 0, 1, 2, 130
-"""exit codes, those of fzf: chosen; Enter where nothing is found; an error; left with Esc or Ctrl-C"""
+CHOSEN, NOTHING, LEFT = 0, 1, 130
+"""exit codes, those of fzf: chosen; Enter where nothing is found; left with Esc or Ctrl-C"""
 
 
 class Picking(Struct):

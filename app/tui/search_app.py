@@ -30,7 +30,7 @@ from app.tui.key_by_key import KeyByKey
 from app.tui.keys import BY_ID, actions_of, problems_of, typed_action, usable
 from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody
-from app.tui.screen_parts import FAILED, LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
+from app.tui.screen_parts import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import outliving, watch_terminal
 from app.tui.themes import DAY, NIGHT, problem_of, theme_named
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 GONE = 129
 """the exit code where the terminal went away, that of SIGHUP"""
+FAILED = 2
+"""the exit code after a crash; 1 is that of a picker that found nothing"""
 FEW_COLOURS = ("standard", "windows")
 """Rich's names of terminals with sixteen"""
 NO_COLOR_THEME = "ansi-dark"

@@ -42,6 +42,7 @@ LEARNING = (
 class HelpScreen(Panel[None]):
     """A panel over the screen; any of the keys that opened it closes it."""
 
+    shows = True
     CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f1,question_mark,enter", "dismiss", "Close"),
@@ -88,8 +89,9 @@ COLUMN = 23
 
 
 class LeaderPanel(Panel[str]):
-    """Gives the id of the action whose key was pressed; "" for none."""
+    """Gives the id of the action whose key was pressed, or that was clicked; "" or None for none."""
 
+    shows = True
     CSS_PATH = "panels.tcss"
 
     def __init__(self, keymap: Mapping[str, str], *, without: frozenset[str]) -> None:
@@ -98,6 +100,7 @@ class LeaderPanel(Panel[str]):
         self._actions = {key: action for key, action in after_leader(keymap).items() if action.id not in without}
         self._ending = {"escape", "ctrl+c", *keys_of(BY_ID["leader"], keymap)}
         self._keymap = keymap
+        self._rows: Rows = []
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="leader-panel", can_focus=False):
@@ -113,7 +116,15 @@ class LeaderPanel(Panel[str]):
         actions = list(dict.fromkeys(self._actions.values()))
         keys = (Binding(letter_of(action, self._keymap), "") for action in actions)
         shown = [(self.app.get_key_display(key), action) for key, action in zip(keys, actions, strict=True)]
-        self.query_one("#leader-keys", Static).update(in_columns(shown, max(1, (self.size.width - 4) // COLUMN)))
+        self._rows = in_rows(shown, max(1, (self.size.width - 4) // COLUMN))
+        self.query_one("#leader-keys", Static).update(in_columns(self._rows))
+
+    def on_click(self, event: events.Click) -> None:
+        """One on an action is its key."""
+        column, row = event.screen_offset - self.query_one("#leader-keys").region.offset
+        there = self._rows[row][column // COLUMN :] if 0 <= row < len(self._rows) else []
+        if there:
+            self.dismiss(there[0][1].id)
 
     def on_key(self, event: events.Key) -> None:
         """Any key ends this: one of an action does it, another one is forgotten."""
@@ -126,12 +137,21 @@ class LeaderPanel(Panel[str]):
         self.dismiss(action.id if action else "")
 
 
-def in_columns(actions: list[tuple[str, Action]], n_columns: int) -> Text:
-    """The keys and titles, down each column in turn."""
+Rows = list[list[tuple[str, Action]]]
+"""keys and actions, as they stand beside each other"""
+
+
+def in_rows(actions: list[tuple[str, Action]], n_columns: int) -> Rows:
+    """Down each column in turn."""
     n_rows = -(-len(actions) // n_columns)
+    return [actions[row::n_rows] for row in range(n_rows)]
+
+
+def in_columns(rows: Rows) -> Text:
+    """The keys and titles."""
     text = Text(no_wrap=True)
-    for row in range(n_rows):
-        for key, action in actions[row::n_rows]:
+    for row in rows:
+        for key, action in row:
             letter = key.rjust(4) + " "
             text.append(letter, style="bold")
             text.append(action.title + " " * max(1, COLUMN - cell_len(letter) - cell_len(action.title)))

@@ -96,6 +96,8 @@ def row_lines(
     told = (size(hit.size) if sized else "", hit.type if width >= TYPED_FROM else "", day(hit.modified, now))
     right = " · ".join(one for one in told if one)
     room = max(0, width - 7 - columns(right))
+    if room < min(LEAST_TITLE, columns(title_of(hit))):
+        right, room = "", max(0, width - 7)
     title = fit(title_of(hit), room - LEAST_PLACE - 2 if room - LEAST_PLACE - 2 >= LEAST_TITLE else room)
     place = place_of(hit, snippet.heading if snippet else "", room - columns(title) - 2)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title

@@ -154,10 +154,7 @@ class FoltrApp(KeyByKey):
         shown = super().get_key_display(binding)
         if shown in ("^@", "^space"):
             return "^Space"
-        return "+".join(
-            part.upper() if part.startswith("^") else part.capitalize() if len(part) > 1 and part.isascii() else part
-            for part in shown.split("+")
-        )
+        return "+".join(map(_as_written, shown.split("+")))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Of Textual's own commands the one that is of use here; and the actions that the search screen offers."""
@@ -207,6 +204,13 @@ class FoltrApp(KeyByKey):
         """Begin anew with the settings."""
         self.setup = replace(self.setup, remembered=Remembered())
         self._choose_theme()
+
+
+def _as_written(part: str) -> str:
+    """A part of a key, as on a keyboard: ^S, Alt, PgUp."""
+    if part.startswith("^") or not part.isascii() or len(part) == 1:
+        return part.upper() if part.startswith("^") else part
+    return {"pgup": "PgUp", "pgdn": "PgDn"}.get(part, part.capitalize())
 
 
 def start(

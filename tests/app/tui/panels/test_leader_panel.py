@@ -35,6 +35,14 @@ async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage
         assert (box.value, box.has_focus) == ("wind", True)
 
 
+async def test_keys_are_written_as_on_a_keyboard(stage: Stages) -> None:
+    """PgUp, and no Pgup."""
+    one = stage()
+    async with one.searched("wind", size=WIDE) as pilot:
+        await pilot.press("ctrl+g")
+        await one.until(pilot, lambda: "PgUp Page up" in one.text)
+
+
 async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
     """Nothing happens by mistake."""
     one = stage()

@@ -98,7 +98,8 @@ def row_lines(
     room = max(0, width - 7 - columns(right))
     if room < min(LEAST_TITLE, columns(title_of(hit))):
         right, room = "", max(0, width - 7)
-    title = fit(title_of(hit), room - LEAST_PLACE - 2 if room - LEAST_PLACE - 2 >= LEAST_TITLE else room)
+    title, beside = title_of(hit), room - LEAST_PLACE - 2
+    title = fit(title, room if columns(title) <= room or beside < LEAST_TITLE else beside)
     place = place_of(hit, snippet.heading if snippet else "", room - columns(title) - 2)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
     first = [bar, (f"{sign} ", styles.kinds.get(kind, styles.dim)), (title, title_style), (f"  {place}", styles.dim)]

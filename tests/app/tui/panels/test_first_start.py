@@ -34,9 +34,7 @@ async def test_folders_are_suggested_with_counts_and_indexing_begins(
         await one.search(pilot, "wind")
 
 
-async def test_enter_starts_and_space_or_a_click_chooses(
-    stage: Stages, conftest_types: Any, tmp_path: Path
-) -> None:
+async def test_enter_starts_and_space_or_a_click_chooses(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
     """As in other lists of ticks: Enter means yes to what is ticked, and takes no tick away."""
     one = stage(indexing=_folders(conftest_types, tmp_path / "notes", tmp_path / "papers"))
     async with one.app.run_test(size=(100, 30)) as pilot:

@@ -131,6 +131,20 @@ async def test_ansi_themes_send_only_the_terminals_palette(stage: Stages, theme:
                 assert style.color != style.bgcolor, text
 
 
+@pytest.mark.parametrize("theme", ["dark", "ansi"])
+async def test_what_lies_behind_a_panel_stays_in_sight(stage: Stages, theme: str) -> None:
+    """One reads on which result an action would act; and a button that waits for a folder takes one line."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.searched("wind", size=(120, 40)) as pilot:
+        await pilot.press("ctrl+g")
+        await one.until(pilot, lambda: "To the end" in one.text)
+        assert "turbines&#160;at&#160;sea" in one.app.export_screenshot()
+        await pilot.press("C")
+        await one.until(pilot, lambda: "Copy 1 file to a folder" in one.text)
+        assert "turbines&#160;at&#160;sea" in one.app.export_screenshot()
+        assert one.app.screen.query_one("#filing-yes").size.height == 1
+
+
 @pytest.mark.parametrize(("is_light", "theme"), [(False, "ansi-dark"), (True, "ansi-light")])
 async def test_a_terminal_of_sixteen_colours_gets_its_own(stage: Stages, is_light: bool, theme: str) -> None:
     """Ours would be turned into the nearest of them, amber into red; one that was asked for by name is given."""

@@ -15,8 +15,6 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from console.wording import count
-
 PROGRAM = "foltr-search"
 
 MAX_BARS = 16
@@ -142,7 +140,7 @@ class RunProgress:
         self._share[cell] = share
 
     def _count(self) -> str:
-        return f"{self._before + len(self._ended)} of {count(self._before + len(self._titles), 'cell')}"
+        return f"{self._before + len(self._ended)} of {(n := self._before + len(self._titles))} cell{'s' * (n != 1)}"
 
     def _show(self, bars: Progress, cell: str) -> None:
         task = self._tasks[cell]

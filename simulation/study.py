@@ -12,7 +12,6 @@ from pathlib import Path
 import numba
 
 from console.command_line import heard_interrupts
-from console.wording import count
 from simulation import engines
 from simulation.cells.cell import Cell
 from simulation.cells.parts import length
@@ -72,7 +71,7 @@ def run_study(
         _say(f"interrupted before all tables and pictures were made; to make them: {again}")
         return INTERRUPTED
     if outcome.interrupted or outcome.failed:
-        _say(f"{len(outcome.finished)} of {count(len(experiment.waiting), 'cell')} finished; to go on: {again}")
+        _say(f"{len(outcome.finished)} of {len(experiment.waiting)} cells finished; to go on: {again}")
     else:
         _say(f"results are in {folder}")
     return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
@@ -242,7 +241,7 @@ def _opening(experiment: Experiment) -> str:
     preset, n, n_done = experiment.preset, len(experiment.cells), len(experiment.finished)
     title = f"{preset.paper.title}: " if preset.paper.title else ""
     done = f", {n_done} of them finished before" if n_done else ""
-    return f"{title}{preset.data.dataset}, {count(n, 'cell')}{done}; results go to {experiment.folder}"
+    return f"{title}{preset.data.dataset}, {n} cell{'s' * (n != 1)}{done}; results go to {experiment.folder}"
 
 
 def _say(line: str) -> None:

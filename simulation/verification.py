@@ -19,7 +19,6 @@ from typing import Any
 
 import msgspec
 
-from console.wording import count
 from foltr.errors import FoltrError
 from simulation.cells.cell import Cell, expand
 from simulation.cells.parts import fold_of
@@ -132,7 +131,7 @@ def verify(where: str, *, root: Path | None, sample: int | None, say: Callable[[
     reasons = {key: claim.missing(root) for key, claim in {_data_of(claim): claim for claim in made}.items()}
     here = [claim for claim in made if not reasons[_data_of(claim)]]
     if elsewhere := len(made) - len(here):
-        say(f"{elsewhere} of {count(len(made), 'cell')} cannot be run here: {next(filter(None, reasons.values()))}")
+        say(f"{elsewhere} of {len(made)} cells cannot be run here: {next(filter(None, reasons.values()))}")
     chosen = here if sample is None else random.sample(here, min(sample, len(here)))
     equal = 0
     for claim in chosen:
@@ -140,7 +139,7 @@ def verify(where: str, *, root: Path | None, sample: int | None, say: Callable[[
         equal += not contradiction
         name = " ".join(filter(None, (claim.study, claim.cell.title)))
         say(f"NOT EQUAL  {name}: {contradiction}" if contradiction else f"equal      {name}")
-    say(f"{equal} of {count(len(chosen), 'cell')} equal to the last digit")
+    say(f"{equal} of {len(chosen)} cells equal to the last digit")
     return NOTHING if not chosen else EQUAL if equal == len(chosen) else UNEQUAL
 
 

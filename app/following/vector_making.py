@@ -92,10 +92,6 @@ class Making:
             pass
         return self.said
 
-    def a_little(self) -> str:
-        """Some of what is missing, for the rest is made later; what is said of it then."""
-        return "words can be searched; reading for meaning goes on" if self.step() and self.step() else self.said
-
     @property
     def said(self) -> str:
         """What is there now, in one line; "" where nothing is."""

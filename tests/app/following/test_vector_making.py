@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from app.following.following import follow_changes
-from app.following.indexing import update_index
+from app.following.following import FollowersWork, follow_changes
+from app.following.index_requests import IndexRequests
+from app.following.indexing import reader_pool, update_index
 from app.following.vector_making import Making
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
@@ -65,9 +67,11 @@ def test_who_does_not_wait_hears_whether_it_goes_on(
     """A little is made at once: all of what little is missing, else a start."""
     update_index(settings, paths, roots=[str(notes)])
     monkeypatch.setattr(VectorMaker.step, "__defaults__", (seconds,))
-    work = making(settings, paths, [])
-    said = work.a_little()
-    work.close()
+    stop, requests = threading.Event(), IndexRequests(paths.data_dir)
+    with closing(Catalogue.open(paths.catalogue)) as catalogue, reader_pool(settings, paths) as pool:
+        work = FollowersWork(settings, paths, lambda progress: None, stop, requests, catalogue, pool, False)
+        said = work.read_for_meaning(stop, is_waited_for=False)
+        work.close()
     assert said == (
         "read for meaning: 3 documents" if seconds else "words can be searched; reading for meaning goes on"
     )

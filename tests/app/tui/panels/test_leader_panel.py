@@ -71,6 +71,7 @@ async def test_a_click_on_an_action_does_it(stage: Stages) -> None:
         await pilot.press("escape", "ctrl+g")
         row = next(n for n, line in enumerate(one.text.splitlines()) if "Any of these keys" in line)
         await pilot.click(offset=(5, row))
+        await pilot.click(offset=(0, row - 1))
         assert isinstance(one.app.screen, LeaderPanel)
 
 

@@ -59,7 +59,7 @@ ROWS = 100
 """of a page, that are looked at; what they are alike to stands on twice as many"""
 SAID_OF_CODE = set(OF_CODE.values())
 RULE_OF = {
-    "called by all your words": "called",
+    "all words in its name": "called",
     "all your words, in no source code": "called",
     "not written as you typed it": "written",
 }
@@ -208,11 +208,11 @@ def reason(page: ResultPage, hit: Hit, why: str, facts: Facts) -> Claim:
         return why, any(words_of(end) == words_of(query.split("/")[-1]) or set(words_of(end)) == asked for end in ends)
     if why == "all words in the title":
         return why, all(any(word[:4] == other[:4] for other in words_of(hit.title)) for word in asked)
-    if why in ("called by all your words", "newest first, as asked"):
+    if why in ("all words in its name", "newest first, as asked"):
         called, passed_over = words_of(f"{hit.title} {hit.path} {hit.part}"), set[str]()
         if why == "newest first, as asked":
             passed_over = set(ASKING) & set(words_of(query)[:1])
-        is_asked = passed_over or why == "called by all your words"
+        is_asked = passed_over or why == "all words in its name"
         return why, bool(is_asked) and is_called(asked - passed_over, called)
     if why in ("as you typed it", "all your words, in no source code"):
         text = "\n".join(text for _, text in facts.catalogue.written([hit.doc_id]))

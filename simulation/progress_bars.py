@@ -140,7 +140,7 @@ class RunProgress:
         self._share[cell] = share
 
     def _count(self) -> str:
-        return f"{self._before + len(self._ended)} of {self._before + len(self._titles)} cells"
+        return f"{self._before + len(self._ended)} of {(n := self._before + len(self._titles))} cell{'s' * (n != 1)}"
 
     def _show(self, bars: Progress, cell: str) -> None:
         task = self._tasks[cell]

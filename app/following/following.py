@@ -214,6 +214,8 @@ class FollowersWork(Work):
             return False
         return True
 
-    def read_for_meaning(self, stop: threading.Event) -> str:
-        """As app.following.indexing.make_vectors."""
-        return self._making.until(lambda: stop.is_set() or self.stop.is_set())
+    def read_for_meaning(self, stop: threading.Event, *, is_waited_for: bool) -> str:
+        """As app.following.indexing.make_vectors; a little of it where nobody waits, for it goes on by itself."""
+        if not is_waited_for and self._making.step() and self._making.step():
+            return "words can be searched; reading for meaning goes on"
+        return self._making.until(lambda: not is_waited_for or stop.is_set() or self.stop.is_set())

@@ -2,8 +2,8 @@
 
 It does what the command would do alone: remembers the folders that were named, looks at everything below all of them,
 indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches
-reported, so that what they missed is found. A request that it cannot answer so (other settings, another version) goes
-back at once.
+reported, so that what they missed is found. With `--quiet` nobody waits until all is read for meaning, which goes on
+here. A request that it cannot answer so (other settings, another version) goes back at once.
 
 Over the line: the question, an empty message that it begins, then messages of parts (app.resident.protocol) until one
 holds the exit code. An empty message from who asked has it stop.
@@ -51,7 +51,7 @@ class IndexWork(Protocol):
 
     def is_theirs(self, variables: Mapping[str, str]) -> bool: ...
     def choose(self, folders: Sequence[str]) -> bool: ...
-    def read_for_meaning(self, stop: threading.Event) -> str: ...
+    def read_for_meaning(self, stop: threading.Event, *, is_waited_for: bool) -> str: ...
 
 
 class _AskersScreen(io.TextIOBase):
@@ -82,9 +82,12 @@ class IndexRequest:
 
     def __post_init__(self) -> None:
         self.screen = _AskersScreen(self)
-        self.progress = ProgressWriter(
-            self.screen, quiet=not QUIET.isdisjoint(self.question.arguments), columns=self.question.columns
-        )  # fmt: skip
+        self.progress = ProgressWriter(self.screen, quiet=self.is_quiet, columns=self.question.columns)
+
+    @property
+    def is_quiet(self) -> bool:
+        """Nobody would see that it waits, so that it waits for words alone."""
+        return not QUIET.isdisjoint(self.question.arguments)
 
     @property
     def folders(self) -> list[str]:
@@ -173,7 +176,7 @@ class IndexRequests:
                 request.say(said)
             if not request.stop.is_set():
                 with request.progress:
-                    made = work.read_for_meaning(request.stop)
+                    made = work.read_for_meaning(request.stop, is_waited_for=not request.is_quiet)
                 if made:
                     request.say(made)
             request.end(protocol.CODE, b"%d" % (INTERRUPTED if request.stop.is_set() else 0))

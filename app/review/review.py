@@ -19,6 +19,7 @@ from app.review.relevance import N_PRESUMED, WordTable, fit, read_table
 from app.search.page import make_hit
 from app.search.results import Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.search import Search
+from console.wording import count
 from foltr.arrays import FloatVector
 from indexer.postings import Ints, Mask
 from indexer.query.parse import parse
@@ -208,8 +209,10 @@ def is_enough(found: Estimate) -> bool:
 
 def progress_line(found: Estimate) -> str:
     """As "38 of about 41, surely more than 90 %: you may stop"."""
+    if not found.n_documents:
+        return "no document meets the filters of the query"
     if found.n_read >= found.n_documents:
-        return f"{found.n_found:,}, and all {found.n_documents:,} are read"
+        return f"{found.n_found:,} found, all {count(found.n_documents, 'document')} read"
     if found.n_found < LEAST_FOUND:
         return f"{found.n_found:,} found, too few to tell of how many"
     surely = max(int(np.ceil(100 * found.sure_share)) - 1, 0)

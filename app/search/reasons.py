@@ -268,7 +268,7 @@ def _raised(name: str, value: Mapping[str, float]) -> str:
         "meaning": "close in meaning",
         "group": "ranked higher by your group",
         "alike": "newer of those alike",
-        "called": "called by all your words",
+        "called": "all words in its name",
         "luck": "drawn by lot",
     }.get(name, "")
 

@@ -24,7 +24,7 @@ def run(
     picking: Picking | None = None,
     review: str | int = "",
 ) -> int:
-    """Show the screen until the user leaves it, and give the exit code: 0, 1 after a crash, 128 + n after
+    """Show the screen until the user leaves it, and give the exit code: 0, 2 after a crash, 128 + n after
     signal n; of one that is `picking` 0 chosen, 1 nothing was there, 130 left.
 
     `folder` narrows the search to one folder and has it indexed; `review`, a query or the number of a review, is read

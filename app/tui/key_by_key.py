@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import Any, ClassVar
 
 from textual import events
 from textual._widget_navigation import Direction
@@ -93,7 +93,16 @@ async def _passed(pump: MessagePump) -> None:
 
 
 class Panel(ModalScreen[ScreenResultType]):
-    """A screen over the others that gives one answer; another one, as of two clicks, would take the screen below."""
+    """A screen over the others that gives one answer; another one, as of two clicks, would take the screen below.
+
+    One that `shows` something and asks nothing is closed by a click beside it, too.
+    """
+
+    shows: ClassVar[bool] = False
+
+    def on_click(self, event: events.Click) -> None:
+        if self.shows and self.get_widget_at(*event.screen_offset)[0] is self:
+            self.dismiss()
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()

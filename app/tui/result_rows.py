@@ -96,7 +96,10 @@ def row_lines(
     told = (size(hit.size) if sized else "", hit.type if width >= TYPED_FROM else "", day(hit.modified, now))
     right = " · ".join(one for one in told if one)
     room = max(0, width - 7 - columns(right))
-    title = fit(title_of(hit), room - LEAST_PLACE - 2 if room - LEAST_PLACE - 2 >= LEAST_TITLE else room)
+    if room < min(LEAST_TITLE, columns(title_of(hit))):
+        right, room = "", max(0, width - 7)
+    title, beside = title_of(hit), room - LEAST_PLACE - 2
+    title = fit(title, room if columns(title) <= room or beside < LEAST_TITLE else beside)
     place = place_of(hit, snippet.heading if snippet else "", room - columns(title) - 2)
     title_style = styles.title + Style(strike=True, bold=False) if hit.missing else styles.title
     first = [bar, (f"{sign} ", styles.kinds.get(kind, styles.dim)), (title, title_style), (f"  {place}", styles.dim)]

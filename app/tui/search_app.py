@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 GONE = 129
 """the exit code where the terminal went away, that of SIGHUP"""
+FAILED = 2
+"""the exit code after a crash; 1 is that of a picker that found nothing"""
 FEW_COLOURS = ("standard", "windows")
 """Rich's names of terminals with sixteen"""
 NO_COLOR_THEME = "ansi-dark"
@@ -152,10 +154,7 @@ class FoltrApp(KeyByKey):
         shown = super().get_key_display(binding)
         if shown in ("^@", "^space"):
             return "^Space"
-        return "+".join(
-            part.upper() if part.startswith("^") else part.capitalize() if len(part) > 1 and part.isascii() else part
-            for part in shown.split("+")
-        )
+        return "+".join(map(_as_written, shown.split("+")))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Of Textual's own commands the one that is of use here; and the actions that the search screen offers."""
@@ -205,6 +204,13 @@ class FoltrApp(KeyByKey):
         """Begin anew with the settings."""
         self.setup = replace(self.setup, remembered=Remembered())
         self._choose_theme()
+
+
+def _as_written(part: str) -> str:
+    """A part of a key, as on a keyboard: ^S, Alt, PgUp."""
+    if part.startswith("^") or not part.isascii() or len(part) == 1:
+        return part.upper() if part.startswith("^") else part
+    return {"pgup": "PgUp", "pgdn": "PgDn"}.get(part, part.capitalize())
 
 
 def start(
@@ -267,4 +273,4 @@ def show(app: FoltrApp) -> int:
     name = type(app.crash).__name__
     print(f"foltr-search: the screen failed: {name}: {safe_line(str(app.crash))}", file=sys.stderr)
     print("FOLTR_DEBUG=1 shows where; nothing that was indexed or learned is lost", file=sys.stderr)
-    return 1
+    return FAILED

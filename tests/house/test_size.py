@@ -14,8 +14,8 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_706),
-    "console": (8, 1_058),
+    "app": (186, 30_773),
+    "console": (8, 1_065),
     "indexer": (104, 20_637),
     "simulation": (95, 15_451),
     "federation_server": (50, 8_041),

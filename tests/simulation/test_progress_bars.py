@@ -92,7 +92,7 @@ def test_a_cell_without_rounds_is_done_at_once() -> None:
     """A baseline trained on labels has no rounds to count."""
     out = io.StringIO()
     RunProgress({"a": "x"}, out)("a", 0, 0)
-    assert "1 of 1 cells: x done" in out.getvalue()
+    assert out.getvalue() == "foltr-search: 1 of 1 cell: x done\n"
 
 
 def test_nothing_is_known_before_anything_is_done() -> None:
@@ -158,7 +158,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     with RunProgress({"a": "x"}, screen) as progress:
         progress.begin("a")
         progress("a", 1, 1)
-    assert screen.getvalue() == "foltr-search: 1 of 1 cells: x done\n"
+    assert screen.getvalue() == "foltr-search: 1 of 1 cell: x done\n"
 
 
 def test_durations_as_people_say_them() -> None:

@@ -154,14 +154,14 @@ def _joined(parts: Sequence[Fact]) -> str:
 
 
 def found_of(page: ResultPage) -> tuple[Fact, ...]:
-    """How much was found: "220 of 1,400", "6 with all words · 214 with some"."""
-    if not page.hits:
-        return (Fact("nothing found", 1),)
+    """How much was found: "220 of 1,400 documents", "6 with all words · 214 with some"."""
+    if not page.hits or not page.n_matches:
+        return (Fact("found by meaning alone" if page.hits else "nothing found", 1),)
     if page.n_all_words < page.n_matches:
         return Fact(f"{count(page.n_all_words)} with all words", 1), Fact(
             f"{count(page.n_matches - page.n_all_words)} with some", 5
         )
-    return (Fact(f"{count(page.n_matches)} of {count(page.n_documents)}", 1),)
+    return (Fact(f"{count(page.n_matches)} of {count(page.n_documents, 'document')}", 1),)
 
 
 class HintLine(Widget):

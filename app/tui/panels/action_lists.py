@@ -42,6 +42,7 @@ LEARNING = (
 class HelpScreen(Panel[None]):
     """A panel over the screen; any of the keys that opened it closes it."""
 
+    shows = True
     CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,f1,question_mark,enter", "dismiss", "Close"),
@@ -85,35 +86,41 @@ def _in_columns(pairs: Sequence[tuple[str, str]], width: int, styles: tuple[str,
 
 COLUMN = 23
 """cells of one column"""
+KeyOf = tuple[str, Action]
 
 
 class LeaderPanel(Panel[str]):
-    """Gives the id of the action whose key was pressed; "" for none."""
+    """Gives the id of the action whose key was pressed, or that was clicked; "" or None for none."""
 
+    shows = True
     CSS_PATH = "panels.tcss"
 
     def __init__(self, keymap: Mapping[str, str], *, without: frozenset[str]) -> None:
         super().__init__()
-        self._without = without
         self._actions = {key: action for key, action in after_leader(keymap).items() if action.id not in without}
         self._ending = {"escape", "ctrl+c", *keys_of(BY_ID["leader"], keymap)}
         self._keymap = keymap
+        self._rows: list[list[KeyOf]] = []
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="leader-panel", can_focus=False):
             yield Static(id="leader-keys", markup=False)
 
-    def on_mount(self) -> None:
-        self._draw()
-
     def on_resize(self) -> None:
-        self._draw()
-
-    def _draw(self) -> None:
         actions = list(dict.fromkeys(self._actions.values()))
         keys = (Binding(letter_of(action, self._keymap), "") for action in actions)
         shown = [(self.app.get_key_display(key), action) for key, action in zip(keys, actions, strict=True)]
-        self.query_one("#leader-keys", Static).update(in_columns(shown, max(1, (self.size.width - 4) // COLUMN)))
+        self._rows = in_rows(shown, max(1, (self.size.width - 4) // COLUMN))
+        self.query_one("#leader-keys", Static).update(in_columns(self._rows))
+
+    on_mount = on_resize
+
+    def on_click(self, event: events.Click) -> None:
+        """One on an action is its key."""
+        column, row = event.screen_offset - self.query_one("#leader-keys").region.offset
+        is_on = min(column, row) >= 0 and row < len(self._rows)
+        if is_on and (there := self._rows[row][column // COLUMN :]):
+            self.dismiss(there[0][1].id)
 
     def on_key(self, event: events.Key) -> None:
         """Any key ends this: one of an action does it, another one is forgotten."""
@@ -126,12 +133,17 @@ class LeaderPanel(Panel[str]):
         self.dismiss(action.id if action else "")
 
 
-def in_columns(actions: list[tuple[str, Action]], n_columns: int) -> Text:
-    """The keys and titles, down each column in turn."""
+def in_rows(actions: list[KeyOf], n_columns: int) -> list[list[KeyOf]]:
+    """As they stand beside each other, down each column in turn."""
     n_rows = -(-len(actions) // n_columns)
+    return [actions[row::n_rows] for row in range(n_rows)]
+
+
+def in_columns(rows: list[list[KeyOf]]) -> Text:
+    """The keys and titles."""
     text = Text(no_wrap=True)
-    for row in range(n_rows):
-        for key, action in actions[row::n_rows]:
+    for row in rows:
+        for key, action in row:
             letter = key.rjust(4) + " "
             text.append(letter, style="bold")
             text.append(action.title + " " * max(1, COLUMN - cell_len(letter) - cell_len(action.title)))

@@ -28,10 +28,14 @@ PATH_WIDTH = 52
 
 
 class FolderList(RowList):
-    """Space or Enter ticks a folder, or takes the tick away."""
+    """Space or a click ticks a folder, or takes the tick away."""
 
-    HELP = "The folders to index. Space selects one, a selects all, Tab moves on to the box for another folder."
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "select", "Choose"), Binding("a", "all", "All")]
+    HELP = "The folders to index. Space selects one, a selects all, Enter starts, Tab moves on to another folder."
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("space", "select", "Choose"),
+        Binding("a", "all", "All"),
+        Binding("enter", "screen.begin", "Start indexing"),
+    ]
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, compact=True)
@@ -127,7 +131,7 @@ class FirstStart(Panel[tuple[str, ...]]):
             self.query_one("#first-meaning", Static).update(message.advice)
             self.query_one("#first-meaning").display = True
         self._note(
-            "Space selects, a selects all, Tab moves on, Ctrl+S starts." if message.folders else "Name a folder below."
+            "Space selects, a selects all, Enter starts, Tab moves on." if message.folders else "Name a folder below."
         )
         if self._folders.option_count:
             self._folders.focus()
@@ -159,7 +163,7 @@ class FirstStart(Panel[tuple[str, ...]]):
         if error:
             self._note(error)
         elif not self._folders.chosen:
-            self._note("Choose a folder first.")
+            self._note("Choose a folder first, with Space.")
         else:
             self.dismiss(self._folders.chosen)
 

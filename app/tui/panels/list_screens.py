@@ -25,6 +25,7 @@ Wish = tuple[str, str]
 class ListScreen(Panel[Wish | None]):
     """Gives a wish, or None."""
 
+    shows = True
     CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "Close"),

@@ -25,6 +25,7 @@ WIDTH = 72
 class StatsScreen(Panel[None]):
     """A panel over the screen; the numbers are read in a worker."""
 
+    shows = True
     CSS_PATH = "panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,S,f6,enter", "dismiss", "Close")]
 

@@ -248,19 +248,22 @@ class PreviewBody(LineView, can_focus=True):
         self._styles_by_name.clear()
 
     def _selected(self, row: int, segments: list[Segment], base: Style) -> list[Segment]:
-        """The segments of a row, those under the mouse's selection in its style."""
+        """The segments of a row, those under the mouse's selection in reverse."""
         span = self.text_selection.get_span(row) if self.text_selection is not None else None
         if span is None:
             return segments
-        style = self.screen.get_component_rich_style("screen--selection")
         start, end, position, found = span[0], span[1], 0, []
         for text, own, _ in segments:
             left = min(max(start - position, 0), len(text))
             right = len(text) if end == -1 else min(max(end - position, left), len(text))
-            found += [Segment(text[:left], own), Segment(text[left:right], (own or base) + style)]
+            found += [Segment(text[:left], own), Segment(text[left:right], _reversed(own or base))]
             found.append(Segment(text[right:], own))
             position += len(text)
         return [segment for segment in found if segment.text]
+
+
+def _reversed(style: Style) -> Style:
+    return style + Style(reverse=not style.reverse)
 
 
 def is_picture(style: str) -> bool:

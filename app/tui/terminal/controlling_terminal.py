@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+from rich.cells import cell_len
 from textual import events
 from textual._xterm_parser import XTermParser
 from textual.driver import Driver
@@ -79,6 +80,25 @@ def _wait(descriptor: int, when_gone: Callable[[], object]) -> None:
         when_gone()
 
 
+_JOINERS = ("\ufe0f", "\u200d", *map(chr, range(0x1F3FB, 0x1F400)))
+_EMOJI = "\u203c-\u3299\U0001f000-\U0001faff"
+_JOINED = re.compile(f"[#*0-9\xa9\xae{_EMOJI}](?:[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d[{_EMOJI}])+")
+"""one sign made of several: a heart that is red, a family, a hand with a tone, a key"""
+
+
+def placed(text: str) -> str:
+    """`text` in which the cursor is put where Textual expects it after each joined sign.
+
+    Terminals draw a red heart one or two cells wide, a family two or eight: what follows would stand aside.
+    """
+    return _JOINED.sub(_in_its_cells, text) if any(joiner in text for joiner in _JOINERS) else text
+
+
+def _in_its_cells(sign: re.Match[str]) -> str:
+    width = cell_len(sign[0])
+    return f"\x1b7{' ' * width}\x1b8{sign[0]}\x1b8\x1b[{width}C" if width else sign[0]
+
+
 class _UntilGone:
     """A terminal to write to, which takes no harm from having gone away."""
 
@@ -87,7 +107,7 @@ class _UntilGone:
 
     def write(self, text: str) -> None:
         with contextlib.suppress(OSError):
-            self._file.write(text)
+            self._file.write(placed(text))
 
     def flush(self) -> None:
         with contextlib.suppress(OSError):

@@ -59,7 +59,7 @@ def test_programs_get_a_line_of_json_a_document(device: Device) -> None:
     assert {Path(line["path"]).name for line in lines[:-1]} == {Path(name).name for name in DOCUMENTS}
     assert [line["progress"]["n_read"] for line in lines] == [0, 1, 2, 3, 4, 5, 6]
     assert lines[-1]["end"]
-    assert lines[-1]["progress"]["in_words"] == "3, and all 6 are read"
+    assert lines[-1]["progress"]["in_words"] == "3 found, all 6 documents read"
     again = answered(device, "--resume", "1", "--json", answers="")
     assert [json.loads(line)["end"] for line in again.stdout.splitlines()] == [True]
     assert json.loads(device.run("review", "--list", "--json").stdout)["n_found"] == 3
@@ -91,7 +91,7 @@ def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> No
     report = tmp_path / "found.md"
     done = device.run("review", "river", "--report", str(report), "--save", "rivers", "--teach")
     assert done.returncode == 0, done.stderr
-    assert "2, and all 6 are read" in report.read_text()
+    assert "2 found, all 6 documents read" in report.read_text()
     assert device.run("saved").stdout.startswith("@rivers\triver ")
     assert "2 newly counted as opened" in done.stderr
     report.unlink()

@@ -6,15 +6,18 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from app.following.index_requests import IndexRequests
 from app.paths import Paths, remember_root
 from app.resident.local_socket import AVAILABLE, index_socket_path
+from indexer.progress import UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from tests import copied
 from tests.app.resident.conftest import PATIENCE, serving
@@ -88,6 +91,43 @@ def test_the_same_work_is_told_in_the_same_words(device: Device) -> None:
             change(device.notes)
             assert (handed(device, **UNSEEN), handed(device, "--quiet", **UNSEEN)) == wanted
         assert device.run("search", "bittern").returncode == 1
+
+
+class Work:
+    """Keeps whether the reading for meaning was waited for."""
+
+    def __init__(self) -> None:
+        self.waited: list[bool] = []
+
+    def is_theirs(self, variables: Mapping[str, str]) -> bool:
+        return True
+
+    def choose(self, folders: Sequence[str]) -> bool:
+        return True
+
+    def read_for_meaning(self, stop: threading.Event, *, is_waited_for: bool) -> str:
+        self.waited.append(is_waited_for)
+        return "it goes on"
+
+
+def test_with_quiet_the_command_does_not_wait_for_meaning(device: Device) -> None:
+    """Whoever sees how far it is waits to the end; a script goes on once words can be searched."""
+    work = Work()
+    device.data_dir.mkdir()
+    with IndexRequests(device.data_dir) as requests:
+
+        def answer() -> None:
+            for _ in range(2):
+                requests.asked.wait(PATIENCE)
+                requests.answer(work, lambda stop: UpdateSummary())
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        said = [handed(device), handed(device, "-q")]
+        answering.join(PATIENCE)
+    assert work.waited == [True, False]
+    assert [code for code, _ in said] == ["0", "0"]
+    assert all("it goes on" in text for _, text in said)
 
 
 def test_a_file_of_before_it_began_is_found(device: Device) -> None:

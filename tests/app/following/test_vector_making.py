@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from app.following.following import follow_changes
-from app.following.indexing import update_index
+from app.following.following import FollowersWork, follow_changes
+from app.following.index_requests import IndexRequests
+from app.following.indexing import reader_pool, update_index
 from app.following.vector_making import Making
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
@@ -18,6 +20,7 @@ from app.paths import remember_root
 from app.settings import IndexSettings, MeaningSettings, Paths, Settings
 from app.store import Store
 from indexer.meaning.encoder import kind_of
+from indexer.meaning.making import VectorMaker
 from indexer.meaning.vectors import VectorWriter, n_with_vectors, read
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
@@ -55,6 +58,24 @@ def coverage(settings: Settings, paths: Paths) -> tuple[int, int]:
 
 def making(settings: Settings, paths: Paths, reports: list[Progress], *, why: str = "") -> Making:
     return Making(settings, paths, Catalogue.open(paths.catalogue), reports.append, may_work=lambda: why)
+
+
+@pytest.mark.parametrize("seconds", [0.0, PATIENCE])
+def test_who_does_not_wait_hears_whether_it_goes_on(
+    paths: Paths, settings: Settings, notes: Path, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A little is made at once: all of what little is missing, else a start."""
+    update_index(settings, paths, roots=[str(notes)])
+    monkeypatch.setattr(VectorMaker.step, "__defaults__", (seconds,))
+    stop, requests = threading.Event(), IndexRequests(paths.data_dir)
+    with closing(Catalogue.open(paths.catalogue)) as catalogue, reader_pool(settings, paths) as pool:
+        work = FollowersWork(settings, paths, lambda progress: None, stop, requests, catalogue, pool, False)
+        said = work.read_for_meaning(stop, is_waited_for=False)
+        work.close()
+    assert said == (
+        "read for meaning: 3 documents" if seconds else "words can be searched; reading for meaning goes on"
+    )
+    assert coverage(settings, paths) == (3 if seconds else 0, 3)
 
 
 def test_it_reports_how_far_it_is_and_waits_where_it_may_not_work(

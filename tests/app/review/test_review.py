@@ -35,7 +35,7 @@ def test_every_document_comes_once_and_the_best_first(opened: Open) -> None:
     read = read_all(review)
     assert read[0] == "kingfisher.md"
     assert sorted(read) == sorted(Path(name).name for name in DOCUMENTS)
-    assert progress_line(review.progress) == "4, and all 6 are read"
+    assert progress_line(review.progress) == "4 found, all 6 documents read"
 
 
 def test_an_answer_changes_the_order_at_once(device: Device, opened: Open) -> None:
@@ -200,7 +200,8 @@ def test_a_review_needs_a_state_that_can_be_kept(opened: Open) -> None:
         (Estimate(38, 200, 900, 3, 4), "38 of about 41, surely more than 90 %: you may stop"),
         (Estimate(36, 200, 900, 3, 4), "36 of about 39, surely more than 89 %: you may stop"),
         (Estimate(38, 200, 900, 9, 38), "38 of about 47, surely more than 49 %"),
-        (Estimate(5, 9, 9, 0, 0), "5, and all 9 are read"),
+        (Estimate(5, 9, 9, 0, 0), "5 found, all 9 documents read"),
+        (Estimate(0, 0, 0, 0, 0), "no document meets the filters of the query"),
     ],
 )
 def test_progress_in_words(found: Estimate, line: str) -> None:

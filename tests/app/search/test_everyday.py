@@ -83,7 +83,7 @@ def test_what_is_not_in_a_name_is_not_said_to_be(home: Search) -> None:
     page = home.search(SearchRequest("meter reading appointment"))
     assert home.why(page, page.hits[0]) == "all your words, in no source code"
     page = home.search(SearchRequest("electricity bill"))
-    assert home.why(page, page.hits[0]) == "called by all your words"
+    assert home.why(page, page.hits[0]) == "all words in its name"
 
 
 def test_a_name_that_goes_on_with_a_number_is_found_behind_the_word_as_it_was_typed(home: Search) -> None:

@@ -102,7 +102,7 @@ def test_a_file_that_is_called_so_stands_before_what_only_speaks_of_it(diary: Se
     assert Path(found.hits[0].path).name == "Heron Jordan 2025.txt"
     assert Path(LONG).name not in {Path(hit.path).name for hit in found.hits[:10]}
     assert found.reasons is not None
-    assert found.reasons.words(0, "text") == "called by all your words"
+    assert found.reasons.words(0, "text") == "all words in its name"
 
 
 def test_a_name_that_holds_another_form_of_the_word_stands_behind_it_as_typed(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from rich.style import Style
 from textual.color import Color
 
 from app.settings import ScreenSettings
+from app.tui.preview.preview_pane import PreviewBody
 from app.tui.terminal.terminal_traits import TerminalTraits
 from app.tui.themes import DAY, problem_of
 
@@ -71,6 +72,24 @@ async def test_colours_have_contrast(stage: Stages, theme: str) -> None:
         assert min(_contrast(style) for style in marked) >= TEXT_CONTRAST
 
 
+@pytest.mark.parametrize("theme", ["textual-light", "dark", "light", "nord", "ansi"])
+async def test_what_the_mouse_selects_in_the_preview_can_be_read(stage: Stages, theme: str) -> None:
+    """It is told from the rest, and never in the colour of its own background."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.searched("wind", size=(120, 30)) as pilot:
+        body = one.app.search_screen.query_one(PreviewBody)
+        await one.until(pilot, lambda: body.preview is not None)
+        plain = body.make_line(0)
+        await pilot.mouse_down(body, offset=(0, 0))
+        await pilot.hover(body, offset=(8, 0))
+        await pilot.mouse_up(body, offset=(8, 0))
+        selected = list(body.make_line(0).crop(0, 8))
+        assert [piece.style for piece in selected] != [piece.style for piece in plain.crop(0, 8)]
+        for _, style, _ in selected:
+            assert style.reverse or style.color.is_default or style.color != style.bgcolor
+        assert body.make_line(0).text == plain.text
+
+
 def test_paper_is_paper_in_256_colours_too() -> None:
     """What lies behind text by day is grey or cream in the nearest of them: neither pink nor olive."""
     for colour in (DAY.background, DAY.surface, DAY.panel):
@@ -110,6 +129,20 @@ async def test_ansi_themes_send_only_the_terminals_palette(stage: Stages, theme:
                 assert color is None or color.triplet is None, (text, color)
             if style.color is not None and not style.color.is_default:
                 assert style.color != style.bgcolor, text
+
+
+@pytest.mark.parametrize("theme", ["dark", "ansi"])
+async def test_what_lies_behind_a_panel_stays_in_sight(stage: Stages, theme: str) -> None:
+    """One reads on which result an action would act; and a button that waits for a folder takes one line."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.searched("wind", size=(120, 40)) as pilot:
+        await pilot.press("ctrl+g")
+        await one.until(pilot, lambda: "To the end" in one.text)
+        assert "turbines&#160;at&#160;sea" in one.app.export_screenshot()
+        await pilot.press("C")
+        await one.until(pilot, lambda: "Copy 1 file to a folder" in one.text)
+        assert "turbines&#160;at&#160;sea" in one.app.export_screenshot()
+        assert one.app.screen.query_one("#filing-yes").size.height == 1
 
 
 @pytest.mark.parametrize(("is_light", "theme"), [(False, "ansi-dark"), (True, "ansi-light")])

@@ -87,6 +87,21 @@ def test_a_title_is_read_in_the_narrowest_window() -> None:
     assert second.strip("▌ ") == "exact title ·…"
 
 
+def test_a_title_that_fits_is_not_cut_for_its_place() -> None:
+    """A few letters of a path tell less than the end of a title; one that is cut anyway leaves them room."""
+    hit = replace(HIT, title="Annual report of the wind farm")
+    assert _lines(hit, None, 60)[0].rstrip() == "▌ § Annual report of the wind farm" + " " * 14 + "15 Jun 2025"
+    assert "…  …/report.pdf" in _lines(replace(HIT, title="Annual report of all the wind farms there are"), None, 60)[0]
+
+
+def test_the_date_gives_way_to_a_title_that_is_cut() -> None:
+    """In a narrow window; what is read first is what it is."""
+    hit = replace(HIT, title="Annual report of the wind farm")
+    assert _lines(hit, None, 40)[0].rstrip() == "▌ § Annual report of the wind farm"
+    assert "15 Jun 2025" in _lines(hit, None, 50)[0]
+    assert "15 Jun 2025" in _lines(HIT, None, 32)[0]
+
+
 def test_why_comes_before_the_copies() -> None:
     """And before both that the file is gone."""
     assert marks_of(HIT, "exact title") == "exact title · +1"

@@ -60,7 +60,7 @@ async def test_a_review_from_the_search_screen(stage: Stages, paths: Paths, tmp_
         await pilot.press("n")
         await one.until(pilot, lambda: name_on(screen) == second)
         await pilot.press("n")
-        await one.until(pilot, lambda: "all 3 are read" in one.text)
+        await one.until(pilot, lambda: "all 3 documents read" in one.text)
         await pilot.press("y", "q")
         await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
     one.app.search_screen.session.close()

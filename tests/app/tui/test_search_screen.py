@@ -50,7 +50,7 @@ async def test_results_appear_while_typing(stage: Stages) -> None:
         assert "Wind turbines at sea" in text
         assert "~/energy/turbine.md" in text
         assert "Results 1 of 4" in text
-        assert "4 of 5" in text
+        assert "4 of 5 documents" in text
 
 
 async def test_the_unfinished_page_stays_when_the_whole_word_finds_nothing(stage: Stages) -> None:

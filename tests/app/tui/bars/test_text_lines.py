@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from app.search.results import ResultPage, SearchRequest
-from app.tui.bars.text_lines import Fact, KeyLine, fitted, fitting, hint_of
+from app.search.results import Hit, ResultPage, SearchRequest
+from app.tui.bars.text_lines import Fact, KeyLine, fitted, fitting, found_of, hint_of
 from app.tui.keys import BY_ID
 from indexer.query.nodes import Problem
 
@@ -36,6 +36,15 @@ def test_the_newest_sentence_stands_alone_where_there_is_no_room() -> None:
     assert fitted(FOUND, (Fact("x" * 100, 0),), 40) == ("242 with all words", "x" * 19 + "…")
     assert fitted(FOUND, (), 10) == ("242 with…", "")
     assert fitted((), (), 10) == ("", "")
+
+
+def test_what_was_found_is_told_in_whole_words() -> None:
+    """Of how many documents; and where none holds the words, how the results were found."""
+    hit = Hit(1, 1, "/a.txt", "", "A", "text", "", 0.0, 10, "", 1.0, 1)
+    page = replace(PAGE, hits=(hit,), n_matches=3, n_all_words=3)
+    assert [fact.text for fact in found_of(page)] == ["3 of 10 documents"]
+    assert [fact.text for fact in found_of(replace(page, n_matches=0, n_all_words=0))] == ["found by meaning alone"]
+    assert [fact.text for fact in found_of(PAGE)] == ["nothing found"]
 
 
 PAGE = ResultPage(SearchRequest("wind (sea"), (), n_matches=0, n_documents=10, seconds=0.0)

@@ -34,6 +34,19 @@ async def test_folders_are_suggested_with_counts_and_indexing_begins(
         await one.search(pilot, "wind")
 
 
+async def test_enter_starts_and_space_or_a_click_chooses(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:
+    """As in other lists of ticks: Enter means yes to what is ticked, and takes no tick away."""
+    one = stage(indexing=_folders(conftest_types, tmp_path / "notes", tmp_path / "papers"))
+    async with one.app.run_test(size=(100, 30)) as pilot:
+        await one.until(pilot, lambda: "[x] 1,204 files" in one.text)
+        await pilot.press("down", "space")
+        await one.until(pilot, lambda: "[x] 1,205 files" in one.text)
+        await pilot.click(FolderList, offset=(10, 0))
+        await one.until(pilot, lambda: "[ ] 1,204 files" in one.text)
+        await pilot.press("enter")
+        await one.until(pilot, lambda: one.indexing.started == [(str(tmp_path / "papers"),)])
+
+
 async def test_the_folder_under_the_cursor_is_seen_in_a_small_window(
     stage: Stages, conftest_types: Any, tmp_path: Path
 ) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 from app.settings import ScreenSettings
 from app.tui.bars.query_input import QueryInput
+from app.tui.key_by_key import Panel
 from app.tui.keys import BY_ID
-from app.tui.panels.action_lists import LeaderPanel, in_columns
+from app.tui.panels.action_lists import LeaderPanel, in_columns, in_rows
+from app.tui.panels.stats_screen import StatsScreen
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]
@@ -33,6 +35,14 @@ async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage
         assert (box.value, box.has_focus) == ("wind", True)
 
 
+async def test_keys_are_written_as_on_a_keyboard(stage: Stages) -> None:
+    """PgUp, and no Pgup."""
+    one = stage()
+    async with one.searched("wind", size=WIDE) as pilot:
+        await pilot.press("ctrl+g")
+        await one.until(pilot, lambda: "PgUp Page up" in one.text)
+
+
 async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
     """Nothing happens by mistake."""
     one = stage()
@@ -42,6 +52,41 @@ async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
             await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
         assert one.asked == "wind"
         assert one.app.is_running
+
+
+async def test_a_click_on_an_action_does_it(stage: Stages) -> None:
+    """In any column and row; on none, nothing."""
+    one = stage()
+    async with one.searched("wind", size=WIDE) as pilot:
+        share = one.app.search_screen.side.share
+        for title, is_done in (
+            ("Statistics", lambda: isinstance(one.app.screen, StatsScreen)),
+            ("Wider preview", lambda: one.app.search_screen.side.share > share),
+        ):
+            await pilot.press("escape", "ctrl+g")
+            await one.until(pilot, lambda: isinstance(one.app.screen, LeaderPanel) and "Statistics" in one.text)
+            row, line = next((n, line) for n, line in enumerate(one.text.splitlines()) if title in line)
+            await pilot.click(offset=(line.index(title), row))
+            await one.until(pilot, is_done)
+        await pilot.press("escape", "ctrl+g")
+        row = next(n for n, line in enumerate(one.text.splitlines()) if "Any of these keys" in line)
+        await pilot.click(offset=(5, row))
+        await pilot.click(offset=(0, row - 1))
+        assert isinstance(one.app.screen, LeaderPanel)
+
+
+@pytest.mark.parametrize("key", ["ctrl+g", "f1", "f6", "f7"])
+async def test_a_click_beside_a_panel_closes_it(stage: Stages, key: str) -> None:
+    """As Esc does; one in it does not."""
+    one = stage()
+    async with one.searched("wind", size=WIDE) as pilot:
+        await pilot.press(key)
+        await one.until(pilot, lambda: isinstance(one.app.screen, Panel))
+        await one.settle(pilot)
+        await pilot.click(offset=one.app.screen.children[0].region.offset)
+        assert isinstance(one.app.screen, Panel)
+        await pilot.click(offset=(1, 1))
+        await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
 
 
 async def test_the_leader_key_and_its_letters_can_be_chosen(stage: Stages) -> None:
@@ -57,7 +102,7 @@ async def test_the_leader_key_and_its_letters_can_be_chosen(stage: Stages) -> No
 def test_columns_are_read_downwards() -> None:
     """Three actions in two columns: two rows, the first two in the first column."""
     actions = [("e", BY_ID["edit"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"])]
-    lines = in_columns(actions, 2).plain.splitlines()
+    lines = in_columns(in_rows(actions, 2)).plain.splitlines()
     assert lines[0].split() == ["e", "Edit", "o", "Folder"]
     assert lines[1].split() == ["v", "Pager"]
 
@@ -65,5 +110,5 @@ def test_columns_are_read_downwards() -> None:
 def test_a_long_key_keeps_the_columns_in_line() -> None:
     """shift+tab is wider than its place: the second column begins where it does in the row below."""
     actions = [("shift+tab", BY_ID["mark-back"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"]), ("e", BY_ID["edit"])]
-    first, second, *_ = in_columns(actions, 2).plain.splitlines()
+    first, second, *_ = in_columns(in_rows(actions, 2)).plain.splitlines()
     assert first.index("Folder") == second.index("Edit")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from textual.events import Key, Paste
 
-from app.tui.terminal.controlling_terminal import KeyParser, watch_terminal
+from app.tui.terminal.controlling_terminal import KeyParser, placed, watch_terminal
 from tests.app.tui.terminal.test_terminal import Terminal
 
 
@@ -29,6 +29,18 @@ def test_it_calls_when_the_other_end_is_closed_and_not_before() -> None:
     os.close(master)
     assert gone.wait(60)
     os.close(slave)
+
+
+@pytest.mark.parametrize("sign", ["❤️", "👩‍👩‍👧‍👦", "🏳️‍🌈", "👍🏽", "1️⃣", "❤️‍🔥"])
+def test_what_follows_an_emoji_of_several_signs_stands_in_its_column(sign: str) -> None:
+    """However wide a terminal draws it, two cells are cleared for it, and the next letter comes behind them."""
+    assert placed(f"│ {sign} wind │") == f"│ \x1b7  \x1b8{sign}\x1b8\x1b[2C wind │"
+
+
+def test_other_text_is_sent_as_it_is() -> None:
+    """Letters that are joined, too: those of Indic scripts are as wide as they are."""
+    text = "│ \x1b[38;2;1;2;3m1 # ☎ ⚠ 👍 क\u200dष 風力 e\u0301 ▌"
+    assert placed(text) == text
 
 
 LEADER = """

@@ -150,18 +150,18 @@ def test_sigterm_restores_the_terminal(started: Terminal) -> None:
 
 
 def crashed(program: str, key: bytes, environment: dict[str, str], folder: Path) -> bytes:
-    """What a screen says when it fails over a key, with exit code 1 and on a terminal as it was."""
+    """What a screen says when it fails over a key, with the exit code of an error and on a terminal as it was."""
     terminal = Terminal([sys.executable, "-c", program, str(folder)], **environment)
     terminal.read_until(b"cannot be searched")
     os.write(terminal.master, key)
-    assert terminal.end() == 1
+    assert terminal.end() == 2  # 1 is that of a picker that found nothing
     assert terminal.is_restored
     return terminal.output[terminal.output.rfind(LEFT) :]
 
 
 @pytest.mark.parametrize("debug", [False, True])
 def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str], tmp_path: Path, debug: bool) -> None:
-    """An error in the screen itself ends with exit code 1 and one line; FOLTR_DEBUG shows where it was."""
+    """An error in the screen itself ends with exit code 2 and one line; FOLTR_DEBUG shows where it was."""
     extra = {"FOLTR_DEBUG": "1"} if debug else {}
     said = crashed(CRASHING, b"\x11", environment | extra, tmp_path)
     assert b"foltr-search: the screen failed: RuntimeError: a key\xef\xbf\xbd[31m too many" in said
@@ -169,7 +169,7 @@ def test_a_crash_is_one_line_on_a_restored_terminal(environment: dict[str, str],
 
 
 def test_keys_that_cannot_be_read_end_the_screen_as_any_crash_does(environment: dict[str, str], tmp_path: Path) -> None:
-    """A screen that hears no keys is of no use: exit code 1 and one line, on a terminal as it was."""
+    """A screen that hears no keys is of no use: exit code 2 and one line, on a terminal as it was."""
     said = crashed(DEAF, b"x", environment, tmp_path)
     assert b"foltr-search: the screen failed: ValueError: keys that nobody can read" in said
     assert b"Traceback" not in said

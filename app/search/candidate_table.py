@@ -110,8 +110,10 @@ def table_of(
     reading: Reading, catalogue: Catalogue, candidates: Candidates, closeness: Closeness | None,
     picks: Picks, terms: list[str], completions: list[str], *, now: float,
 ) -> CandidateTable:  # fmt: skip
-    """All that this machine knows of the candidates, in BM25F order; `terms` and `completions` name the query to the
-    pick memory."""
+    """All that this machine knows of the candidates that are still there, in BM25F order.
+
+    `terms` and `completions` name the query to the pick memory.
+    """
     rows = _rows(reading, catalogue, candidates)
     documents = [(row.path, row.part, row.type) for row in rows]
     usage = picks.usage(terms, documents, now=now, completions=completions)
@@ -129,11 +131,11 @@ def table_of(
         sketches=reading.snapshot.documents.take("sketch", candidates.docs),
         asides=_asides(reading, candidates, closeness) if closeness else [PLAIN] * len(rows),
         added=np.arange(len(rows)) >= candidates.n_best,
-    ).take(by_bm25f(rows, candidates.bm25f))  # fmt: skip
+    ).take([i for i in by_bm25f(rows, candidates.bm25f) if rows[i].path])  # fmt: skip
 
 
 def _rows(reading: Reading, catalogue: Catalogue, candidates: Candidates) -> list[DocumentRow]:
-    """The catalogue's rows; a document removed since the commit was opened gets an empty one, marked missing."""
+    """The catalogue's rows; a document removed since the commit was opened gets one without a path."""
     ids = reading.snapshot.documents["doc_id"][candidates.docs].tolist()
     known = catalogue.documents(ids)
     return [

@@ -57,6 +57,8 @@ def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ..
     Only documents with a first and a last group are looked at.
     """
     n = len(number)
+    if n < 2:
+        return []
     first = [number[:end] for end in range(1, min(LONGEST_GROUP, n - 1) + 1)]
     last = [number[start:] for start in range(max(n - LONGEST_GROUP, 1), n)]
     begun, ended = (union([snapshot.postings(field, term).docs for term in terms]) for terms in (first, last))

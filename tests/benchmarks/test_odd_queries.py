@@ -42,6 +42,8 @@ def test_none_raises_whatever_is_asked(tmp_path: Path) -> None:
             "file:///\ud800",
             "~\0x",
             "é;鱻",
+            "0000000",
+            "0a",
             '"' + "the " * 2_500 + '"',
             "a_" * 5_000,
             "the." * 3_000,

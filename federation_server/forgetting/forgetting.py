@@ -116,9 +116,13 @@ def forget_waiting(connection: Connection, forgetter: Forgetter, *, now: int) ->
 
 def are_owed(connection: Connection) -> list[tuple[str, Tombstone]]:
     """Who waited for a round that is over, by pseudonym."""
-    here, query = rounds.present(connection), select(facts.c.value).where(facts.c.name.startswith(WAITS))
-    found = [msgspec.json.decode(value, type=tuple[str, Tombstone]) for value in connection.execute(query).scalars()]
-    return [one for one in found if not summing.lists_member(connection, here, one[0])]
+    here = rounds.present(connection)
+    return [one for one in _waiting(connection) if not summing.lists_member(connection, here, one[0])]
+
+
+def _waiting(connection: Connection) -> list[tuple[str, Tombstone]]:
+    query = select(facts.c.value).where(facts.c.name.startswith(WAITS))
+    return [msgspec.json.decode(value, type=tuple[str, Tombstone]) for value in connection.execute(query).scalars()]
 
 
 def _forget_again(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> None:
@@ -136,7 +140,7 @@ def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tomb
         forgetter.file.append(stone)
     group.set_fact(connection, WAITS + stone.request, msgspec.json.encode((device, stone)).decode())
     connection.execute(delete(forgettings).where(forgettings.c.request == stone.request))
-    row = {"request": stone.request, "asked": now, "state": "waiting", "method": stone.method, "erased": "{}"}
+    row = {"request": stone.request, "asked": stone.time, "state": "waiting", "method": stone.method, "erased": "{}"}
     connection.execute(insert(forgettings).values(**row))
     return _receipt(connection, stone.request)
 
@@ -157,9 +161,13 @@ def _forget(
     `stone` is that of a request of before; `is_same` where the person goes on as another member.
     """
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
+    before = None if stone else dict(_waiting(connection)).get(device)  # asked twice it is one request
+    request = before.request if before else request
     if summing.lists_member(connection, here, device):
-        how = "none" if is_same else _possible(connection, forgetter.settings, (0, 0), (), again=False)
-        owed = stone or Tombstone(hash_of_member(device), None, None, how, request, now)
+        same = before.method if before else "none"
+        how = same if is_same else _possible(connection, forgetter.settings, (0, 0), (), again=False)
+        time = before.time if before else now
+        owed = stone or Tombstone(hash_of_member(device), None, None, how, request, time)
         return _wait(connection, forgetter, device, owed, now=now)
     connection.execute(delete(facts).where(facts.c.name == WAITS + request))
     touched = readding.last_before(connection, first) if first else None

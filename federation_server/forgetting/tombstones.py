@@ -118,9 +118,10 @@ def in_database(connection: Connection) -> tuple[Tombstone, ...]:
 
 
 def missing(connection: Connection, lines: Sequence[Line]) -> tuple[Tombstone, ...]:
-    """Those of the file that this database has not been through, oldest first."""
+    """Those of the file that this database has not been through, oldest first; of one request its last line counts."""
     known = {(one.member, one.request) for one in in_database(connection)}
-    return tuple(line for line in lines if isinstance(line, Tombstone) and (line.member, line.request) not in known)
+    requests = {(line.member, line.request): line for line in lines if isinstance(line, Tombstone)}
+    return tuple(line for request, line in requests.items() if request not in known)
 
 
 def carry_over(connection: Connection, file: TombstoneFile) -> None:

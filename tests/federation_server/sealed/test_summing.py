@@ -15,7 +15,7 @@ from sqlalchemy import func, select, update
 
 from federation_server import backup
 from federation_server.database import connect, is_scrub_due, reading, upgrade, writing
-from federation_server.forgetting import forgetting
+from federation_server.forgetting import forgetting, tombstones
 from federation_server.group import enrolment, roster_book
 from federation_server.rounds import history
 from federation_server.rounds.rounds import Closed
@@ -464,11 +464,42 @@ def test_who_waits_to_be_forgotten_is_not_brought_back(tmp_path: Path, *, before
     assert found.state == "done"
 
 
+def test_who_is_forgotten_twice_in_one_round_is_erased_once(tmp_path: Path) -> None:
+    """Removed, and then forgotten by the operator, twice, while its note is added up: one request, by the method that
+    takes out more, and one entry in the journal; a server that starts again has nothing left to do."""
+    made = make_sealed(tmp_path / "server")
+    with running(made) as server:
+        people = members(made, 6)
+        told = people[0].announcement()
+        for place, one in enumerate(people):
+            assert share(one, told, STEPS[place]).ok
+        told = people[0].announcement()
+        with writing(made.engine) as connection:
+            first = forgetting.remove(connection, made.forgetter, people[5].device, now=1)
+            asked = [forgetting.forget(connection, made.forgetter, people[5].device, now=now) for now in (2, 3)]
+            again = forgetting.remove(connection, made.forgetter, people[5].device, now=4)
+        assert first.method == "none"
+        assert [(one.request, one.method) for one in (*asked, again)] == [(first.request, "noise")] * 3
+        for one in people[:5]:
+            assert send_answer(one, told).ok
+        server.service.tick()
+        server.service.tick()
+        with reading(made.engine) as connection:
+            assert [one["method"] for one in history.requests(connection)] == ["noise"]
+    for _ in range(2):
+        again_opened = open_installation(made.folder / "server.toml")
+        with reading(again_opened.engine) as connection:
+            bodies = connection.execute(select(journal.c.body)).scalars()
+            assert [decode(bytes(body), JournalEntry).kind for body in bodies].count("receipt") == 1
+            assert tombstones.missing(connection, made.forgetter.file.read()) == ()
+        again_opened.engine.dispose()
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from federation_server.database import writing
-from federation_server.forgetting import forgetting
+from federation_server.forgetting import forgetting, tombstones
 from federation_server.group import group
 from federation_server.running.monitoring import Counters
 from federation_server.serve import open_installation, service_of

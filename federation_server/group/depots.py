@@ -14,6 +14,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from console.wording import count, size
+from federation_server.group import group
 from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.settings import LimitsSection
@@ -65,6 +66,7 @@ def make(connection: Connection, device: str, asked: DepotRequest, limits: Limit
     if not limits.depot_files:
         raise Refused("depot-full", "this server keeps none")
     name = pseudonym(asked.depot_key)
+    group.lock(connection)  # of two computers that begin at once
     same = (depots.c.device == device) | (depots.c.name == name)  # its owner may be two members
     known = connection.execute(select(depots.c.name).where(same)).scalars().all()
     if name not in known:
@@ -111,8 +113,10 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
         depot = _succeeded(connection, depot, asked.successor)
     if depot.former:
         raise Refused("former-key")
-    if len(asked.removed) > MOST_REMOVED:
-        raise Refused("malformed", f"{MOST_REMOVED:,} files are removed at once at most")
+    if len(asked.removed) > MOST_REMOVED or not all(map(NAME.fullmatch, asked.removed)):
+        raise Refused("malformed", f"names of files are removed, {MOST_REMOVED:,} at most")
+    if asked.name and not NAME.fullmatch(asked.name):
+        raise Refused("malformed", "a file has a random name")
     own = depot_files.c.device == depot.device
     connection.execute(delete(depot_files).where(own, depot_files.c.name.in_(asked.removed)))
     there = select(depot_files.c.name).where(own, depot_files.c.name == asked.name)
@@ -123,8 +127,8 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
 
 def _write(connection: Connection, depot: Depot, asked: DepotChange, limits: LimitsSection) -> None:
     length = len(asked.content)
-    if not NAME.fullmatch(asked.name) or length not in SIZES:
-        raise Refused("malformed", "a file has a random name, and 4,096 bytes times a power of two, up to 4 MiB")
+    if length not in SIZES:
+        raise Refused("malformed", "a file has 4,096 bytes times a power of two, up to 4 MiB")
     n_files, n_bytes = used(connection, depot.device).get(depot.device, (0, 0))
     if n_files + 1 > limits.depot_files or n_bytes + length > limits.depot_bytes:
         raise Refused("depot-full", f"{limits.depot_files:,} files and {limits.depot_bytes:,} bytes at most")
@@ -138,6 +142,8 @@ def _succeeded(connection: Connection, depot: Depot, key: bytes) -> Depot:
         raise Refused("malformed", f"a key has {KEY_BYTES} bytes")
     if depot.former:
         raise Refused("former-key")
+    if connection.execute(select(depots.c.name).where(depots.c.name == pseudonym(key))).first() is not None:
+        raise Refused("other-depot")
     own = depots.c.device == depot.device
     connection.execute(update(depots).where(own).values(former=depots.c.former + 1))
     connection.execute(delete(depots).where(own, depots.c.former > MOST_FORMER))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from itertools import pairwise
 from pathlib import Path
 
@@ -89,8 +89,12 @@ def test_what_is_written_is_there_until_it_is_removed(group: Engine) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", [{"name": "../key"}, {"name": A.upper() + "G"}, {"content": b"x" * 4095}, {"content": bytes(3 * 4096)}]
-)
+    "what",
+    [
+        {"name": "../key"}, {"name": A.upper() + "G"}, {"name": "\0"}, {"removed": ("\0",)}, {"content": b"x" * 4095},
+        {"content": bytes(3 * 4096)},
+    ],
+)  # fmt: skip
 def test_a_file_without_the_form_of_all_is_refused(group: Engine, what: dict[str, object]) -> None:
     """Its name is random, and its size tells as little as that of any other."""
     assert refused(lambda: change(group, FIRST, **{"name": A, "content": FILE} | what)) == "malformed"
@@ -163,6 +167,18 @@ def test_of_two_new_keys_at_once_one_is_taken(group: Engine) -> None:
     assert n_rows(group) == (2, 1)
 
 
+def test_of_two_that_begin_at_once_one_does(group: Engine) -> None:
+    """The other one waits for the first, and is told that there is a depot by now."""
+    asked = DepotRequest(group_id="", depot_key=SECOND.public)
+    with ThreadPoolExecutor(1) as pool:
+        with writing(group) as connection:
+            depots.make(connection, device(1), asked, LIMITS)
+            other = pool.submit(refused, lambda: make(group, THIRD, number=1))
+            assert not wait([other], timeout=0.3).done
+        assert other.result() == "other-depot"
+    assert n_rows(group) == (2, 0)
+
+
 def test_former_keys_end(group: Engine) -> None:
     """The depot remembers so many of them."""
     keys = [FIRST, *(Identity(bytes([n]) * 32) for n in range(30, 50))]
@@ -189,6 +205,16 @@ def test_a_member_has_one_depot(group: Engine) -> None:
     short = DepotRequest(group_id="", depot_key=b"short")
     with writing(group) as connection:
         assert refused(lambda: depots.make(connection, device(1), short, LIMITS)) == "malformed"
+
+
+def test_a_key_that_opens_another_depot_takes_no_place(group: Engine) -> None:
+    """Neither that of another member's, nor one that the same computers had before."""
+    make(group, SECOND, number=1)
+    change(group, FIRST, name=A, content=FILE, successor=THIRD.public)
+    for key in (FIRST, SECOND):
+        assert refused(lambda key=key: change(group, THIRD, successor=key.public)) == "other-depot"  # type: ignore[misc]
+    assert page(group, THIRD).files == {A: 4096}
+    assert page(group, SECOND) == DepotPage(files={}, is_former=False)
 
 
 @pytest.mark.parametrize("how", ["leaves", "forgotten", "expired"])

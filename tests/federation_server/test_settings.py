@@ -80,6 +80,7 @@ def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None
         ("server.public = 'ranker.example.org'\n", "server.public: wanted an address such as https://host:8421, got "),
         ("server.public = 'http://ranker.example.org'\n", "devices take http on a loopback address only"),
         ("server.public = 'https://ada@host'\n", "got 'https://ada@host'"),
+        ("[limits]\ndepot_files = 10001\n", "limits.depot_files wants a whole number from 0 to 10000, got 10001"),
     ],
 )
 def test_what_cannot_be_used_is_one_line_that_names_file_line_and_key(tmp_path: Path, text: str, message: str) -> None:

@@ -49,6 +49,8 @@ def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], 
 
 LONGEST_GROUP = 8
 """digits"""
+MOST_WAYS = 24
+"""in which a number is looked for, the most frequent: a table of zeros has thousands"""
 
 
 def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ...]]:
@@ -67,11 +69,16 @@ def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ..
     for term in first if docs.size else ():
         reached[len(term)].append(((term,), snapshot.places(field, term, docs)))
     for start in range(1, n):
+        reached[start] = _most_frequent(reached[start])
         for end in range(start + 1, min(start + LONGEST_GROUP, n) + 1) if reached[start] else ():
             places = snapshot.places(field, term := number[start:end], docs)
             following = [((*way, term), places[among(places, own + 1)]) for way, own in reached[start]]
             reached[end] += [(way, own) for way, own in following if own.size]
-    return [way for way, _ in reached[n]]
+    return [way for way, _ in _most_frequent(reached[n])]
+
+
+def _most_frequent(ways: list[tuple[tuple[str, ...], Ints]]) -> list[tuple[tuple[str, ...], Ints]]:
+    return ways if len(ways) <= MOST_WAYS else sorted(ways, key=lambda way: -way[1].size)[:MOST_WAYS]
 
 
 def _in_a_row(pieces: Pieces, known: dict[Pieces, Ints]) -> Ints:

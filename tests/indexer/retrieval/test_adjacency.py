@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from indexer.postings import Ints
-from indexer.retrieval.adjacency import adjacent, as_written, holders, in_groups, is_code, phrase_starts
+from indexer.retrieval.adjacency import MOST_WAYS, adjacent, as_written, holders, in_groups, is_code, phrase_starts
 from indexer.storage.index import Index
 from indexer.storage.snapshot import PLACE_BITS, AnyTerm, Snapshot
 
@@ -41,6 +42,16 @@ def test_a_number_stands_in_groups(make_index: MakeIndex) -> None:
     ways = {("0664", "301", "77", "25"), ("0664", "3017725"), ("0664301", "7725")}
     assert set(in_groups(snapshot, "body", "06643017725")) == ways
     assert in_groups(snapshot, "body", "06643017726") == []
+
+
+def test_a_table_of_zeros_has_few_ways(make_index: MakeIndex) -> None:
+    """Of thousands of ways in which a table happens to write a number the most frequent are taken."""
+    rng = random.Random(1)
+    table = " ".join(rng.choice(("0", "00", "000")) for _ in range(8_000))
+    snapshot = make_index([table + " 0" * 100]).snapshot()
+    found = in_groups(snapshot, "body", "0" * 14)
+    assert len(found) == MOST_WAYS
+    assert ("0",) * 14 in found
 
 
 WORDS = st.lists(st.sampled_from("abc"), min_size=1, max_size=40)

@@ -170,9 +170,7 @@ class LimitsSection(Section, frozen=True):
     joins_per_hour: Annotated[Count, "Attempts to join from one address."] = 20
     body_bytes: Annotated[int, Meta(ge=0), "Largest body; 0 takes what an update needs."] = 0
     depot_files: Annotated[
-        int,
-        Meta(ge=0, le=10_000),
-        "Files that one member's computers may keep here for each other, up to 10,000; 0 keeps none.",
+        int, Meta(ge=0, le=10_000), "Files that one member's computers may keep here for each other; 0 keeps none."
     ] = 500
     depot_bytes: Annotated[int, Meta(ge=0), "Bytes of these files."] = 33_554_432
 

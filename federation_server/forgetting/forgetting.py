@@ -164,9 +164,8 @@ def _forget(
     before = None if stone else dict(_waiting(connection)).get(device)  # asked twice it is one request
     request = before.request if before else request
     if summing.lists_member(connection, here, device):
-        same = before.method if before else "none"
-        how = same if is_same else _possible(connection, forgetter.settings, (0, 0), (), again=False)
-        time = before.time if before else now
+        how, time = (before.method, before.time) if before else ("none", now)
+        how = how if is_same else _possible(connection, forgetter.settings, (0, 0), (), again=False)
         owed = stone or Tombstone(hash_of_member(device), None, None, how, request, time)
         return _wait(connection, forgetter, device, owed, now=now)
     connection.execute(delete(facts).where(facts.c.name == WAITS + request))

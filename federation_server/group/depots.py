@@ -113,10 +113,8 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
         depot = _succeeded(connection, depot, asked.successor)
     if depot.former:
         raise Refused("former-key")
-    if len(asked.removed) > MOST_REMOVED or not all(map(NAME.fullmatch, asked.removed)):
-        raise Refused("malformed", f"names of files are removed, {MOST_REMOVED:,} at most")
-    if asked.name and not NAME.fullmatch(asked.name):
-        raise Refused("malformed", "a file has a random name")
+    if len(asked.removed) > MOST_REMOVED or not all(map(NAME.fullmatch, (*asked.removed, asked.name or "0" * 32))):
+        raise Refused("malformed", f"files have random names, and {MOST_REMOVED:,} are removed at once at most")
     own = depot_files.c.device == depot.device
     connection.execute(delete(depot_files).where(own, depot_files.c.name.in_(asked.removed)))
     there = select(depot_files.c.name).where(own, depot_files.c.name == asked.name)
@@ -126,8 +124,7 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
 
 
 def _write(connection: Connection, depot: Depot, asked: DepotChange, limits: LimitsSection) -> None:
-    length = len(asked.content)
-    if length not in SIZES:
+    if (length := len(asked.content)) not in SIZES:
         raise Refused("malformed", "a file has 4,096 bytes times a power of two, up to 4 MiB")
     n_files, n_bytes = used(connection, depot.device).get(depot.device, (0, 0))
     if n_files + 1 > limits.depot_files or n_bytes + length > limits.depot_bytes:

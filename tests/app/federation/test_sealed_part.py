@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from app.commands.federation import rows_of_status
-from app.federation import group_roster, ledger, membership, taking_part
+from app.federation import group_roster, ledger, membership, pen, taking_part
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from app.federation.server import Correspondence, theta_of
@@ -226,18 +226,21 @@ def test_who_leaves_adds_up_first(sealed: Group, make_person: Make, *, forget: b
     assert [finding.holds for finding in leaver.joining().findings()] == [True] * forget
 
 
-@pytest.mark.parametrize("caught", [False, True])
+@pytest.mark.parametrize("why", ["another list", "caught before", "without the pen"])
 def test_a_list_that_must_not_be_keeps_nobody_from_leaving(
-    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch, *, caught: bool
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
-    """A server that sends another list than it announced, or was caught before with two, gets no answer."""
+    """A server that sends another list than it announced, or was caught before with two, gets no answer; nor does any
+    from a computer whose owner's other one answers, perhaps another list."""
     everyone = friends(sealed, make_person)
     for person in everyone:
         person.sync()
     leaver, n_answers = everyone[0], kept(sealed, answers)
     with leaver.reach.talk(membership.member(leaver.store)) as server:
         task = server.list_task()
-    if caught:
+    if why == "without the pen":
+        pen.be_one_of_several(leaver.store, is_first=False)
+    elif why == "caught before":
         with leaver.store.transaction() as db:
             db.execute("INSERT INTO round_lists VALUES (1, 0, 1, ?)", (encode(task.signed_list),))
     else:

@@ -182,23 +182,25 @@ def state_of_member() -> Iterator[tuple[Store, Settings]]:
 
     context = load()
     context.paths.create_data_dir()
-    exchange(context)
+    told = exchange(context)
     try:
         with Store(context.paths.state) as store:
             yield store, context.settings
-            exchange(context)
+            exchange(context, told)
     except Unreachable as error:
         say(f"no answer from {error}; nothing is lost, try again later; {MOVED}")
         raise click.exceptions.Exit(UNREACHABLE) from error
 
 
-def exchange(context: Context) -> None:
-    """Meet the other devices of this person, where there are any; says what stood in its way."""
-    if context.paths.device_keys.exists():
-        from app.devices.own_devices import meet_quietly
+def exchange(context: Context, told: str = "") -> str:
+    """Meet the other devices of this person, where there are any; says what stood in its way, unless it was told."""
+    if not context.paths.device_keys.exists():
+        return ""
+    from app.devices.own_devices import meet_quietly
 
-        if trouble := meet_quietly(context.paths, context.settings):
-            say(trouble)
+    if (trouble := meet_quietly(context.paths, context.settings)) not in ("", told):
+        say(trouble)
+    return trouble
 
 
 @contextmanager

@@ -79,7 +79,7 @@ def _place(devices: OwnDevices, folder: Path | None, server: str | None) -> str:
     return "" if folder is None else str(folder.expanduser().absolute())
 
 
-@command.command("join", examples="foltr-search devices join ABCD-... --folder ~/Sync/foltr --name desk")
+@command.command("join", examples="foltr-search devices join --server ADDRESS --name desk")
 @click.argument("code", required=False)
 @FOLDER
 @SERVER

@@ -10,7 +10,7 @@ from app.commands.command import Command, say, state_of_member
 
 EXAMPLES = """
 foltr-search join foltr://join/eyJh...        shows the terms, then asks
-foltr-search join LINK --yes                  accepts them without showing
+foltr-search join LINK --yes                  shows them, and does not ask
 """
 
 
@@ -36,7 +36,7 @@ def command(link: str, yes: bool) -> int:
     if sealed is not None:
         say(sums_in_words(sealed))
         if not sealed["vouched"]:
-            say(f"a member must vouch for this device: `foltr-search vouch`; compare {sealed['fingerprint']}")
+            say(f"a member must run `foltr-search vouch {member.device[:8]}`; compare {sealed['fingerprint']}")
     say(f"joined the group {member.group}; `foltr-search sync` takes part in its rounds")
     return 0
 
@@ -53,7 +53,7 @@ def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:
             return click.confirm("Do you agree?", err=True)
         except click.Abort:
             click.echo(err=True)
-            say("not agreed, and nothing was sent: the same command asks again, `foltr-search leave` ends it")
+            say("not agreed, nothing of yours was sent; the same command asks again, `foltr-search leave` ends it")
             raise
 
     return ask

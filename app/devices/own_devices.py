@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections import Counter
@@ -83,15 +84,12 @@ class OwnDevices:
 
     def at_server(self, address: str) -> str:
         """The place at this address, for "" at the server of this device's group; DevicesError in no group."""
-        if address and not is_server(address):
-            raise DevicesError(f"wanted the address that `devices new` shows, https://..., got {address!r}")
+        if address and not re.match(r"https?://[^#]+#[0-9a-f]{32}\b", address):
+            raise DevicesError(f"wanted the whole address that `devices new` shows, https://...#..., got {address!r}")
         with Store(self._paths.state) as store:
             member = membership.load(store)
         if not address and (member is None or not member.group_id):
-            raise DevicesError(
-                "this computer is in no group: `foltr-search join LINK` first, or give --server the address that "
-                "`devices new` shows on a computer that is"
-            )
+            raise DevicesError("in no group: `foltr-search join LINK` first, or --server ADDRESS from `devices new`")
         return address or (address_of(member) if member else "")
 
     def join(self, code: str, name: str, place: str) -> Met:

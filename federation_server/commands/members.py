@@ -26,7 +26,7 @@ from federation_server.commands.installation import (
 )
 from federation_server.database import reading, writing
 from federation_server.forgetting import forgetting
-from federation_server.group import depots, group
+from federation_server.group import depots, group, roster_book
 from federation_server.group.enrolment import all_invites, all_members, end_membership, revoke_invite
 from federation_server.rounds.history import requests
 from federation_server.sealed.summing import hands_without
@@ -128,16 +128,16 @@ def members(ctx: click.Context, as_json: bool) -> int:
         return 0
     with reading(open_here().engine) as connection:
         found, kept = all_members(connection), depots.used(connection)
+        waiting = {one.device for one in roster_book.state(connection).members.values() if not one.vouched}
         tell_of_ghosts(connection, now=now())
     for member in found:
         ended = member.ended or (member.expires if member.expires and member.expires <= now() else None)
         if as_json:
-            n_files, n_bytes = kept.get(member.device, (0, 0))
             seen = {"last_lineage": member.last_lineage, "last_round": member.last_round}
-            seen |= {"depot_files": n_files, "depot_bytes": n_bytes}
+            seen |= zip(("depot_files", "depot_bytes"), kept.get(member.device, (0, 0)), strict=True)
             click.echo(json.dumps({"device": member.device, "joined": member.joined, "ended": ended, **seen}))
         else:
-            state = f"ended {when(ended)}" if ended else "member"
+            state = f"ended {when(ended)}" if ended else "not vouched for" if member.device in waiting else "member"
             first = round_label(member.first_lineage or 0, member.first_round or 0)
             last = round_label(member.last_lineage or 0, member.last_round or 0)
             rounds = f"takes part since round {first}, last seen in {last}" if member.first_round else "no round yet"

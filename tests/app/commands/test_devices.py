@@ -96,7 +96,9 @@ def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: P
         assert "wanted either --folder or --server" in both.stderr
         again = desk.run("devices", "new", "--folder", str(tmp_path / "other"))
         assert "your computers meet in http://127.0.0.1" in again.stderr
-    assert "nobody answers there" in desk.run("devices", "sync", env={"FOLTR_FEDERATION__RETRIES": "0"}).stderr
+    away = {"FOLTR_FEDERATION__RETRIES": "0"}
+    assert "nobody answers there" in desk.run("devices", "sync", env=away).stderr
+    assert desk.run("federation", env=away).stderr.count("nobody answers there") == 1
 
 
 def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from foltr.federated.links import PREFIX, from_link
 from foltr.federated.wire import DepotChange, DepotRequest, encode
 from tests.federation_server.client import Client, make_server, member, reason, run, running
 from tests.federation_server.groups import enrolling
-from tests.federation_server.sealed_members import make_sealed, members, send_answer, share
+from tests.federation_server.sealed_members import make_sealed, members, send_answer, share, vouch
 
 
 def test_encryption_can_be_turned_on_later(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,6 +187,23 @@ def test_a_membership_ends_after_a_yes_alone(
         assert "No invite brings this device back" in capsys.readouterr().err
         run(folder, "members")
         assert capsys.readouterr().out.split()[4] == state
+
+
+def test_the_list_says_who_waits_for_a_voucher(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one whom the operator invited, until a member of the sealed group has vouched."""
+    made = make_sealed(tmp_path / "server")
+    with running(made) as server:
+        founder, newcomer = members(made, 1)[0], Client(made.public_address)
+        assert newcomer.join(server.invite()).ok
+
+        def listed() -> dict[str, str]:
+            capsys.readouterr()
+            run(made.folder, "members")
+            return {line[:32]: line.split("  ")[2] for line in capsys.readouterr().out.splitlines()}
+
+        assert listed() == {founder.device: "member", newcomer.device: "not vouched for"}
+        assert vouch(founder, newcomer).ok
+        assert listed() == {founder.device: "member", newcomer.device: "member"}
 
 
 def test_what_a_round_loses_with_a_member_is_said_before(

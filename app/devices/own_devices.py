@@ -85,7 +85,8 @@ class OwnDevices:
     def at_server(self, address: str) -> str:
         """The place at this address, for "" at the server of this device's group; DevicesError in no group."""
         if address and not re.match(r"https?://[^#]+#[0-9a-f]{32}\b", address):
-            raise DevicesError(f"wanted the whole address that `devices new` shows, https://...#..., got {address!r}")
+            got = repr(address) if "://" in address else "none"  # it may be the code, which nobody shows
+            raise DevicesError(f"wanted the whole address that `devices new` shows, https://...#..., got {got}")
         with Store(self._paths.state) as store:
             member = membership.load(store)
         if not address and (member is None or not member.group_id):

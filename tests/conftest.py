@@ -98,9 +98,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Half as many again as there are cores, because tests wait for processes that they started; quick ones do not."""
+    """Twice as many as there are cores, because tests wait for processes that they started; quick ones do not."""
     n_cores = os.cpu_count() or 1
-    return n_cores if config.option.markexpr == "quick" else n_cores + n_cores // 2
+    return n_cores if config.option.markexpr == "quick" else 2 * n_cores
 
 
 @pytest.hookimpl(wrapper=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from indexer.errors import IndexerError
@@ -173,7 +174,8 @@ def test_the_vocabulary_that_ships_is_that_of_bert() -> None:
 
 @given(st.text(st.characters(max_codepoint=0x24F), max_size=60))
 def test_the_cut_is_that_of_the_package_tokenizers(text: str) -> None:
-    """An independent implementation, on any Latin text; the names of its own signs are read by it as signs."""
+    """An independent implementation, on any Latin text but the names of its own signs, which it reads as signs."""
+    assume(not re.search(r"\[(UNK|CLS|SEP|PAD|MASK)\]", text))
     tokenizers = pytest.importorskip("tokenizers")
     numbers = shipped()._numbers
     other = tokenizers.BertWordPieceTokenizer(dict(numbers), lowercase=True) if numbers else None

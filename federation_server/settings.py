@@ -21,6 +21,7 @@ from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.optimizers import SGD, Optimizer
 from foltr.federated.sealed.committee import LEAST_GROUPED, PART
+from foltr.federated.wire import DEPOT_FILES
 from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
@@ -170,7 +171,7 @@ class LimitsSection(Section, frozen=True):
     joins_per_hour: Annotated[Count, "Attempts to join from one address."] = 20
     body_bytes: Annotated[int, Meta(ge=0), "Largest body; 0 takes what an update needs."] = 0
     depot_files: Annotated[
-        int, Meta(ge=0, le=10_000), "Files that one member's computers may keep here for each other; 0 keeps none."
+        int, Meta(ge=0, le=DEPOT_FILES), "Files that one member's computers may keep here for each other; 0 keeps none."
     ] = 500
     depot_bytes: Annotated[int, Meta(ge=0), "Bytes of these files."] = 33_554_432
 

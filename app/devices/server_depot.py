@@ -16,19 +16,16 @@ import msgspec
 
 from app.devices.device_keys import DeviceKeys, Generation
 from app.devices.meeting_place import FullError, MeetingPlace
-from app.devices.sealing import LEAST_SIZE, NAME, DevicesError
+from app.devices.sealing import NAME, DevicesError
 from app.federation.failures import Declined, Distrusted
 from app.federation.membership import Membership
 from app.federation.transport import Transport
 from app.settings import FederationSettings
 from foltr.errors import RecordError
+from foltr.federated import wire
 from foltr.federated.envelope import Identity
 from foltr.federated.wire import DepotChange, DepotFiles, DepotPage, DepotRequest, R, decode, encode
 
-SIZES = frozenset(LEAST_SIZE << k for k in range(11))
-"""bytes of files that a server takes, up to 4 MiB"""
-MOST_FILES, MOST_ASKED = 10_000, 100
-"""in a depot, and in one question"""
 PATIENCE = 10.0
 """seconds for the list, which comes first: a server that does not answer holds up what else its device does"""
 SAID = {
@@ -105,15 +102,15 @@ class ServerDepot(MeetingPlace):
         seconds = min(self._settings.timeout_seconds, PATIENCE)
         once = msgspec.structs.replace(self._settings, timeout_seconds=seconds, retries=0)
         page = _asked(self._signer, once, "/v1/depot", DepotPage)
-        if len(page.files) > MOST_FILES:
-            raise Distrusted(f"the server lists more than {MOST_FILES:,} files of your computers")
+        if len(page.files) > wire.DEPOT_FILES:
+            raise Distrusted(f"the server lists more than {wire.DEPOT_FILES:,} files of your computers")
         self.is_shut = page.is_former
-        return {name for name, size in page.files.items() if NAME.fullmatch(name) and size in SIZES}
+        return {name for name, size in page.files.items() if NAME.fullmatch(name) and size in wire.DEPOT_SIZES}
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         waiting = list(names)
         while waiting:
-            asked = waiting[:MOST_ASKED]
+            asked = waiting[: wire.DEPOT_ASKED]
             path = f"/v1/depot/files?names={','.join(asked)}"
             files = _asked(self._signer, self._settings, path, DepotFiles).files
             found = [name for name in asked if name in files] or asked  # of what has gone meanwhile nothing comes

@@ -8,6 +8,7 @@ import json
 import click
 import msgspec
 from msgspec.structs import replace
+from sqlalchemy import Connection
 
 from console.extras import how_to_add
 from console.wording import round_label, rows_in_words
@@ -146,6 +147,13 @@ def members(ctx: click.Context, as_json: bool) -> int:
     return listed(found, "nobody has joined yet: `foltr-server invite` makes a link")
 
 
+def _who_goes(connection: Connection, device: str) -> tuple[str, str]:
+    """The member of this pseudonym, and what its going takes from the others of the open round, to be told with it."""
+    member = the_member(connection, device)
+    taken = hands_without(connection, member, now=now())
+    return member, taken.sentence if taken else ""
+
+
 @members.command("revoke")
 @click.argument("device")
 @YES
@@ -153,9 +161,8 @@ def revoke_member(device: str, yes: bool) -> None:
     """End the membership of DEVICE (the beginning of its pseudonym is enough); its past updates stay."""
     installation = open_here()
     with reading(installation.engine) as connection:
-        member = the_member(connection, device)
-        taken = hands_without(connection, member, now=now())
-    ask(f"End the membership of {member}? No invite brings this device back.{taken.sentence if taken else ''}", yes=yes)
+        member, taken = _who_goes(connection, device)
+    ask(f"End the membership of {member}? No invite brings this device back.{taken}", yes=yes)
     with writing(installation.engine) as connection:
         ended = end_membership(connection, member, now=now())
         tell_of_ghosts(connection, now=now())
@@ -172,9 +179,8 @@ def remove(device: str, yes: bool) -> None:
     """
     installation = open_here()
     with reading(installation.engine) as connection:
-        member = the_member(connection, device)
-        taken = hands_without(connection, member, now=now())
-    ask(f"Remove member {member}, and leave the ranker as it is?{taken.sentence if taken else ''}", yes=yes)
+        member, taken = _who_goes(connection, device)
+    ask(f"Remove member {member}, and leave the ranker as it is?{taken}", yes=yes)
     with writing(installation.engine) as connection:
         receipt = forgetting.remove(connection, installation.forgetter, member, now=now())
         tell_of_ghosts(connection, now=now())
@@ -202,11 +208,10 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
             click.echo(f"{row['request'][:12]}  {when(row['asked'])}  {told}")
         return listed(found, "nobody has asked to be forgotten")
     with reading(installation.engine) as connection:
-        member, mode = the_member(connection, device), group.terms(connection).mode
-        taken = hands_without(connection, member, now=now())
+        (member, taken), mode = _who_goes(connection, device), group.terms(connection).mode
     if mode != "open" and method in ("reaggregate", "federaser"):
         raise click.ClickException(f"{method} needs single updates, which the server of a {mode} group never has")
-    ask(f"Erase member {member} and its influence?{taken.sentence if taken else ''}", yes=yes)
+    ask(f"Erase member {member} and its influence?{taken}", yes=yes)
     forgetter = installation.forgetter
     if method:
         forgetter = replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))

@@ -19,18 +19,15 @@ from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.settings import LimitsSection
 from federation_server.tables import depot_files, depots
+from foltr.federated import wire
 from foltr.federated.envelope import KEY_BYTES, pseudonym
 from foltr.federated.wire import DepotChange, DepotFiles, DepotPage, DepotRequest
 
 NAME = re.compile("[0-9a-f]{32}")
-SIZES = frozenset(4096 << k for k in range(11))
-"""bytes of a file, up to 4 MiB"""
 LARGEST_CHANGE = 6_000_000
 """bytes of a request with the largest file in base64"""
 LARGEST_ANSWER = 4 << 20
 """bytes of the files in an answer, before base64"""
-MOST_ASKED, MOST_REMOVED = 100, 10_000
-"""files in one question, and in one change"""
 MOST_FORMER = 16
 """keys that a member's computers had; with an older one there is nothing to find any more"""
 
@@ -86,8 +83,8 @@ def page(connection: Connection, depot: Depot) -> DepotPage:
 
 def files(connection: Connection, depot: Depot, names: Sequence[str]) -> DepotFiles:
     """Those that are there, the first at least, and more while they fit into one answer."""
-    if len(names) > MOST_ASKED or not all(map(NAME.fullmatch, names)):
-        raise Refused("malformed", f"names of files, {MOST_ASKED} at most")
+    if len(names) > wire.DEPOT_ASKED or not all(map(NAME.fullmatch, names)):
+        raise Refused("malformed", f"names of files, {wire.DEPOT_ASKED} at most")
     asked = select(depot_files.c.name, depot_files.c.size).where(_seen(depot), depot_files.c.name.in_(names))
     sizes = {row.name: row.size for row in connection.execute(asked)}
     fit, room = list[str](), LARGEST_ANSWER
@@ -113,8 +110,8 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
         depot = _succeeded(connection, depot, asked.successor)
     if depot.former:
         raise Refused("former-key")
-    if len(asked.removed) > MOST_REMOVED or not all(map(NAME.fullmatch, (*asked.removed, asked.name or "0" * 32))):
-        raise Refused("malformed", f"files have random names, and {MOST_REMOVED:,} are removed at once at most")
+    if len(asked.removed) > wire.DEPOT_FILES or not all(map(NAME.fullmatch, (*asked.removed, asked.name or "0" * 32))):
+        raise Refused("malformed", f"files have random names, and {wire.DEPOT_FILES:,} are removed at once at most")
     own = depot_files.c.device == depot.device
     connection.execute(delete(depot_files).where(own, depot_files.c.name.in_(asked.removed)))
     there = select(depot_files.c.name).where(own, depot_files.c.name == asked.name)
@@ -124,7 +121,7 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
 
 
 def _write(connection: Connection, depot: Depot, asked: DepotChange, limits: LimitsSection) -> None:
-    if (length := len(asked.content)) not in SIZES:
+    if (length := len(asked.content)) not in wire.DEPOT_SIZES:
         raise Refused("malformed", "a file has 4,096 bytes times a power of two, up to 4 MiB")
     n_files, n_bytes = used(connection, depot.device).get(depot.device, (0, 0))
     if n_files + 1 > limits.depot_files or n_bytes + length > limits.depot_bytes:

@@ -362,14 +362,18 @@ class Service:
         except Exception as error:  # what was sent is kept and acknowledged, and `tick` is called every second
             log.error("a round could not be closed: %s", error_text(error))
 
+    def _admit(self, connection: Connection, request: Request, group_id: str) -> None:
+        """The sender is a member of this group, and sends this request for the first time."""
+        active_member(connection, request.credentials.device, now=self.clock())
+        spend_nonce(connection, request.credentials)
+        if group_id != group.terms(connection).group_id:
+            raise Refused("wrong-group")
+
     def make_depot(self, request: Request) -> wire.DepotPage:
         """Keep what a member's computers exchange from now on."""
         device, asked = self._asked(request, wire.DepotRequest)
         with writing(self.engine) as connection:
-            active_member(connection, device, now=self.clock())
-            spend_nonce(connection, request.credentials)
-            if asked.group_id != group.terms(connection).group_id:
-                raise Refused("wrong-group")
+            self._admit(connection, request, asked.group_id)
             return depots.make(connection, device, asked, self.settings.limits)
 
     def depot(self, request: Request) -> wire.DepotPage:
@@ -404,10 +408,7 @@ class Service:
         """A member leaves; with `forget` what it sent is erased and its influence is unlearned."""
         device, asked = self._asked(request, wire.Farewell)
         with writing(self.engine) as connection:
-            active_member(connection, device, now=self.clock())
-            spend_nonce(connection, request.credentials)
-            if asked.group_id != group.terms(connection).group_id:
-                raise Refused("wrong-group")
+            self._admit(connection, request, asked.group_id)
             found = None if asked.at_once else summing.hands_without(connection, device, now=self.clock())
             if found is not None and found.n_left < found.needed:
                 told = f"{found.n_left} others are left to add up round {found.round}, {found.needed} are needed"

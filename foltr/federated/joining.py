@@ -116,8 +116,8 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
         return Joined(after, delta, name, not_judged(OFF))
     shares(counts, len(thetas))  # for the rules that do not look at them
     delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
-    theta, moments = joining.optimizer.step(model.theta, delta, model.moments)
-    after = Model(theta, model.round + 1, moments, state, noise_after(joining.noise, model.noise, counts))
+    noise = noise_after(joining.noise, model.noise, counts)
+    after = replace(take_step(joining.optimizer, model, delta), guard=state, noise=noise)
     return Joined(after, delta, "guard" if verdict.alert else name, verdict)
 
 

@@ -498,6 +498,12 @@ class Farewell(Record, frozen=True):
     """whether also while a round cannot be added up without this device"""
 
 
+DEPOT_SIZES = frozenset(4096 << k for k in range(11))
+"""bytes of a file in a depot, up to 4 MiB"""
+DEPOT_FILES, DEPOT_ASKED = 10_000, 100
+"""files in a depot, and in one question, at most"""
+
+
 class DepotRequest(Record, frozen=True):
     """A member asks the server to keep the sealed files that its owner's computers exchange."""
 

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_776),
+    "app": (186, 30_773),
     "console": (8, 1_065),
     "indexer": (104, 20_646),
     "simulation": (95, 15_451),
-    "federation_server": (50, 8_053),
-    "foltr": (55, 8_107),
+    "federation_server": (50, 8_057),
+    "foltr": (55, 8_113),
 }
 """files and lines, at most"""
 CROWDED = {}

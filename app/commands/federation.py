@@ -134,9 +134,12 @@ def _round(found: dict[str, Any]) -> str:
 
 def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Who adds up what nobody opens."""
+    from app.federation import group_roster
+
     brought = f"; one has brought in {sealed['brought_by_one']:,}" if sealed["brought_by_one"] > 1 else ""
-    waiting = f"; {len(sealed['waiting']):,} waiting (`foltr-search vouch`)" if sealed["waiting"] else ""
-    yield "members", f"{sealed['members']:,}{brought}{waiting}"
+    yield "members", f"{sealed['members']:,}{brought}"
+    if sealed["waiting"]:
+        yield "asks you", group_roster.asks(sealed["waiting"])
     if sealed["growth"]:
         yield "asks you", f"{sealed['growth']} Nothing is sent until you agree: `foltr-search sync`"
     if not sealed["vouched"]:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
 import click
 
 from app.commands.command import NOTHING_FOUND, Command, say, state_of_member
 from console.wording import iso_minute
+
+if TYPE_CHECKING:
+    from app.federation.server import Reach
+    from app.store import Store
 
 INVITE_EXAMPLES = """
 foltr-search invite                           print a link for one person
@@ -26,12 +34,13 @@ def invite() -> int:
     and are counted on to add noise. Exit code 3 if the server cannot be reached.
     """
     from app.federation import group_roster
-    from app.federation.server import Reach
     from foltr.federated.links import to_link
 
-    with state_of_member() as (store, settings):
-        made = group_roster.invite(store, Reach(settings.federation))
+    with _speaking() as (store, reach, not_followed):
+        made = group_roster.invite(store, reach)
     click.echo(to_link(made.invite))
+    if not_followed:
+        say(f"{not_followed}; the link holds the old address: once the server has gone from there, make another one")
     say(f"for one person, until {iso_minute(made.expires)}; you vouch for whoever uses it")
     return 0
 
@@ -49,12 +58,12 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
     again after they lost their device, before the new one answers: what the lost one sent stays spent.
     """
     from app.federation import group_roster
-    from app.federation.server import Reach
 
-    with state_of_member() as (store, settings):
-        if was and (gone or not member):
-            raise click.UsageError("--was goes with a MEMBER, and without --gone")
-        reach = Reach(settings.federation)
+    if was and (gone or not member):
+        raise click.UsageError("--was goes with a MEMBER, and without --gone")
+    with _speaking() as (store, reach, not_followed):
+        if not_followed:
+            say(not_followed)
         if not member:
             found = group_roster.waiting(store, reach)
             for one in found:
@@ -72,3 +81,16 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
     once = f"; what {was} sent counts as this member's, and {was} is taken off the roster" if was else ""
     say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}{once}")
     return 0
+
+
+@contextmanager
+def _speaking() -> Iterator[tuple[Store, Reach, str]]:
+    """The state of who talks to the group, once it has gone where the server moved to, or why it has not."""
+    from app.federation import moving, pen
+    from app.federation.server import Reach
+
+    with state_of_member() as (store, settings):
+        pen.speaker(store)
+        reach = Reach(settings.federation)
+        with moving.following(store, reach) as not_followed:
+            yield store, reach, not_followed

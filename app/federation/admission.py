@@ -97,9 +97,8 @@ class Admission(Struct, frozen=True):
         Declined while a round cannot do without this device, but for `at_once`. None where the server had let this
         device go already, as when its first answer was lost.
         """
-        member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         kept = None
-        with moving.told(not_followed), self.reach.talk(member) as server:
+        with moving.following(self.store, self.reach), self.reach.talk(membership.member(self.store)) as server:
             with suppress(FoltrError):
                 Sync(self.store, self.settings, lambda _: False, by=self.by, clock=self.clock).add_up(server)
             try:
@@ -108,7 +107,7 @@ class Admission(Struct, frozen=True):
                 if refusal.reason not in GONE:
                     raise
             else:
-                kept = membership.keep(member, signed)
+                kept = membership.keep(server.member, signed)
                 membership.save_receipt(self.store, kept)
         membership.erase(self.store)
         return kept

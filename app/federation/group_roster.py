@@ -249,8 +249,26 @@ def invite(store: Store, reach: Reach) -> Invitation:
 def waiting(store: Store, reach: Reach) -> tuple[RosterMember, ...]:
     """Members for whom nobody has vouched yet, in the order in which they joined."""
     with reach.talk(pen.speaker(store)) as server:
-        roster = follow(store, server)
+        return _unvouched(follow(store, server))
+
+
+def _unvouched(roster: Roster) -> tuple[RosterMember, ...]:
     return tuple(one for _, one in sorted(roster.members.items()) if not one.vouched)
+
+
+def waiting_for(roster: Roster, device: str) -> list[str]:
+    """Pseudonyms of those for whom this member can vouch, as the roster stands."""
+    me = roster.of_device(device)
+    return [one.device for one in _unvouched(roster)] if me is not None and me.vouched else []
+
+
+def asks(waiting: Sequence[str]) -> str:
+    """What a member types for those who wait, in one line; "" where nobody does."""
+    if not waiting:
+        return ""
+    if len(waiting) == 1:
+        return f"1 member waits to be vouched for: if you know who it is, `foltr-search vouch {waiting[0][:8]}`"
+    return f"{len(waiting):,} members wait to be vouched for: `foltr-search vouch` lists them"
 
 
 def find(store: Store, reach: Reach, device: str) -> RosterMember:

@@ -60,10 +60,12 @@ def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership
 
 
 @contextmanager
-def told(not_followed: str) -> Iterator[None]:
-    """Where the old address does not answer either, the error says that the new one was tried."""
+def following(store: Store, reach: Reach) -> Iterator[str]:
+    """Go where a waiting record leads before anything else is asked; why not, which an error of the old address tells,
+    too."""
+    _, not_followed = followed(store, membership.member(store), reach)
     try:
-        yield
+        yield not_followed
     except Unreachable as error:
         raise Unreachable("; ".join(filter(None, (str(error), not_followed)))) from error
 

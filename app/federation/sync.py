@@ -93,10 +93,9 @@ class Sync(Struct, frozen=True):
             membership.member(self.store)
             tested = consider_known(self.store, self.settings, now=int(self.clock()))
             return SyncReport(membership.load_standing(self.store).round, False, tuple(filter(None, (tested,))))
-        member, not_followed = moving.followed(self.store, membership.member(self.store), self.reach)
         try:
-            with moving.told(not_followed):
-                report = self._with(member)
+            with moving.following(self.store, self.reach) as not_followed:
+                report = self._with(membership.member(self.store))
         except FederationError as error:
             membership.note_standing(self.store, error=str(error))
             raise
@@ -134,6 +133,8 @@ class Sync(Struct, frozen=True):
             said.append(sentence)
         note_newest(self.store, announced, signed, newest)
         said += [consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
+        if announced.terms.mode != "open":
+            said.append(self._who_waits(server.member))
         return SyncReport(announced.round, sent, tuple(filter(None, said)), decision.refused)
 
     def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, ...]]:
@@ -151,6 +152,10 @@ class Sync(Struct, frozen=True):
         consent.ask(self.store, server.member, announced.terms, self.settings.federation, agrees=self.agrees, now=now)
         moving.note(self.store, announced.moved)
         return announced, (renamed, restored, self._catch_up(server.member, announced))
+
+    def _who_waits(self, member: Membership) -> str:
+        roster = group_roster.known(self.store, member.group_id)
+        return group_roster.asks(group_roster.waiting_for(roster, member.device))
 
     def _help_to_sum(self, server: Correspondence, announced: Announcement) -> tuple[Announcement, RoundPlace, str]:
         """Add up what waits for the committee, if this device is in it; the round and its place in it from then on."""

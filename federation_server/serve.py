@@ -123,7 +123,7 @@ def forget_again(installation: Installation) -> None:
     with reading(engine) as connection:
         lines = forgetter.file.read()
         owed = tombstones.missing(connection, lines)
-        named = {(line.member, line.request) for line in lines if isinstance(line, Tombstone)}
+        named = {line.member for line in lines if isinstance(line, Tombstone)}
         alike = len(tombstones.in_database(connection)) == len(named)
     if not owed and alike:
         return

@@ -175,14 +175,14 @@ UNREACHABLE = 3
 
 
 @contextmanager
-def state_of_member() -> Iterator[tuple[Store, Settings]]:
+def state_of_member(*, meets_first: bool = True) -> Iterator[tuple[Store, Settings]]:
     """The device's state, for what concerns its group; where the server does not answer, one line and UNREACHABLE."""
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store
 
     context = load()
     context.paths.create_data_dir()
-    told = exchange(context)
+    told = exchange(context) if meets_first else ""
     try:
         with Store(context.paths.state) as store:
             yield store, context.settings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FOUND, Group, exchange, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, Group, exchange, load, say
 
 if TYPE_CHECKING:
     from app.devices.own_devices import OwnDevices
@@ -101,7 +101,7 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
 
 @command.command("list", examples="foltr-search devices list")
 def list_() -> int:
-    """List your computers."""
+    """List your computers; exit code 1 if this one is alone."""
     return _list()
 
 
@@ -195,9 +195,11 @@ def _list() -> int:
     from app.commands.command import print_line
 
     devices = _devices()
+    if devices.keys is None or devices.keys.has_left:
+        say("this device is alone; `foltr-search devices new` or `devices join CODE` begins")
+        return NOTHING_FOUND
     for one in devices.known():
-        is_this = devices.keys is not None and one.name == devices.keys.device
-        print_line(one.called + ("\tthis one" if is_this else ""))
+        print_line(one.called + ("\tthis one" if one.name == devices.keys.device else ""))
     return FOUND
 
 

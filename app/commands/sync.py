@@ -27,12 +27,12 @@ def command(yes: bool, now: bool) -> int:
     from functools import partial
 
     from app.commands.join import asking
-    from app.devices.own_devices import meet_quietly, who_answers
+    from app.devices.own_devices import meet_others, who_answers
     from app.federation.sync import Sync
 
     context = load()
-    meet = partial(meet_quietly, context.paths, context.settings)
-    with state_of_member() as (store, settings):
+    meet = partial(meet_others, context.paths, context.settings)
+    with state_of_member(meets_first=False) as (store, settings):
         report = Sync(store, settings, asking(yes=yes), at_once=now, meet=meet).run()
     for line in filter(None, (*report.said, report.refused, who_answers(context.paths, context.settings))):
         say(line)

@@ -24,6 +24,7 @@ from app.devices.sealing import DevicesError, from_code, new_secret, to_code
 from app.devices.server_depot import address_of, is_of, is_server, make_depot
 from app.devices.shared_folder import SharedFolder
 from app.federation import membership, pen
+from app.federation.failures import Unreachable
 from app.learning.pick_keys import load_key
 from app.paths import Paths, SettingsError
 from app.settings import Settings
@@ -308,6 +309,14 @@ def who_answers(paths: Paths, settings: Settings) -> str:
 
 def meet_quietly(paths: Paths, settings: Settings) -> str:
     """Where this is one of several devices, exchange with them; why that was not done, as one line, else ""."""
+    try:
+        return meet_others(paths, settings)
+    except Unreachable as error:
+        return f"other devices: {error}"
+
+
+def meet_others(paths: Paths, settings: Settings) -> str:
+    """The same; Unreachable where they meet at a server, and it does not answer."""
     if not paths.device_keys.exists():
         return ""
     try:
@@ -315,6 +324,8 @@ def meet_quietly(paths: Paths, settings: Settings) -> str:
         if devices.keys is None or devices.keys.has_left:
             return ""
         met = devices.meet()
+    except Unreachable:
+        raise
     except TROUBLES as error:
         return " ".join(f"other devices: {error}".split())
     return f"other devices: {met.words()}" if met.is_shut_out else ""

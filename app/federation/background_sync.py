@@ -76,12 +76,12 @@ class BackgroundSync:
             return self._sync(store)
 
     def _sync(self, store: Store) -> News:
-        from app.devices.own_devices import meet_quietly  # which few have
+        from app.devices.own_devices import meet_others  # which few have
 
         try:
             report = Sync(
                 store, self._settings, lambda lines: False, by=self._by, clock=self._clock, at_once=False,
-                meet=partial(meet_quietly, self._paths, self._settings),
+                meet=partial(meet_others, self._paths, self._settings),
             ).run()  # fmt: skip
         except Unreachable as error:
             return News(f"not synced: {error}", important=False)

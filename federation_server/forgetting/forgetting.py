@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.database import note_erasure
@@ -82,14 +83,21 @@ def leave(connection: Connection, device: str, *, now: int) -> Receipt:
 def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
     """Erase the member and unlearn it, or begin to."""
     group.lock(connection)
-    first = readding.first_place(connection, device)
-    return _forget(connection, forgetter, device, first, secrets.token_hex(16), now=now)
+    promised = _without_updates(group.terms(connection), forgetter.settings)
+    asked = replace(_asked(connection, device, now=now), method=promised)
+    return _forget(connection, forgetter, _Request(device, asked, readding.first_place(connection, device)), now=now)
 
 
 def remove(connection: Connection, forgetter: Forgetter, device: str, *, now: int) -> Receipt:
     """Erase a member's rows and nothing else, as those of a device that came back under another name."""
     group.lock(connection)
-    return _forget(connection, forgetter, device, None, secrets.token_hex(16), now=now, is_same=True)
+    return _forget(connection, forgetter, _Request(device, _asked(connection, device, now=now), None), now=now)
+
+
+def _asked(connection: Connection, device: str, *, now: int) -> Tombstone:
+    """The tombstone of a request that waits already, for asked twice it is one, or of a new one."""
+    fresh = Tombstone(hash_of_member(device), None, None, "none", secrets.token_hex(16), now)
+    return dict(_waiting(connection)).get(device, fresh)
 
 
 def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
@@ -128,9 +136,8 @@ def _waiting(connection: Connection) -> list[tuple[str, Tombstone]]:
 def _forget_again(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> None:
     first = None if stone.method == "none" else readding.first_place(connection, device)
     method = "noise" if stone.method in KEEPS_RANKER else stone.method
-    wanted = msgspec.structs.replace(forgetter.settings, method=method)
-    again = Forgetter(forgetter.vault, forgetter.policy, wanted, forgetter.file)
-    _forget(connection, again, device, first, stone.request, now=now, stone=stone)
+    again = replace(forgetter, settings=replace(forgetter.settings, method=method))
+    _forget(connection, again, _Request(device, stone, first, is_promised=True), now=now)
 
 
 def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> Receipt:
@@ -145,30 +152,24 @@ def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tomb
     return _receipt(connection, stone.request)
 
 
-def _forget(
-    connection: Connection,
-    forgetter: Forgetter,
-    device: str,
-    first: readding.Place | None,
-    request: str,
-    *,
-    now: int,
-    stone: Tombstone | None = None,
-    is_same: bool = False,
-) -> Receipt:
-    """One request, under the group's lock; `first` is where the member's influence began, None for none to take out.
+class _Request(Struct, frozen=True):
+    """To forget one member."""
 
-    `stone` is that of a request of before; `is_same` where the person goes on as another member.
-    """
+    device: str
+    stone: Tombstone
+    first: readding.Place | None
+    """where the member's influence began; None for none to take out"""
+    is_promised: bool = False
+    """whether its stone tells of a receipt that was given before"""
+
+
+def _forget(connection: Connection, forgetter: Forgetter, asked: _Request, *, now: int) -> Receipt:
+    """One request, under the group's lock."""
+    device, stone, first = asked.device, asked.stone, asked.first
     here = rounds.present(connection, lock=True)  # no update of the member may arrive behind the erasing
-    before = None if stone else dict(_waiting(connection)).get(device)  # asked twice it is one request
-    request = before.request if before else request
     if summing.lists_member(connection, here, device):
-        how, time = (before.method, before.time) if before else ("none", now)
-        how = how if is_same else _possible(connection, forgetter.settings, (0, 0), (), again=False)
-        owed = stone or Tombstone(hash_of_member(device), None, None, how, request, time)
-        return _wait(connection, forgetter, device, owed, now=now)
-    connection.execute(delete(facts).where(facts.c.name == WAITS + request))
+        return _wait(connection, forgetter, device, stone, now=now)
+    connection.execute(delete(facts).where(facts.c.name == WAITS + stone.request))
     touched = readding.last_before(connection, first) if first else None
     kept = _rounds_to_replay(connection, forgetter.settings, device, touched) if touched else ()
     learned_with = readding.influence_of(connection, first) if first else {}
@@ -176,17 +177,18 @@ def _forget(
     note_erasure(connection)
     if here is not None and not rounds.recount(connection, here):
         roster_book.follow(connection)
-    method = _possible(connection, forgetter.settings, touched, kept, again=stone is not None) if touched else "none"
-    lineage, number = first or (None, None)
-    fresh = Tombstone(hash_of_member(device), lineage, number, method, request, now)
-    tombstones.note(connection, forgetter.file, stone or fresh)
-    _write_request(connection, request, method, erased, now=now)
+    method = _possible(connection, forgetter.settings, touched, kept, again=asked.is_promised) if touched else "none"
+    if not asked.is_promised:
+        lineage, number = first or (None, None)
+        stone = Tombstone(stone.member, lineage, number, method, stone.request, now)
+    tombstones.note(connection, forgetter.file, stone)
+    _write_request(connection, stone.request, method, erased, now=now)
     _erase_traces(connection, learned_with)
     if touched is not None and method not in KEEPS_RANKER:
         begun = _new_lineage(connection, forgetter, method, touched, kept, now=now)
         _erase_models(connection, learned_with)
-        _follow(connection, request, begun, len(kept) if method == "federaser" else 0)
-    return _receipt(connection, request)
+        _follow(connection, stone.request, begun, len(kept) if method == "federaser" else 0)
+    return _receipt(connection, stone.request)
 
 
 def _receipt(connection: Connection, request: str) -> Receipt:
@@ -223,14 +225,17 @@ def _possible(
     """
     agreed, newest, here = group.terms(connection), group.newest(connection).record, rounds.present(connection)
     instead = "noise" if covers(agreed) and not again else "rollback"
-    if settings.method == "rollback":
-        return "rollback"
     if settings.method == "federaser" and agreed.mode == "open":
         return "federaser" if kept and touched[0] == newest.lineage else instead
     if settings.method in ("reaggregate", "by-mode") and agreed.mode == "open":
         learns = here is None or here.purpose == "learn"
         return "reaggregate" if learns and readding.can_re_add(connection, touched) else instead
-    return "noise" if covers(agreed) else "rollback"
+    return _without_updates(agreed, settings)
+
+
+def _without_updates(agreed: Terms, settings: ForgettingSection) -> str:
+    """The method of a group whose server has sums alone."""
+    return "noise" if covers(agreed) and settings.method != "rollback" else "rollback"
 
 
 def covers(agreed: Terms) -> bool:

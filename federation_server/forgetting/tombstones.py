@@ -105,10 +105,13 @@ def note(connection: Connection, file: TombstoneFile, fresh: Tombstone) -> None:
     connection.execute(insert(tombstones).values(**msgspec.structs.asdict(fresh)))
 
 
-def is_request(connection: Connection, name: str) -> bool:
-    """Whether a member was forgotten by this request."""
-    query = select(tombstones.c.member).where(tombstones.c.request == name)
-    return connection.execute(query).first() is not None
+def is_request(connection: Connection, file: TombstoneFile, name: str) -> bool:
+    """Whether a member was forgotten by this request; the table has the newest one of each."""
+    return any(one.request == name for one in (*in_database(connection), *_stones(file.read())))
+
+
+def _stones(lines: Sequence[Line]) -> list[Tombstone]:
+    return [line for line in lines if isinstance(line, Tombstone)]
 
 
 def in_database(connection: Connection) -> tuple[Tombstone, ...]:
@@ -118,15 +121,19 @@ def in_database(connection: Connection) -> tuple[Tombstone, ...]:
 
 
 def missing(connection: Connection, lines: Sequence[Line]) -> tuple[Tombstone, ...]:
-    """Those of the file that this database has not been through, oldest first; of one request its last line counts."""
-    known = {(one.member, one.request) for one in in_database(connection)}
-    requests = {(line.member, line.request): line for line in lines if isinstance(line, Tombstone)}
-    return tuple(line for request, line in requests.items() if request not in known)
+    """The newest of each member in the file, where this database has not been through it or a later one."""
+    known = {one.member: one for one in in_database(connection)}
+    newest = {one.member: one for one in sorted(_stones(lines), key=lambda one: one.time)}
+    return tuple(one for one in newest.values() if _is_news(one, known.get(one.member)))
+
+
+def _is_news(one: Tombstone, known: Tombstone | None) -> bool:
+    return known is None or (one.request != known.request and one.time >= known.time)
 
 
 def carry_over(connection: Connection, file: TombstoneFile) -> None:
     """Add to the file what only the database knows, as after restoring into a new folder."""
-    known = {(line.member, line.request) for line in file.read() if isinstance(line, Tombstone)}
+    known = {(line.member, line.request) for line in _stones(file.read())}
     for one in in_database(connection):
         if (one.member, one.request) not in known:
             file.append(one)

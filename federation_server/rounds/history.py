@@ -30,7 +30,7 @@ COLUMNS = (
     "update_norm", "agreement",
 )  # fmt: skip
 
-ERASED = "erased with a member"
+ERASED = "a member who took part was forgotten, and what this said of the updates is erased"
 """in place of what closing a round had said of its updates"""
 
 

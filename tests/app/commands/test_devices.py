@@ -69,7 +69,10 @@ def test_the_whole_way(computers: tuple[Device, Device], tmp_path: Path) -> None
     assert "removed desk" in done(laptop, "devices", "remove", "desk")
     assert done(laptop, "devices", "new").splitlines()[0] != code
     done(laptop, "devices", "leave")
-    assert "this device is alone" in laptop.run("devices").stderr
+    for alone in (("devices",), ("devices", "list")):
+        shown = laptop.run(*alone)
+        assert "this device is alone" in shown.stderr
+        assert shown.returncode == 1
 
 
 def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: Path) -> None:
@@ -99,6 +102,10 @@ def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: P
     away = {"FOLTR_FEDERATION__RETRIES": "0"}
     assert "nobody answers there" in desk.run("devices", "sync", env=away).stderr
     assert desk.run("federation", env=away).stderr.count("nobody answers there") == 1
+    for device in (laptop, desk):  # who answers the group, and who does not
+        synced = device.run("sync", env=away)
+        assert synced.returncode == 3
+        assert synced.stderr.count("nobody answers there") == 1
 
 
 def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:
@@ -128,7 +135,6 @@ def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("list",), "this device is alone"),
         (("sync",), "this device is alone"),
         (("new",), "wanted --folder"),
         (("join", "ABCD", "--folder", "."), "wanted the code of eight groups"),

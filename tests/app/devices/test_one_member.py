@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from sqlalchemy import delete, insert, select
 
 from app import backup
-from app.devices.own_devices import meet_quietly, who_answers
+from app.devices.own_devices import meet_others, who_answers
 from app.federation import group_ranker, ledger, membership, moving, pen
 from app.federation.failures import FederationError
 from app.federation.membership import Membership
@@ -70,7 +70,7 @@ def nobody(member: Membership, settings: FederationSettings) -> Transport:
 def sync(computer: Computer, by: Callable[[Membership, FederationSettings], Transport] = hasty) -> SyncReport:
     with person_at(computer, by) as person:
         made = Sync(person.store, person.settings, lambda lines: True, by=by, sleep=lambda _: None)
-        return replace(made, meet=partial(meet_quietly, computer.paths, computer.settings)).run()
+        return replace(made, meet=partial(meet_others, computer.paths, computer.settings)).run()
 
 
 def join(computer: Computer, group: Group) -> Membership:

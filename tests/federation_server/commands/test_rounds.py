@@ -231,9 +231,11 @@ def test_a_round_whose_words_were_erased_says_so(capsys: Output, tmp_path: Path)
         with writing(made.engine) as connection:
             forget_what_was_said(connection)
         assert run(made) == 0
-        assert "1 update by mean; erased with a member" in capsys.readouterr().out
+        assert "1 update by mean; a member who took part was forgotten" in capsys.readouterr().out
         main(["--folder", str(made.folder), "doctor"])
-        assert "guard: not judged: erased with a member (round 1.1)" in capsys.readouterr().out
+        shown = capsys.readouterr().out
+        assert "guard: not judged: a member who took part was forgotten, and what this said of" in shown
+        assert "updates is erased (round 1.1)" in shown
 
 
 def forget_what_was_said(connection: Connection) -> None:

@@ -15,12 +15,13 @@ from federation_server.backup import begin_anew
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.tombstones import FILE, Restored, Tombstone, TombstoneError, TombstoneFile
-from federation_server.group import enrolment, group
+from federation_server.group import enrolment, group, roster_book
 from federation_server.serve import open_installation
 from federation_server.tables import models
+from foltr.federated.sealed.roster import LEAVE, leave_text
 from tests.federation_server.client import make_server, member, running
 from tests.federation_server.forgetting.test_forgetting import EAST, UP, run_round, theta
-from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, forgetter, make_group
+from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, forgetter, identity, join, make_group
 
 ONE = Tombstone("m" * 64, 1, 2, "rollback", "r", 3)
 
@@ -90,6 +91,35 @@ def test_a_backup_carries_the_tombstones_into_a_new_folder(engine: Engine, tmp_p
     again = restored(older, fresh, "second")
     assert members(again) == {device(0)}
     again.dispose()
+
+
+def test_who_is_forgotten_twice_is_forgotten_once_and_for_all(engine: Engine, tmp_path: Path) -> None:
+    """A device that came back with its old key and asked again: nothing is owed at any later start, both receipts open
+    the journal, and an older backup that knows the first request alone erases the device again, once."""
+    make_group(engine, settings=OPEN, n_members=2)
+    by, requests, path = forgetter(tmp_path), [], tmp_path / "group.backup"
+    for turn in range(2):
+        run_round(engine, {0: EAST, 1: UP})
+        backup.write(engine, path, now=NOW)
+        with writing(engine) as connection:
+            me = roster_book.state(connection).of_device(device(1))
+            assert me is not None
+            text = leave_text(group.fact(connection, "group_id") or "", me.number)
+            roster_book.leave(connection, device(1), identity(1).sign(LEAVE, text))
+            requests.append(forgetting.forget(connection, by, device(1), now=NOW + turn).request)
+            if turn == 0:
+                join(connection, 1)
+    restored(path, tmp_path, "again").dispose()
+    for made in (engine, connect(f"sqlite:///{tmp_path}/again.sqlite")):
+        assert members(made) == {device(0)}
+        for _ in range(2):
+            with writing(made) as connection:
+                assert forgetting.forget_again(connection, by, now=NOW) == 0
+                tombstones.carry_over(connection, by.file)
+                assert [one.request for one in tombstones.in_database(connection)] == requests[1:]
+                assert all(tombstones.is_request(connection, by.file, one) for one in requests)
+        made.dispose()
+    assert len(by.file.read()) == 3  # the restore's, too
 
 
 def test_a_line_that_a_crash_cut_short_is_written_anew(tmp_path: Path) -> None:

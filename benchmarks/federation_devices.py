@@ -29,7 +29,7 @@ from federation_server.setup import Start
 from federation_server.tables import members
 from foltr.arrays import FloatVector
 from foltr.federated.envelope import REQUEST, Identity, open_document, pseudonym, request_text, seal
-from foltr.federated.fpdgd import FPDGDMessage, encode_message
+from foltr.federated.fpdgd import FPDGD, FPDGDMessage, encode_message
 from foltr.federated.registry import make_method
 from foltr.federated.wire import Announcement, ModelRecord, Sealed, Signed, Update, decode, decode_vector, encode
 from foltr.ranking.rankers import make_ranker
@@ -218,6 +218,7 @@ def sealed_update(told: Announcement, theta: FloatVector, device: Device) -> byt
     """The body of the device's update with this theta `[n_params]`."""
     agreed = told.terms
     method = make_method(agreed.method, make_ranker(agreed.ranker, agreed.n_features), agreed.settings)
+    assert isinstance(method, FPDGD)
     inner = Update(
         group_id=agreed.group_id,
         lineage=told.lineage,

@@ -16,7 +16,7 @@ from sqlalchemy.engine import make_url
 from federation_server.database import connect, is_sqlite, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
-from federation_server.forgetting.tombstones import Tombstone, TombstoneFile
+from federation_server.forgetting.tombstones import TombstoneFile
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
 from federation_server.running.dashboard import Dashboard
@@ -121,16 +121,12 @@ def forget_again(installation: Installation) -> None:
     """Erase whom a tombstone names and the database still has, as after a crash; keep both lists alike."""
     forgetter, engine = installation.forgetter, installation.engine
     with reading(engine) as connection:
-        lines = forgetter.file.read()
-        owed = tombstones.missing(connection, lines)
-        named = {line.member for line in lines if isinstance(line, Tombstone)}
-        alike = len(tombstones.in_database(connection)) == len(named)
-    if not owed and alike:
-        return
-    with writing(engine) as connection:
-        if group.lock(connection):
+        is_owed = tombstones.missing(connection, forgetter.file.read())
+        tombstones.carry_over(connection, forgetter.file)
+    if is_owed:
+        with writing(engine) as connection:
+            group.lock(connection)
             forgetting.forget_again(connection, forgetter, now=int(time.time()))
-            tombstones.carry_over(connection, forgetter.file)
 
 
 SERVED_AT = "served at"

@@ -39,7 +39,8 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     `mode` is written into a new settings file; ServerSettingsError where an old one, or its defaults, says another.
     """
     settings_file = folder / SETTINGS_FILE
-    if not settings_file.exists() and (others := {path.name for path in _entries(folder)} - _OF_NOBODY):
+    others = {path.name for path in folder.glob("*")} - _OF_NOBODY
+    if others and not settings_file.exists():
         raise ServerSettingsError(
             f"{folder}: wanted an empty folder for the server or one with {SETTINGS_FILE}, got one that holds "
             f"{min(others)!r}; it is left as it is: name another one by --folder"
@@ -62,10 +63,6 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     except BaseException:  # without its group the key file would look like a server
         keys.unlink()
         raise
-
-
-def _entries(folder: Path) -> list[Path]:
-    return list(folder.iterdir()) if folder.exists() else []
 
 
 def _with_mode(text: str, mode: Mode | None) -> str:

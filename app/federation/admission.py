@@ -148,15 +148,12 @@ class Admission(Struct, frozen=True):
                 moved = server.moved()
                 journal = receipts.read(lambda after: server.journal(request, after=after))
             seen, sentence = receipts.check(kept, journal)
+            membership.save_receipt(self.store, seen)
+            moving.followed_by_receipt(self.store, seen, self.reach, moved)
         except Distrusted as error:
             return JournalFinding(request, str(error), holds=False)
         except FederationError as error:
             return JournalFinding(request, f"the journal was not looked at: {error}; {MOVED}", holds=None)
-        membership.save_receipt(self.store, seen)
-        try:
-            moving.followed_by_receipt(self.store, seen, self.reach, moved)
-        except Distrusted as error:
-            return JournalFinding(request, str(error), holds=False)
         return JournalFinding(request, sentence, holds=True)
 
     def _enrolled(self, invite: Invite) -> Membership:
@@ -175,6 +172,9 @@ class Admission(Struct, frozen=True):
         asking = msgspec.structs.replace(known, certificate=invite.certificate)
         membership.save(self.store, asking)
         with self.reach.talk(asking) as server:
-            member = asking.enrolled(server.enrol(invite), now=int(self.clock()))
+            found = server.enrol(invite)
+        member = msgspec.structs.replace(
+            asking, group=found.group, group_id=found.group_id, server_key=found.server_key, joined=int(self.clock())
+        )
         membership.save(self.store, member)
         return member

@@ -165,7 +165,7 @@ def consider_known(store: Store, settings: Settings, *, now: int) -> str:
     standing, stored = membership.load_standing(store), store.value(membership.RANKER_SEEN)
     adopted, terms = group_ranker.load(store), standing.agreed_terms
     if adopted is not None and adopted.record.lineage < standing.lineage:
-        group_ranker.erase(store)
+        store.erase("group_ranker")
     if stored is None or terms is None:
         return ""
     check_terms(terms)
@@ -201,7 +201,7 @@ def follow_lineage(store: Store, server: Correspondence, announced: Announcement
             )
         newest = None
     if newest is None:
-        group_ranker.erase(store)
+        store.erase("group_ranker")
         return ""
     if newest.lineage == announced.lineage:
         return ""

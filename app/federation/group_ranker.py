@@ -98,11 +98,6 @@ def save(store: Store, model: ModelRecord, *, alpha: float, now: int, tested: bo
         db.execute("INSERT OR REPLACE INTO group_ranker VALUES (1, ?, ?)", (os.urandom(8), record))
 
 
-def erase(store: Store) -> None:
-    """Rank without a group again."""
-    store.erase("group_ranker")
-
-
 class CommonRanker:
     """The adopted ranker as it is at this moment; another process may adopt one at any time."""
 

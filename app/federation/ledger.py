@@ -270,16 +270,14 @@ def check_budget(spent: Spent, entry: LedgerEntry, settings: FederationSettings)
 
     Rounds without protection are outside of all budgets: whoever allows them has given up on counting.
     """
+    after = epsilon_with(spent, (entry,), settings, entry.time)
+    if math.isinf(after) and settings.allow_unprotected:
+        return
     if math.isinf(epsilon_with((), (entry,), settings, entry.time)):
-        if settings.allow_unprotected:
-            return
         raise SpentError(
             "nothing was sent: under the group's terms the server could read what you opened (infinite epsilon); "
             "federation.allow_unprotected = true sends all the same"
         )
-    after = epsilon_with(spent, (entry,), settings, entry.time)
-    if math.isinf(after) and settings.allow_unprotected:
-        return
     if after > settings.epsilon_budget:
         raise SpentError(
             f"nothing was sent: one more round would bring this device to epsilon {after:.2f} (delta "

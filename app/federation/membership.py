@@ -19,7 +19,7 @@ from app.store import Store, decode_record
 from console.printable import safe_line
 from console.wording import rows_in_words
 from foltr.federated.envelope import Identity, new_box_key, pseudonym
-from foltr.federated.wire import Announcement, Enrolled, Invite, Receipt, Signed, Terms, decode, encode
+from foltr.federated.wire import Announcement, Invite, Receipt, Signed, Terms, decode, encode
 from foltr.privacy.noise import NOISE_KEY_BYTES
 
 
@@ -67,12 +67,6 @@ class Membership(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def device(self) -> str:
         """This device's pseudonym."""
         return pseudonym(self.identity.public)
-
-    def enrolled(self, answer: Enrolled, *, now: int) -> Membership:
-        """The membership once the server has taken this device in."""
-        return msgspec.structs.replace(
-            self, group=answer.group, group_id=answer.group_id, server_key=answer.server_key, joined=now
-        )
 
 
 def applicant(invite: Invite) -> Membership:
@@ -137,9 +131,8 @@ def erase(store: Store, *, is_over: bool = True) -> None:
         if is_over and (present := load(store)) is not None:
             note_ended(store, [present.device])
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
-    store.set_value(STANDING_KEY, None, durable=True)
-    store.set_value(ROSTER_SEEN, None, durable=True)
-    store.set_value(RANKER_SEEN, None, durable=True)
+    for name in (STANDING_KEY, ROSTER_SEEN, RANKER_SEEN):
+        store.set_value(name, None, durable=True)
 
 
 class KeptReceipt(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import msgspec
 
@@ -61,8 +62,7 @@ def followed(store: Store, member: Membership, reach: Reach) -> tuple[Membership
 
 @contextmanager
 def following(store: Store, reach: Reach) -> Iterator[str]:
-    """Go where a waiting record leads before anything else is asked; why not, which an error of the old address tells,
-    too."""
+    """Go first where a waiting record leads; why not, which an error of the old address tells, too."""
     _, not_followed = followed(store, membership.member(store), reach)
     try:
         yield not_followed
@@ -93,40 +93,33 @@ def by_link(store: Store, signed: Signed, reach: Reach, elsewhere: str = "") -> 
     `elsewhere` says which other device of this person speaks for the membership, which goes with that one alone.
     FederationError when it is for none of them, or not newer than what they have followed.
     """
-    said: list[str] = []
-    reasons: list[str] = []
-    member = membership.load(store)
+    member, said, reasons = membership.load(store), list[str](), list[str]()
+    follows = [partial(_receipt_by_link, store, kept, signed, reach) for kept in membership.all_receipts(store)]
     if member is not None and member.group_id:
-        said += _member_by_link(store, member, signed, reach, reasons, elsewhere)
-    for kept in membership.all_receipts(store):
+        follows.insert(0, partial(_member_by_link, store, member, signed, reach, elsewhere))
+    for follow in follows:
         try:
-            there = followed_by_receipt(store, kept, reach, signed)
-        except Distrusted as error:
+            said.append(follow())
+        except FederationError as error:
             reasons.append(str(error))
-            continue
-        if there is not kept:
-            said.append(f"the receipt of {kept.group} is asked for at {there.address} from now on")
-    if not said:
+    if not any(said):
         raise FederationError("; ".join(dict.fromkeys(reasons)) or "this link is for no group of this device")
-    return tuple(said)
+    return tuple(filter(None, said))
 
 
-def _member_by_link(
-    store: Store, member: Membership, signed: Signed, reach: Reach, reasons: list[str], elsewhere: str
-) -> list[str]:
-    try:
-        found = read(signed, member.server_key, member.group_id)
-    except Distrusted as error:
-        reasons.append(str(error))
-        return []
+def _receipt_by_link(store: Store, kept: KeptReceipt, signed: Signed, reach: Reach) -> str:
+    there = followed_by_receipt(store, kept, reach, signed)
+    return "" if there is kept else f"the receipt of {kept.group} is asked for at {there.address} from now on"
+
+
+def _member_by_link(store: Store, member: Membership, signed: Signed, reach: Reach, elsewhere: str) -> str:
+    found = read(signed, member.server_key, member.group_id)
     if elsewhere:
-        reasons.append(f"not followed from here: {elsewhere}")
-        return []
+        raise FederationError(f"not followed from here: {elsewhere}")
     if found.serial <= member.serial:
-        reasons.append("the link is not newer than the move that this device followed last")
-        return []
+        raise FederationError("the link is not newer than the move that this device followed last")
     note(store, signed)
     there, why = followed(store, membership.member(store), reach)
     if there.address == found.address and not there.moved:
-        return [f"{member.group} is at {there.address} from now on"]
-    return [f"{why}; each sync tries there, and {member.address} until then"]
+        return f"{member.group} is at {there.address} from now on"
+    return f"{why}; each sync tries there, and {member.address} until then"

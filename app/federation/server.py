@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 import numpy as np
-from msgspec import Struct, structs
+from msgspec import Struct
 from msgspec.structs import replace
 
 from app.federation.failures import Declined, Distrusted, FederationError
@@ -22,40 +22,10 @@ from app.learning.models import LARGEST_WEIGHT
 from app.settings import FederationSettings
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
+from foltr.federated import wire
 from foltr.federated.envelope import SignatureError, box_public, fingerprint, open_document
 from foltr.federated.sealed import roster as chain
-from foltr.federated.wire import (
-    SUMS_VERSION,
-    Accepted,
-    Announcement,
-    Coins,
-    CommitteeAnswer,
-    Complaint,
-    Enrolled,
-    Farewell,
-    Invite,
-    Invited,
-    InviteOffer,
-    JournalPage,
-    ModelRecord,
-    NoiseCommitment,
-    R,
-    RankerReturn,
-    Receipt,
-    RosterEntry,
-    RosterPage,
-    RosterReturn,
-    Sealed,
-    SharedUpdate,
-    Signed,
-    SumTask,
-    Terms,
-    Vouching,
-    decode,
-    decode_vector,
-    digest,
-    encode,
-)
+from foltr.federated.wire import R, decode, decode_vector, digest, encode
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
@@ -63,21 +33,21 @@ CLOCK_SECONDS = 300
 """how far the server's clock may be from this device's: as the server's own rule"""
 
 
-def read_enrolled(answer: bytes, applicant: Membership, invite: Invite) -> Enrolled:
+def read_enrolled(answer: bytes, applicant: Membership, invite: wire.Invite) -> wire.Enrolled:
     """The server took this very device in, and is the server of the invite."""
-    signed = _decode(answer, Signed)
-    key = _decode(signed.body, Enrolled).server_key
+    signed = _decode(answer, wire.Signed)
+    key = _decode(signed.body, wire.Enrolled).server_key
     if fingerprint(key) != applicant.fingerprint:
         raise Distrusted("the server has another identity key than the invite names; do not join by this link")
-    found = opened(key, signed, "enrolled", Enrolled)
+    found = opened(key, signed, "enrolled", wire.Enrolled)
     if found.device != applicant.device or found.group_id != invite.group_id:
         raise Distrusted("the server's answer is for another device or group")
     return found
 
 
-def read_announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> Announcement:
+def read_announcement(answer: bytes, member: Membership, standing: Standing, *, now: int) -> wire.Announcement:
     """The present round: of this group, of now, not older than what was seen, with terms this program can follow."""
-    announced = opened(member.server_key, _decode(answer, Signed), "announcement", Announcement)
+    announced = opened(member.server_key, _decode(answer, wire.Signed), "announcement", wire.Announcement)
     if announced.terms.group_id != member.group_id:
         raise Distrusted("the server announced a round of another group")
     if abs(announced.server_time - now) > CLOCK_SECONDS:
@@ -93,15 +63,15 @@ def read_announcement(answer: bytes, member: Membership, standing: Standing, *, 
     if announced.lineage == standing.lineage and standing.terms and encode(announced.terms) != standing.terms:
         raise Distrusted("the server changed the group's terms without beginning a new lineage")
     check_terms(announced.terms)
-    if announced.terms.mode != "open" and announced.sums != SUMS_VERSION:
+    if announced.terms.mode != "open" and announced.sums != wire.SUMS_VERSION:
         raise FederationError(
             f"the group's server adds up by version {announced.sums} of sealed sums, this program by version "
-            f"{SUMS_VERSION}: update the older one; nothing is sent until then"
+            f"{wire.SUMS_VERSION}: update the older one; nothing is sent until then"
         )
     return announced
 
 
-def check_terms(terms: Terms) -> None:
+def check_terms(terms: wire.Terms) -> None:
     """FederationError unless this program has the group's features and ranker."""
     if terms.manifest_hash != MANIFEST_HASH or terms.n_features != len(NAMES):
         raise FederationError(
@@ -112,9 +82,11 @@ def check_terms(terms: Terms) -> None:
         raise Distrusted(f"a {terms.ranker} ranker of {terms.n_features} features has no {terms.n_params} parameters")
 
 
-def model(answer: bytes, member: Membership, announced: Announcement, *, wanted: str | None = None) -> ModelRecord:
+def model(
+    answer: bytes, member: Membership, announced: wire.Announcement, *, wanted: str | None = None
+) -> wire.ModelRecord:
     """A common ranker of this group's present lineage; with `wanted`, the one of that hash."""
-    found = opened(member.server_key, _decode(answer, Signed), "model", ModelRecord)
+    found = opened(member.server_key, _decode(answer, wire.Signed), "model", wire.ModelRecord)
     terms = announced.terms
     if wanted is not None and digest(found) != wanted:
         raise Distrusted("the server sent another model than it announced")
@@ -128,7 +100,7 @@ def model(answer: bytes, member: Membership, announced: Announcement, *, wanted:
     return found
 
 
-def theta_of(record: ModelRecord) -> FloatVector:
+def theta_of(record: wire.ModelRecord) -> FloatVector:
     """theta `[n_params]` of a model over this program's features; Distrusted for one of odd length or size."""
     n_params = make_ranker(record.ranker, len(NAMES)).n_params
     try:
@@ -140,18 +112,10 @@ def theta_of(record: ModelRecord) -> FloatVector:
     return theta
 
 
-def read_accepted(answer: bytes, sent: Answer) -> Accepted:
-    """The server has this update."""
-    found = _decode(answer, Accepted)
-    if found.round != sent.round:
-        raise Distrusted(f"the server acknowledged round {found.round}, not {sent.round}")
-    return found
-
-
-def read_receipt(answer: bytes, server_key: bytes, group_id: str) -> tuple[Signed, Receipt]:
+def read_receipt(answer: bytes, server_key: bytes, group_id: str) -> tuple[wire.Signed, wire.Receipt]:
     """What the server says it erased, with its signature as proof."""
-    signed = _decode(answer, Signed)
-    found = opened(server_key, signed, "receipt", Receipt)
+    signed = _decode(answer, wire.Signed)
+    found = opened(server_key, signed, "receipt", wire.Receipt)
     if found.group_id != group_id:
         raise Distrusted("the receipt is of another group")
     return signed, found
@@ -164,7 +128,7 @@ def _decode(answer: bytes, kind: type[R]) -> R:
         raise Distrusted(f"the server's answer makes no sense: {error}") from error
 
 
-def opened(key: bytes, signed: Signed, kind: str, record: type[R], what: str = "the server's answer") -> R:
+def opened(key: bytes, signed: wire.Signed, kind: str, record: type[R], what: str = "the server's answer") -> R:
     """The record inside; Distrusted unless the group's server signed it."""
     try:
         return open_document(key, signed, kind, record)
@@ -174,10 +138,11 @@ def opened(key: bytes, signed: Signed, kind: str, record: type[R], what: str = "
         raise Distrusted(f"{what} makes no sense: {error}") from error
 
 
-Answer = Sealed | SharedUpdate | CommitteeAnswer | Complaint
+Answer = wire.Sealed | wire.SharedUpdate | wire.CommitteeAnswer | wire.Complaint
 """an update, the same in shares; of the committee what was added up, or a proof about a message"""
 PLACES: Mapping[type[Answer], str] = {
-    Sealed: "/v1/updates", SharedUpdate: "/v1/shares", CommitteeAnswer: "/v1/answers", Complaint: "/v1/complaints",
+    wire.Sealed: "/v1/updates", wire.SharedUpdate: "/v1/shares",
+    wire.CommitteeAnswer: "/v1/answers", wire.Complaint: "/v1/complaints",
 }  # fmt: skip
 
 Connect = Callable[[Membership, FederationSettings], Transport]
@@ -190,58 +155,60 @@ class Correspondence:
     def __init__(self, member: Membership, transport: Transport, *, clock: Callable[[], float] = time.time) -> None:
         self.member, self._transport, self._clock = member, transport, clock
 
-    def enrol(self, invite: Invite) -> Enrolled:
+    def enrol(self, invite: wire.Invite) -> wire.Enrolled:
         """Ask to be taken in; asking again with the same keys gives the same answer."""
         asked = chain.enrolment(invite.group_id, invite.token, self.member.identity, box_public(self.member.box_key))
         return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member, invite)
 
-    def announcement(self, standing: Standing) -> Announcement:
+    def announcement(self, standing: Standing) -> wire.Announcement:
         """The present round."""
         answer = self._transport.get("/v1/round")
         return read_announcement(answer, self.member, standing, now=int(self._clock()))
 
-    def announced_model(self, announced: Announcement) -> ModelRecord:
+    def announced_model(self, announced: wire.Announcement) -> wire.ModelRecord:
         """The common ranker that the round begins from."""
         answer = self._transport.get(f"/v1/models/{announced.model_hash}")
         return model(answer, self.member, announced, wanted=announced.model_hash)
 
-    def past_model(self, wanted: str) -> tuple[Signed, ModelRecord]:
+    def past_model(self, wanted: str) -> tuple[wire.Signed, wire.ModelRecord]:
         """The ranker of this hash, of whatever round, with its signature as proof."""
-        signed = _decode(self._transport.get(f"/v1/models/{wanted}"), Signed)
-        found = opened(self.member.server_key, signed, "model", ModelRecord)
+        signed = _decode(self._transport.get(f"/v1/models/{wanted}"), wire.Signed)
+        found = opened(self.member.server_key, signed, "model", wire.ModelRecord)
         if (digest(found), found.group_id) != (wanted, self.member.group_id):
             raise Distrusted("the server sent another model than was asked for")
         return signed, found
 
-    def newest_model(self, announced: Announcement) -> tuple[Signed, ModelRecord]:
+    def newest_model(self, announced: wire.Announcement) -> tuple[wire.Signed, wire.ModelRecord]:
         """The common ranker of this moment, which may be newer than the announcement, with its signature."""
         answer = self._transport.get("/v1/models/newest")
-        return _decode(answer, Signed), model(answer, self.member, announced)
+        return _decode(answer, wire.Signed), model(answer, self.member, announced)
 
-    def hand_back_ranker(self, ranker: Signed) -> ModelRecord:
+    def hand_back_ranker(self, ranker: wire.Signed) -> wire.ModelRecord:
         """Give a restored server a ranker that it signed; the one from which the group goes on."""
-        asked = RankerReturn(group_id=self.member.group_id, ranker=ranker)
-        answer = _decode(self._transport.post("/v1/models", encode(asked)), Signed)
-        return opened(self.member.server_key, answer, "model", ModelRecord)
+        asked = wire.RankerReturn(group_id=self.member.group_id, ranker=ranker)
+        answer = _decode(self._transport.post("/v1/models", encode(asked)), wire.Signed)
+        return opened(self.member.server_key, answer, "model", wire.ModelRecord)
 
-    def roster(self, after: int) -> tuple[Signed, RosterPage]:
+    def roster(self, after: int) -> tuple[wire.Signed, wire.RosterPage]:
         """Entries of the roster from this number on, unverified but for the server's signature."""
         return self._page(self._transport.get(f"/v1/roster?after={after}"))
 
-    def hand_back(self, seen: Signed, entries: tuple[RosterEntry, ...]) -> tuple[Signed, RosterPage]:
+    def hand_back(
+        self, seen: wire.Signed, entries: tuple[wire.RosterEntry, ...]
+    ) -> tuple[wire.Signed, wire.RosterPage]:
         """Give a restored server the entries that lead to a page which it signed; as `roster` from the first on."""
         key, group_id = self.member.identity.public, self.member.group_id
-        asked = RosterReturn(group_id=group_id, device_key=key, seen=seen, entries=entries)
+        asked = wire.RosterReturn(group_id=group_id, device_key=key, seen=seen, entries=entries)
         return self._page(self._transport.post("/v1/roster", encode(asked)))
 
-    def offer_invite(self, token: str) -> Invited:
+    def offer_invite(self, token: str) -> wire.Invited:
         """Have the server take whoever holds this secret, for whom this device vouches."""
         key, group_id = chain.invite_identity(token).public, self.member.group_id
         signature = self.member.identity.sign(chain.INVITE, chain.invite_text(group_id, key))
-        asked = InviteOffer(group_id=group_id, invite_key=key, signature=signature)
-        return _decode(self._transport.post("/v1/invites", encode(asked)), Invited)
+        asked = wire.InviteOffer(group_id=group_id, invite_key=key, signature=signature)
+        return _decode(self._transport.post("/v1/invites", encode(asked)), wire.Invited)
 
-    def vouch(self, about: chain.RosterMember, *, leaves: bool, heir: int = -1) -> RosterPage:
+    def vouch(self, about: chain.RosterMember, *, leaves: bool, heir: int = -1) -> wire.RosterPage:
         """Vouch for a member, or take one off the roster who is no longer there; the entries from its own on.
 
         `heir` is the number of the entry by which the one who is taken off joined again.
@@ -253,58 +220,63 @@ class Correspondence:
             else (chain.VOUCH, chain.vouch_text(group_id, about))
         )
         signature = self.member.identity.sign(purpose, text)
-        asked = Vouching(group_id=group_id, about=about.number, leaves=leaves, heir=heir, signature=signature)
+        asked = wire.Vouching(group_id=group_id, about=about.number, leaves=leaves, heir=heir, signature=signature)
         return self._page(self._transport.post("/v1/vouchers", encode(asked)))[1]
 
-    def commit_noise(self, committed: NoiseCommitment) -> bytes:
+    def commit_noise(self, committed: wire.NoiseCommitment) -> bytes:
         """The seed of the coins of this device's noise, which the server draws once it has the commitment."""
-        found = _decode(self._transport.post("/v1/noise", encode(committed)), Coins)
+        found = _decode(self._transport.post("/v1/noise", encode(committed)), wire.Coins)
         if found.round != committed.round:
             raise Distrusted(f"the server drew coins for round {found.round}, not {committed.round}")
         return found.seed
 
-    def send(self, body: bytes, kind: type[Answer]) -> Accepted:
+    def send(self, body: bytes, kind: type[Answer]) -> wire.Accepted:
         """An answer to the round as it is kept in the outbox, or what this member of the committee has to say."""
-        return read_accepted(self._transport.post(PLACES[kind], body), decode(body, kind))
+        found, sent = _decode(self._transport.post(PLACES[kind], body), wire.Accepted), decode(body, kind)
+        if found.round != sent.round:
+            raise Distrusted(f"the server acknowledged round {found.round}, not {sent.round}")
+        return found
 
-    def list_task(self) -> SumTask:
+    def list_task(self) -> wire.SumTask:
         """What the committee is to add up."""
-        return _decode(self._transport.get("/v1/list"), SumTask)
+        return _decode(self._transport.get("/v1/list"), wire.SumTask)
 
-    def _page(self, answer: bytes) -> tuple[Signed, RosterPage]:
-        signed = _decode(answer, Signed)
-        found = opened(self.member.server_key, signed, "roster", RosterPage)
+    def _page(self, answer: bytes) -> tuple[wire.Signed, wire.RosterPage]:
+        signed = _decode(answer, wire.Signed)
+        found = opened(self.member.server_key, signed, "roster", wire.RosterPage)
         if found.group_id != self.member.group_id:
             raise Distrusted("the server sent the roster of another group")
         return signed, found
 
-    def farewell(self, *, forget: bool, number: int | None = None, at_once: bool = False) -> tuple[Signed, Receipt]:
+    def farewell(
+        self, *, forget: bool, number: int | None = None, at_once: bool = False
+    ) -> tuple[wire.Signed, wire.Receipt]:
         """Leave the group; `number` is that of this device's entry in the roster, which its signature ends."""
         group_id = self.member.group_id
         signature = (
             b"" if number is None else self.member.identity.sign(chain.LEAVE, chain.leave_text(group_id, number))
         )
-        asked = Farewell(group_id=group_id, forget=forget, roster_signature=signature, at_once=at_once)
+        asked = wire.Farewell(group_id=group_id, forget=forget, roster_signature=signature, at_once=at_once)
         answer = self._transport.post("/v1/farewell", encode(asked))
-        return read_receipt(answer, self.member.server_key, self.member.group_id)
+        return read_receipt(answer, self.member.server_key, group_id)
 
-    def receipt(self, request: str) -> tuple[Signed, Receipt]:
+    def receipt(self, request: str) -> tuple[wire.Signed, wire.Receipt]:
         """How far a forget-me request is; needs no membership."""
         answer = self._transport.get(f"/v1/receipts/{request}", signed=False)
         return read_receipt(answer, self.member.server_key, self.member.group_id)
 
-    def journal(self, request: str, *, after: int) -> JournalPage:
+    def journal(self, request: str, *, after: int) -> wire.JournalPage:
         """The server's journal after a position; the name of a receipt in it is the only key to it."""
         answer = self._transport.get(f"/v1/log?after={after}&receipt={request}", signed=False)
-        found = opened(self.member.server_key, _decode(answer, Signed), "journal", JournalPage)
+        found = opened(self.member.server_key, _decode(answer, wire.Signed), "journal", wire.JournalPage)
         if (found.group_id, found.after) != (self.member.group_id, after):
             raise Distrusted("the journal is of another group, or not what was asked for")
         return found
 
-    def moved(self) -> Signed | None:
+    def moved(self) -> wire.Signed | None:
         """The record of the server's newest move, unchecked; None where it never moved."""
         try:
-            return _decode(self._transport.get("/v1/moved", signed=False), Signed)
+            return _decode(self._transport.get("/v1/moved", signed=False), wire.Signed)
         except Declined:
             return None
 
@@ -328,7 +300,7 @@ class Reach(Struct, frozen=True):
     @property
     def once(self) -> Reach:
         """Without asking again where nobody answers."""
-        return replace(self, settings=structs.replace(self.settings, retries=0))
+        return replace(self, settings=replace(self.settings, retries=0))
 
 
 def former_member(kept: KeptReceipt) -> Membership:

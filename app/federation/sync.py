@@ -134,7 +134,8 @@ class Sync(Struct, frozen=True):
         note_newest(self.store, announced, signed, newest)
         said += [consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))]
         if announced.terms.mode != "open":
-            said.append(self._who_waits(server.member))
+            roster = group_roster.known(self.store, member.group_id)
+            said.append(group_roster.asks(group_roster.waiting_for(roster, member.device)))
         return SyncReport(announced.round, sent, tuple(filter(None, said)), decision.refused)
 
     def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, ...]]:
@@ -152,10 +153,6 @@ class Sync(Struct, frozen=True):
         consent.ask(self.store, server.member, announced.terms, self.settings.federation, agrees=self.agrees, now=now)
         moving.note(self.store, announced.moved)
         return announced, (renamed, restored, self._catch_up(server.member, announced))
-
-    def _who_waits(self, member: Membership) -> str:
-        roster = group_roster.known(self.store, member.group_id)
-        return group_roster.asks(group_roster.waiting_for(roster, member.device))
 
     def _help_to_sum(self, server: Correspondence, announced: Announcement) -> tuple[Announcement, RoundPlace, str]:
         """Add up what waits for the committee, if this device is in it; the round and its place in it from then on."""

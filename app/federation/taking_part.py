@@ -46,6 +46,7 @@ from app.learning.traits import Marks
 from app.store import StateError, Store, decode_record
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
+from foltr.federated import wire
 from foltr.federated.envelope import seal
 from foltr.federated.fpdgd import FPDGDLocal, encode_message
 from foltr.federated.method import Model
@@ -61,24 +62,7 @@ from foltr.federated.sealed.sums import (
     prove_update,
     randomness,
 )
-from foltr.federated.wire import (
-    Announcement,
-    CommitteeAnswer,
-    Complaint,
-    Loss,
-    ModelRecord,
-    Sealed,
-    SharedUpdate,
-    ShareList,
-    Signed,
-    Terms,
-    Update,
-    decode,
-    decode_vector,
-    digest,
-    encode,
-    encode_vector,
-)
+from foltr.federated.wire import decode, decode_vector, digest, encode, encode_vector
 from foltr.privacy.mechanisms import Gaussian
 from foltr.privacy.noise import keyed_generator
 from foltr.ranking.interaction import Interaction
@@ -88,7 +72,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 1.0, 4.0
 """seconds from the announcement to the answer of a sync that was asked for: more than preparing it takes"""
 EARLY = 0.15
 """of a round's time: left for devices that sync once a day to answer a round of a week"""
-LOST: dict[Loss, str] = {
+LOST: dict[wire.Loss, str] = {
     "gone": "too many members had left to add it up",
     "silent": "too few members added it up in time",
     "false": "too few of the notes were true to hide one another",
@@ -133,16 +117,18 @@ def _marks(stored: bytes, store: Store) -> Marks:
     return decode_record(stored, tuple[tuple[str, ...], ...], StateError, what) if stored else ()
 
 
-def rounds_left(terms: Terms, number: int) -> int:
+def rounds_left(terms: wire.Terms, number: int) -> int:
     """The rounds of a period from round `number` of a lineage on, that one too; 1 where they have no end."""
     return terms.n_rounds - (number - 1) % terms.n_rounds if terms.n_rounds else 1
 
 
-def sealed_update(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> Sealed:
+def sealed_update(
+    announced: wire.Announcement, theta: FloatVector, pages: ReplayPages, member: Membership
+) -> wire.Sealed:
     """Begin from `theta`, learn from each page, report with this device's noise for it, seal for this round."""
     method, local = method_of(announced.terms), learned(announced, theta, pages, member)
     rng = keyed_generator(member.noise_key, noise_context(announced, method.hidden(local)))
-    update = Update(
+    update = wire.Update(
         group_id=announced.terms.group_id,
         lineage=announced.lineage,
         round=announced.round,
@@ -151,10 +137,10 @@ def sealed_update(announced: Announcement, theta: FloatVector, pages: ReplayPage
         manifest_hash=announced.terms.manifest_hash,
         payload=encode_message(method, method.report(local, rng)),
     )
-    return Sealed(round=announced.round, lineage=announced.lineage, box=seal(announced.round_key, encode(update)))
+    return wire.Sealed(round=announced.round, lineage=announced.lineage, box=seal(announced.round_key, encode(update)))
 
 
-def learned(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> FPDGDLocal:
+def learned(announced: wire.Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> FPDGDLocal:
     """What the group's method learns from the pages, beginning from the announced `theta` `[n_params]`."""
     method = method_of(announced.terms)
     local = method.begin(Model(theta, announced.round - 1), keyed_generator(member.noise_key, b"nothing is drawn"))
@@ -163,7 +149,7 @@ def learned(announced: Announcement, theta: FloatVector, pages: ReplayPages, mem
     return local
 
 
-def noise_context(announced: Announcement, hidden: FloatVector) -> bytes:
+def noise_context(announced: wire.Announcement, hidden: FloatVector) -> bytes:
     """All that an update depends on: group and terms, lineage, round, model, and the clipped update `[n_params]`."""
     shown = hashlib.blake2b(hidden.astype("<f8").tobytes(), digest_size=32).hexdigest()
     return msgspec.json.encode(
@@ -171,7 +157,7 @@ def noise_context(announced: Announcement, hidden: FloatVector) -> bytes:
     )
 
 
-def chance(announced: Announcement, member: Membership) -> float:
+def chance(announced: wire.Announcement, member: Membership) -> float:
     """A number in [0, 1) that only this device can foretell, the same for the whole round."""
     context = msgspec.json.encode(["moment", announced.terms.group_id, announced.lineage, announced.round])
     return float(keyed_generator(member.noise_key, context).random())
@@ -188,7 +174,7 @@ def pause(chance: float, taken: float) -> float:
     return moment - taken
 
 
-def moment(announced: Announcement, chance: float) -> int:
+def moment(announced: wire.Announcement, chance: float) -> int:
     """When this device answers the round, in seconds since 1970: from half of its time to EARLY of it before its end.
 
     Answers that leave as soon as a round opens would use up the rounds of a period before anything was opened.
@@ -208,7 +194,7 @@ class RoundPlace(Struct, frozen=True):
     why_not: str = ""
 
 
-def place(store: Store, server: Correspondence, announced: Announcement) -> RoundPlace:
+def place(store: Store, server: Correspondence, announced: wire.Announcement) -> RoundPlace:
     """The device's place, by the roster that it has verified; Distrusted when the server's does not hold."""
     member, mode = server.member, announced.terms.mode
     assert mode != "open"
@@ -245,7 +231,7 @@ def place(store: Store, server: Correspondence, announced: Announcement) -> Roun
     return RoundPlace(occasion_of(announced, cohort))
 
 
-def occasion_of(announced: Announcement, cohort: Cohort) -> Occasion:
+def occasion_of(announced: wire.Announcement, cohort: Cohort) -> Occasion:
     """What all messages of the announced round are bound to."""
     return Occasion(
         group_id=announced.terms.group_id,
@@ -258,7 +244,7 @@ def occasion_of(announced: Announcement, cohort: Cohort) -> Occasion:
     )
 
 
-def _noise_of(terms: Terms) -> Gaussian:
+def _noise_of(terms: wire.Terms) -> Gaussian:
     """Of the sum."""
     privacy = method_of(terms).privacy
     if not isinstance(privacy, Gaussian):
@@ -266,12 +252,14 @@ def _noise_of(terms: Terms) -> Gaussian:
     return privacy
 
 
-def change_of(announced: Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> bytes:
+def change_of(announced: wire.Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> bytes:
     """What this device will say in a sealed round, clipped and without noise: a draft, which stays here."""
     return encode_vector(method_of(announced.terms).hidden(learned(announced, theta, pages, member)))
 
 
-def shared_update(server: Correspondence, occasion: Occasion, announced: Announcement, change: bytes) -> SharedUpdate:
+def shared_update(
+    server: Correspondence, occasion: Occasion, announced: wire.Announcement, change: bytes
+) -> wire.SharedUpdate:
     """The draft with this device's part of the noise, proved and in shares; its bits are fixed before its coins.
 
     All of it is keyed: drafted again, or with the same coins again, it is the same.
@@ -284,14 +272,14 @@ def shared_update(server: Correspondence, occasion: Occasion, announced: Announc
     return prove_update(occasion, draft, seed, member.identity, member.device, rng)
 
 
-def note_roster(store: Store, member: Membership, announced: Announcement) -> None:
+def note_roster(store: Store, member: Membership, announced: wire.Announcement) -> None:
     """Remember how long the roster is while this round is open, or the group rests: no later round is for less."""
     number = group_roster.known(store, member.group_id).number
     seen = membership.load_standing(store).roster_known
     membership.note_standing(store, roster_known=max(seen, number, announced.roster_number))
 
 
-def follow_rankers(store: Store, server: Correspondence, announced: Announcement) -> None:
+def follow_rankers(store: Store, server: Correspondence, announced: wire.Announcement) -> None:
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
     Distrusted where the chain leads elsewhere, skips a round, names another list than this device has answered, or
@@ -304,7 +292,7 @@ def follow_rankers(store: Store, server: Correspondence, announced: Announcement
     end, lost = (known[1], membership.load_standing(store).lost) if known[0] == lineage else (0, "")
     if known[0] and round - end > LONGEST_WALK:
         raise Distrusted(f"the server's round went from {end + 1} to {announced.round} since this device saw one")
-    walked: list[ModelRecord] = []
+    walked: list[wire.ModelRecord] = []
     while known[0] and round > end:
         signed, ranker = server.past_model(wanted)
         if (ranker.lineage, ranker.round) != (lineage, round):
@@ -324,10 +312,10 @@ def follow_rankers(store: Store, server: Correspondence, announced: Announcement
     membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash), lost=lost)
 
 
-def _compare(store: Store, ranker: ModelRecord, signed: Signed) -> None:
+def _compare(store: Store, ranker: wire.ModelRecord, signed: wire.Signed) -> None:
     """Distrusted, with the proof kept, when a round was of another list than this device has answered."""
     noted = noted_lists(store, ranker.lineage, ranker.round)
-    if noted and digest(decode(noted[0].body, ShareList)) != ranker.list_hash:
+    if noted and digest(decode(noted[0].body, wire.ShareList)) != ranker.list_hash:
         with store.transaction() as db:
             row = (ranker.lineage, ranker.round, 1, encode(signed))
             db.execute("INSERT OR IGNORE INTO round_lists VALUES (?, ?, ?, ?)", row)
@@ -349,10 +337,10 @@ def broken_word(store: Store) -> str:
     return ""
 
 
-def add_up(store: Store, server: Correspondence, announced: Announcement, occasion: Occasion) -> str:
+def add_up(store: Store, server: Correspondence, announced: wire.Announcement, occasion: Occasion) -> str:
     """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
     member, task = server.member, server.list_task()
-    listed = opened(member.server_key, task.signed_list, "list", ShareList, "the server's list")
+    listed = opened(member.server_key, task.signed_list, "list", wire.ShareList, "the server's list")
     if digest(listed) != announced.list_hash:
         raise Distrusted("the server sent another list than it announced")
     _note(store, announced, task.signed_list)
@@ -362,19 +350,19 @@ def add_up(store: Store, server: Correspondence, announced: Announcement, occasi
         for box in task.boxes:
             if box.device in found.bad:
                 about = complaint(occasion, box, listed, member.identity, member.device, member.box_key)
-                server.send(encode(about), Complaint)
+                server.send(encode(about), wire.Complaint)
         if found.bad:
             return _without_the_bad(store, server, announced, occasion, {*out, *found.bad})
         said = answer(occasion, listed, member.identity, member.device, found, out)
     except SealedSumError as error:
         raise Distrusted(f"round {announced.round} is not added up here: {error}") from error
-    server.send(encode(said), CommitteeAnswer)
+    server.send(encode(said), wire.CommitteeAnswer)
     without = f", without {', '.join(out)}, whose message does not hold together" if out else ""
     return f"added up round {announced.round} of {len(listed.messages) - len(out):,} members, unread{without}"
 
 
 def _without_the_bad(
-    store: Store, server: Correspondence, announced: Announcement, occasion: Occasion, bad: set[str]
+    store: Store, server: Correspondence, announced: wire.Announcement, occasion: Occasion, bad: set[str]
 ) -> str:
     """`add_up` again, once the server has taken the complaints; Distrusted if it has not."""
     told = {one.complaint.about for one in server.list_task().complaints}
@@ -383,13 +371,13 @@ def _without_the_bad(
     return add_up(store, server, announced, occasion)
 
 
-def noted_lists(store: Store, lineage: int, round: int) -> tuple[Signed, ...]:
+def noted_lists(store: Store, lineage: int, round: int) -> tuple[wire.Signed, ...]:
     """What the server signed about the list of a round: that which is answered first, then one that contradicts it."""
     rows = store.rows("SELECT signed FROM round_lists WHERE lineage = ? AND round = ? ORDER BY place", (lineage, round))
-    return tuple(decode(signed, Signed) for (signed,) in rows)
+    return tuple(decode(signed, wire.Signed) for (signed,) in rows)
 
 
-def _note(store: Store, announced: Announcement, signed: Signed) -> None:
+def _note(store: Store, announced: wire.Announcement, signed: wire.Signed) -> None:
     """Durable before anything is answered; Distrusted, with the proof kept, when another list was noted before."""
     with store.transaction() as db:
         pen.require(store)

@@ -14,7 +14,7 @@ from federation_server.database import writing
 from federation_server.group import group
 from federation_server.settings import DEVICES_GO
 from federation_server.setup import pinned_at
-from foltr.federated.links import move_link
+from foltr.federated.links import to_link
 
 INVITE_SECONDS = 3600
 LONGEST_NAME = 80
@@ -94,7 +94,7 @@ def move(address: str) -> None:
     pinned = pinned_at(installation, address)
     with writing(installation.engine) as connection:
         signed = group.move(connection, installation.vault.identity, address=address, certificate=pinned, now=now())
-    click.echo(move_link(signed))
+    click.echo(to_link(signed))
     click.echo(f"members who sync while the old address answers go to {address}; the link is for the others", err=True)
     if installation.public_address != address.rstrip("/"):
         click.echo(

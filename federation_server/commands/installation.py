@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from console.wording import count, iso_minute, lineage_labelled
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.group.enrolment import all_members, ghosts, vouchers
+from federation_server.running.service import now as now
 from federation_server.serve import SERVED_AT, Installation, open_installation
 from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
 from federation_server.setup import make_certificate
@@ -122,11 +122,6 @@ def round_name(version: str) -> tuple[int, int]:
     if lineage is None or not number.isdigit():
         raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server` lists them, got {version!r}")
     return lineage, int(number)
-
-
-def now() -> int:
-    """Whole seconds since 1970."""
-    return int(time.time())
 
 
 def when(seconds: int | None) -> str:

@@ -36,6 +36,7 @@ from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
 from federation_server.group import enrolment, group, roster_book
 from federation_server.group.group import GroupError
+from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
 from federation_server.sealed import summing
@@ -149,7 +150,7 @@ def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tomb
     connection.execute(delete(forgettings).where(forgettings.c.request == stone.request))
     row = {"request": stone.request, "asked": stone.time, "state": "waiting", "method": stone.method, "erased": "{}"}
     connection.execute(insert(forgettings).values(**row))
-    return _receipt(connection, stone.request)
+    return receipt(connection, stone.request)
 
 
 class _Request(Struct, frozen=True):
@@ -188,14 +189,7 @@ def _forget(connection: Connection, forgetter: Forgetter, asked: _Request, *, no
         begun = _new_lineage(connection, forgetter, method, touched, kept, now=now)
         _erase_models(connection, learned_with)
         _follow(connection, stone.request, begun, len(kept) if method == "federaser" else 0)
-    return _receipt(connection, stone.request)
-
-
-def _receipt(connection: Connection, request: str) -> Receipt:
-    found = receipt(connection, request)
-    if found is None:
-        raise GroupError("the request to forget was not stored")
-    return found
+    return receipt(connection, stone.request)
 
 
 def _write_request(connection: Connection, request: str, method: str, erased: Mapping[str, int], *, now: int) -> None:
@@ -314,11 +308,11 @@ def abandon(connection: Connection, here: Round | None, *, now: int) -> None:
         connection.execute(delete(updates).where(of_round(updates, here)))
 
 
-def receipt(connection: Connection, request: str) -> Receipt | None:
-    """How far a request is, None when there is no such request."""
+def receipt(connection: Connection, request: str) -> Receipt:
+    """How far a request is."""
     row = connection.execute(select(forgettings).where(forgettings.c.request == request)).first()
     if row is None:
-        return None
+        raise Refused("not-found", "no such request")
     progress = PROGRESS.get(row.state) or _progress(connection, row.lineage, row.until_round)
     return Receipt(
         group_id=group.terms(connection).group_id,

@@ -293,12 +293,23 @@ def credentials(headers: Mapping[str, str]) -> Credentials:
     return found
 
 
-def check_signature(found: Credentials, device_key: bytes, *, method: str, path: str, body: bytes, now: int) -> None:
+class Request(Struct, frozen=True):
+    """A signed request, as the network brought it."""
+
+    credentials: Credentials
+    method: str
+    path: str
+    """with its query"""
+    body: bytes
+
+
+def check_signature(asked: Request, device_key: bytes, *, now: int) -> None:
     """Refused("clock") or Refused("bad-signature") unless the key's holder signed this very request lately."""
+    found = asked.credentials
     if abs(now - found.time) > CLOCK_SECONDS:
         ahead = found.time - now
         raise Refused("clock", f"the device's is {abs(ahead)} seconds {'ahead' if ahead > 0 else 'behind'}")
-    text = request_text(method, path, body, time=found.time, nonce=found.nonce)
+    text = request_text(asked.method, asked.path, asked.body, time=found.time, nonce=found.nonce)
     try:
         verify(device_key, REQUEST, text, found.signature)
     except SignatureError as error:

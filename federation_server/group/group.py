@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec import Struct
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, update
 
 from federation_server.tables import facts, journal, lineages, models
 from foltr.errors import FoltrError
@@ -172,33 +172,32 @@ def publish(
 
 def newest(connection: Connection) -> Published:
     """The common ranker of today; GroupError when there is none."""
-    row = connection.execute(select(models).order_by(models.c.lineage.desc(), models.c.round.desc()).limit(1)).first()
-    if row is None:
+    found = _published(connection, select(models).order_by(models.c.lineage.desc(), models.c.round.desc()))
+    if found is None:
         raise GroupError("there is no model in this database; run `foltr-server init`")
-    return _published(row)
+    return found
 
 
 def first(connection: Connection, lineage: int) -> Published | None:
     """The model that a lineage began with, None when it was erased: of round 0, or what a restored server got back."""
-    row = connection.execute(
-        select(models).where(models.c.lineage == lineage).order_by(models.c.round).limit(1)
-    ).first()
-    return _published(row) if row is not None else None
+    return _published(connection, select(models).where(models.c.lineage == lineage).order_by(models.c.round))
 
 
 def at(connection: Connection, lineage: int, round: int) -> Published | None:
     """A model of the past, None when there is none or it was erased."""
-    row = connection.execute(select(models).where(models.c.lineage == lineage, models.c.round == round)).first()
-    return _published(row) if row is not None else None
+    return _published(connection, select(models).where(models.c.lineage == lineage, models.c.round == round))
 
 
 def by_hash(connection: Connection, model_hash: str) -> Published | None:
     """The model that devices know by this hash."""
-    row = connection.execute(select(models).where(models.c.hash == model_hash)).first()
-    return _published(row) if row is not None else None
+    return _published(connection, select(models).where(models.c.hash == model_hash))
 
 
-def _published(row: Any) -> Published:
+def _published(connection: Connection, query: Select[Any]) -> Published | None:
+    """The first that the query finds."""
+    row = connection.execute(query.limit(1)).first()
+    if row is None:
+        return None
     record = wire.decode(bytes(row.record), wire.ModelRecord)
     theta = wire.decode_vector(record.theta, len(record.theta) // 8)
     moments = tuple(wire.decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))

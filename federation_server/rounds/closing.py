@@ -124,14 +124,10 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
         summary=told.summary,
         agreement=agreement(found.thetas - method.sent(before.theta)),
     )
-    report = {
-        "rule": closed.rule,
-        "guard": closed.summary,
-        "verdict": closed.verdict,
-        "update_norm": float(np.linalg.norm(joined.delta)),
-        "agreement": closed.agreement,
-    }
-    rounds.end(connection, here, now=now, state="closed", **report)
+    rounds.end(
+        connection, here, now=now, state="closed", rule=closed.rule, guard=closed.summary, verdict=closed.verdict,
+        update_norm=float(np.linalg.norm(joined.delta)), agreement=closed.agreement,
+    )  # fmt: skip
     keep_guard_state(connection, vault, found.devices, joined.model.guard)
     _leave_out(connection, here, [found.devices[row] for row in told.left_out])
     note_participation(connection, found.devices, here, now=now)

@@ -224,20 +224,9 @@ def of_round(table: Table, here: Round) -> ColumnElement[bool]:
 
 
 def _round(row: Any) -> Round:
-    return Round(
-        lineage=row.lineage,
-        number=row.round,
-        purpose=row.purpose,
-        opened=row.opened,
-        deadline=row.deadline,
-        public_key=bytes(row.public_key),
-        sealed_key=bytes(row.private_key) if row.private_key is not None else None,
-        model_hash=row.model_hash,
-        n_updates=row.n_updates,
-        phase=row.phase,
-        roster_number=row.roster_number,
-        roster_head=row.roster_head,
-    )
+    keys = {"public_key": bytes(row.public_key), "sealed_key": row.private_key and bytes(row.private_key)}
+    named = {**row._mapping, "number": row.round, **keys}
+    return Round(**{name: named[name] for name in Round.__struct_fields__})
 
 
 class Policy(Struct, frozen=True):

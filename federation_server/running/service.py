@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
-from msgspec import Struct
 from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -24,13 +23,7 @@ from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.group import depots, enrolment, group, roster_book
-from federation_server.group.enrolment import (
-    Credentials,
-    active_member,
-    check_signature,
-    forget_old_nonces,
-    spend_nonce,
-)
+from federation_server.group.enrolment import Request, active_member, check_signature, forget_old_nonces, spend_nonce
 from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
 from federation_server.rounds.intake import Expectations, Offer, Writer
@@ -86,16 +79,6 @@ log = logging.getLogger("foltr-server")
 def now() -> int:
     """Whole seconds since 1970."""
     return int(time.time())
-
-
-class Request(Struct, frozen=True):
-    """A signed request, as the network brought it."""
-
-    credentials: Credentials
-    method: str
-    path: str
-    """with its query"""
-    body: bytes
 
 
 @dataclass(slots=True, eq=False)
@@ -312,41 +295,40 @@ class Service:
         """Take a shared update whose proof holds."""
         device, sent = self._asked(request, wire.SharedUpdate)
         with reading(self.engine) as connection:
-            found = inbox.offered(connection, self.sealed, self.vault, device, sent, now=self.clock())
+            found = inbox.offered(self._desk(connection), device, sent)
         false = bool(false_claims(found.terms, found.claims))  # a tenth of a second and more: under no lock
         with writing(self.engine) as connection:
-            kept = inbox.keep_shared(
-                connection, self.sealed, self.vault, sent, found.message, false=false, now=self.clock()
-            )
+            kept = inbox.keep_shared(self._desk(connection), sent, found.message, false=false)
         return self._kept(kept)
 
     def noise(self, request: Request) -> wire.Coins:
         """Take a commitment to a device's noise, and tell its coins once it is on disk."""
         device, sent = self._asked(request, wire.NoiseCommitment)
         with writing(self.engine) as connection:
-            return inbox.keep_noise(connection, self.sealed, self.vault, device, sent, now=self.clock())
+            return inbox.keep_noise(self._desk(connection), device, sent)
 
     def task(self, request: Request) -> wire.SumTask:
         """What a member of the committee is to add up."""
         self._signed(request)
         with reading(self.engine) as connection:
-            return inbox.task(connection, self.sealed, self.vault, request.credentials.device, now=self.clock())
+            return inbox.task(self._desk(connection), request.credentials.device)
 
     def answer(self, request: Request) -> wire.Accepted:
         """Take what a member of the committee added up."""
         device, sent = self._asked(request, wire.CommitteeAnswer)
         with writing(self.engine) as connection:
-            kept = inbox.keep_answer(connection, self.sealed, self.vault, device, sent, now=self.clock())
+            kept = inbox.keep_answer(self._desk(connection), device, sent)
         return self._kept(kept)
 
     def complaint(self, request: Request) -> wire.Accepted:
         """Take a committee member's proof that a message does not hold together."""
         device, sent = self._asked(request, wire.Complaint)
         with writing(self.engine) as connection:
-            kept = inbox.keep_complaint(
-                connection, self.sealed, self.vault, device, sent, self.policy.schedule, now=self.clock()
-            )
+            kept = inbox.keep_complaint(self._desk(connection), device, sent, self.policy.schedule)
         return self._kept(kept)
+
+    def _desk(self, connection: Connection) -> inbox.Desk:
+        return inbox.Desk(connection, self.sealed, self.vault, self.clock())
 
     def _kept(self, kept: wire.Accepted | Refused) -> wire.Accepted:
         """What the committee said is stored, be it that it was a lie."""
@@ -427,9 +409,7 @@ class Service:
     def receipt(self, name: str) -> wire.Signed:
         """How far a forget-me request is; its random name is the only key to it."""
         with reading(self.engine) as connection:
-            found = forgetting.receipt(connection, name) if REQUEST.fullmatch(name) else None
-            if found is None:
-                raise Refused("not-found", "no such request")
+            found = forgetting.receipt(connection, name)
         return self._document("receipt", found)
 
     def journal(self, name: str, after: str) -> wire.Signed:
@@ -484,14 +464,7 @@ class Service:
         return known
 
     def _check(self, request: Request, device_key: bytes) -> None:
-        check_signature(
-            request.credentials,
-            device_key,
-            method=request.method,
-            path=request.path,
-            body=request.body,
-            now=self.clock(),
-        )
+        check_signature(request, device_key, now=self.clock())
 
     def _keep(self, offers: Sequence[Offer]) -> Sequence[wire.Accepted | Refused]:
         with writing(self.engine) as connection:

@@ -26,6 +26,7 @@ from federation_server.rounds.rounds import Round, Schedule, of_round
 from federation_server.tables import answers, lists, named, noises, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
+from foltr.federated import wire
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of, quorums
 from foltr.federated.sealed.complaints import FalseComplaintError, check_complaint
@@ -42,25 +43,11 @@ from foltr.federated.sealed.sums import (
     listed_box,
     listed_sum,
 )
-from foltr.federated.wire import (
-    Accepted,
-    Coins,
-    CommitteeAnswer,
-    Complaint,
-    ListedComplaint,
-    NoiseCommitment,
-    SharedUpdate,
-    ShareList,
-    Signed,
-    SumTask,
-    Terms,
-    decode,
-    encode,
-)
 
 KNOWN = 8
 """rounds that are kept in mind"""
 Lie = Literal["proof", "message", "complaint", "answer"]
+OfRound = wire.NoiseCommitment | wire.SharedUpdate | wire.CommitteeAnswer | wire.Complaint
 
 
 class SealedRounds(Struct, eq=False):
@@ -72,12 +59,12 @@ class SealedRounds(Struct, eq=False):
     _listed: ListedSum | None = None
     """of the list that was answered last"""
 
-    def method(self, agreed: Terms) -> FPDGD:
+    def method(self, agreed: wire.Terms) -> FPDGD:
         """The group's, which never changes."""
         method = self._method = self._method or group.method_of(agreed)
         return method
 
-    def occasion(self, connection: Connection, here: Round, agreed: Terms) -> Occasion:
+    def occasion(self, connection: Connection, here: Round, agreed: wire.Terms) -> Occasion:
         """The open round as its messages are bound to it; CohortError while too few members are vouched for."""
         if agreed.mode == "open":
             raise Refused("wrong-mode", "the group is open: its updates are sealed to the server")
@@ -98,7 +85,7 @@ class SealedRounds(Struct, eq=False):
             self._occasions[key] = known
         return known
 
-    def occasion_or_refused(self, connection: Connection, here: Round, agreed: Terms) -> Occasion:
+    def occasion_or_refused(self, connection: Connection, here: Round, agreed: wire.Terms) -> Occasion:
         """The same; Refused while too few members are vouched for."""
         try:
             return self.occasion(connection, here, agreed)
@@ -116,7 +103,7 @@ class SealedRounds(Struct, eq=False):
         return known
 
 
-def largest_message(agreed: Terms) -> int:
+def largest_message(agreed: wire.Terms) -> int:
     """Bytes of the longest message or answer: a proof of a small group, which needs most coins, and the largest
     committee's boxes, or the sums of a thousand members."""
     method = group.method_of(agreed)
@@ -125,17 +112,21 @@ def largest_message(agreed: Terms) -> int:
     return LARGEST_COMMITTEE * (share + 256) + 100 * share + 2 * proof
 
 
-def keep_noise(
-    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: NoiseCommitment, *, now: int
-) -> Coins:
+class Desk(Struct, frozen=True):
+    """What the messages of a sealed round are looked at with, one at a time."""
+
+    connection: Connection
+    rounds: SealedRounds
+    vault: Vault
+    now: int
+
+
+def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coins:
     """Keep a commitment to a device's noise durably; its coins are drawn after it, and are the same for the same again.
 
     They hang on the round's secret key, which no member knows, and on the commitment, which the server does not choose.
     """
-    round_, agreed = _same_round(connection, device, sent, now=now)
-    where = known_rounds.occasion_or_refused(connection, round_, agreed)
-    if device not in where.cohort.by_device:
-        raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
+    connection, (round_, _) = desk.connection, _of_cohort(desk, device, sent)
     try:
         check_points([sent.point])
     except PointError as error:
@@ -148,7 +139,7 @@ def keep_noise(
     if known is None:
         row = {"lineage": round_.lineage, "round": round_.number, "device": device}
         connection.execute(insert(noises).values(point=sent.point, **row))
-    return Coins(round=round_.number, seed=_coins(vault, round_, device, sent.point))
+    return wire.Coins(round=round_.number, seed=_coins(desk.vault, round_, device, sent.point))
 
 
 class Offered(Struct, frozen=True):
@@ -161,11 +152,9 @@ class Offered(Struct, frozen=True):
     """by pseudonym: one, or none of a message that is kept already"""
 
 
-def offered(
-    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: SharedUpdate, *, now: int
-) -> Offered:
+def offered(desk: Desk, device: str, sent: wire.SharedUpdate) -> Offered:
     """What a message says; Refused where its proof need not be looked at."""
-    round_, where = _of_cohort(connection, known_rounds, device, sent, now=now, lock=False)
+    connection, (round_, where) = desk.connection, _of_cohort(desk, device, sent, lock=False)
     try:
         message = check_shared(where, sent)
     except SealedSumError as error:
@@ -180,28 +169,19 @@ def offered(
         raise Refused("wrong-proof", "no noise was committed to before")
     if device in lies(connection, round_, "proof"):
         raise Refused("wrong-proof", "this device has lied in the round")
-    claim = claim_of(where, sent, point, _coins(vault, round_, device, point))
+    claim = claim_of(where, sent, point, _coins(desk.vault, round_, device, point))
     return Offered(message, where.note_terms, {device: claim})
 
 
-def keep_shared(
-    connection: Connection,
-    known_rounds: SealedRounds,
-    vault: Vault,
-    sent: SharedUpdate,
-    message: str,
-    *,
-    false: bool,
-    now: int,
-) -> Accepted | Refused:
+def keep_shared(desk: Desk, sent: wire.SharedUpdate, message: str, *, false: bool) -> wire.Accepted | Refused:
     """Keep a member's message durably, under the round's lock; the same message again is acknowledged again.
 
     Refused for another round or phase, for who is not in its cohort, and for another message than the first. One whose
     proof was found `false` is refused, too: that is given, not raised, for its sender is named.
     """
-    round_, _ = _of_cohort(connection, known_rounds, sent.device, sent, now=now)
+    connection, (round_, _) = desk.connection, _of_cohort(desk, sent.device, sent)
     if false:
-        _name(connection, round_, sent.device, "proof", encode(sent))
+        _name(connection, round_, sent.device, "proof", wire.encode(sent))
         return Refused("wrong-proof")
     known = _of_device(connection, round_, sent.device)
     if known is not None and known != message:
@@ -211,11 +191,12 @@ def keep_shared(
     received = round_.n_updates
     if known is None:
         received += 1
-        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": now}
-        connection.execute(insert(shares).values(message_hash=message, message=vault.encrypt(encode(sent)), **row))
+        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": desk.now}
+        kept = desk.vault.encrypt(wire.encode(sent))
+        connection.execute(insert(shares).values(message_hash=message, message=kept, **row))
         connection.execute(update(rounds_table).where(of_round(rounds_table, round_)).values(n_updates=received))
         enrolment.count_answers(connection, [sent.device])
-    return Accepted(round=round_.number, received=received)
+    return wire.Accepted(round=round_.number, received=received)
 
 
 def has_shared(connection: Connection, here: Round, device: str) -> bool:
@@ -230,11 +211,11 @@ def message_hashes(connection: Connection, here: Round) -> dict[str, str]:
     return {row.device: row.message_hash for row in rows}
 
 
-def the_list(connection: Connection, here: Round) -> Signed | None:
+def the_list(connection: Connection, here: Round) -> wire.Signed | None:
     """The round's one list, as it was signed; None before it is fixed."""
     query = select(lists.c.signed).where(of_round(lists, here))
     found = connection.execute(query).scalar_one_or_none()
-    return decode(bytes(found), Signed) if found is not None else None
+    return wire.decode(bytes(found), wire.Signed) if found is not None else None
 
 
 def list_hash(connection: Connection, here: Round) -> str:
@@ -243,92 +224,82 @@ def list_hash(connection: Connection, here: Round) -> str:
     return connection.execute(query).scalar_one_or_none() or ""
 
 
-def listed_messages(connection: Connection, here: Round) -> ShareList:
+def listed_messages(connection: Connection, here: Round) -> wire.ShareList:
     """What the round's list says; Refused before it is fixed."""
     signed = the_list(connection, here)
     if signed is None:
         raise Refused("wrong-phase", "no list is fixed")
-    return decode(signed.body, ShareList)
+    return wire.decode(signed.body, wire.ShareList)
 
 
-def task(connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, *, now: int) -> SumTask:
+def task(desk: Desk, device: str) -> wire.SumTask:
     """What a member of the committee is to add up; Refused outside phase sum, and for everybody else."""
-    active_member(connection, device, now=now)
+    connection = desk.connection
+    active_member(connection, device, now=desk.now)
     here = rounds.present(connection)
     if here is None or here.phase != "sum":
         raise Refused("wrong-phase", "no list is fixed")
-    where = known_rounds.occasion_or_refused(connection, here, group.terms(connection))
+    where = desk.rounds.occasion_or_refused(connection, here, group.terms(connection))
     point, signed = where.cohort.point(device), the_list(connection, here)
     if point is None or signed is None:
         raise Refused("not-in-roster", "this device is not in the round's committee")
-    kept = _messages(connection, vault, here)
+    kept = _messages(connection, desk.vault, here)
     complaints = []
     for proof in lies(connection, here, "message").values():
-        found = decode(proof, Complaint)
+        found = wire.decode(proof, wire.Complaint)
         box = listed_box(where, kept[found.about], where.cohort.point(found.device) or 0).box
-        complaints.append(ListedComplaint(complaint=found, box=box))
-    boxes = tuple(listed_box(where, kept[one], point) for one in decode(signed.body, ShareList).messages)
-    return SumTask(signed_list=signed, boxes=boxes, complaints=tuple(complaints))
+        complaints.append(wire.ListedComplaint(complaint=found, box=box))
+    boxes = tuple(listed_box(where, kept[one], point) for one in wire.decode(signed.body, wire.ShareList).messages)
+    return wire.SumTask(signed_list=signed, boxes=boxes, complaints=tuple(complaints))
 
 
-def keep_complaint(
-    connection: Connection,
-    known_rounds: SealedRounds,
-    vault: Vault,
-    device: str,
-    sent: Complaint,
-    schedule: Schedule,
-    *,
-    now: int,
-) -> Accepted | Refused:
+def keep_complaint(desk: Desk, device: str, sent: wire.Complaint, schedule: Schedule) -> wire.Accepted | Refused:
     """Leave a message out that is proved false, and have everybody add up again; the same again is acknowledged again.
 
     What is refused only because its sender lied is given, not raised: that it did is kept.
     """
-    round_, where = _being_summed(connection, known_rounds, device, sent, now=now)
-    message, point = _messages(connection, vault, round_).get(sent.about), where.cohort.point(device)
+    connection, (round_, where) = desk.connection, _being_summed(desk, device, sent)
+    message, point = _messages(connection, desk.vault, round_).get(sent.about), where.cohort.point(device)
     if message is None or point is None:
         raise Refused("wrong-complaint", "no listed message, or no member of the committee")
     try:
         check_complaint(where, sent, listed_messages(connection, round_), listed_box(where, message, point))
     except FalseComplaintError as error:
-        _name(connection, round_, device, "complaint", encode(sent))
+        _name(connection, round_, device, "complaint", wire.encode(sent))
         return Refused("wrong-complaint", str(error))
     except SealedSumError as error:
         raise Refused("wrong-complaint", str(error)) from error
-    if _name(connection, round_, sent.about, "message", encode(sent)):
+    if _name(connection, round_, sent.about, "message", wire.encode(sent)):
         connection.execute(delete(answers).where(of_round(answers, round_)))
         again = update(rounds_table).where(of_round(rounds_table, round_))
-        connection.execute(again.values(deadline=now + schedule.sum_seconds))
-    return Accepted(round=round_.number, received=n_answers(connection, round_))
+        connection.execute(again.values(deadline=desk.now + schedule.sum_seconds))
+    return wire.Accepted(round=round_.number, received=n_answers(connection, round_))
 
 
-def keep_answer(
-    connection: Connection, known_rounds: SealedRounds, vault: Vault, device: str, sent: CommitteeAnswer, *, now: int
-) -> Accepted | Refused:
+def keep_answer(desk: Desk, device: str, sent: wire.CommitteeAnswer) -> wire.Accepted | Refused:
     """Keep a committee member's answer durably, under the round's lock; the same again is acknowledged again.
 
     What is refused only because its sender lied is given, not raised: that it did is kept.
     """
-    round_, where = _being_summed(connection, known_rounds, device, sent, now=now)
-    wanted = known_rounds.listed_sum(connection, vault, where, round_)
+    connection, (round_, where) = desk.connection, _being_summed(desk, device, sent)
+    wanted = desk.rounds.listed_sum(connection, desk.vault, where, round_)
     if (sent.list_hash, sent.without) != (wanted.list_hash, wanted.without):
         raise Refused("wrong-list")
     try:
         check_answer(where, sent, wanted)
     except FalseAnswerError as error:
-        _name(connection, round_, device, "answer", encode(sent))
+        _name(connection, round_, device, "answer", wire.encode(sent))
         return Refused("false-answer", str(error))
     except SealedSumError as error:
         raise Refused("wrong-shares", str(error)) from error
     query = select(answers.c.answer).where(of_round(answers, round_), answers.c.device == sent.device)
-    known, body = connection.execute(query).scalar_one_or_none(), encode(sent)
+    known, body = connection.execute(query).scalar_one_or_none(), wire.encode(sent)
     if known is not None and bytes(known) != body:
         raise Refused("already-reported")
     if known is None:
-        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": now}
+        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": desk.now}
         connection.execute(insert(answers).values(answer=body, **row))
-    return Accepted(round=round_.number, received=n_answers(connection, round_))
+    return wire.Accepted(round=round_.number, received=n_answers(connection, round_))
 
 
 def lies(connection: Connection, here: Round, lie: Lie) -> dict[str, bytes]:
@@ -346,10 +317,10 @@ def _name(connection: Connection, here: Round, device: str, lie: Lie, proof: byt
     return True
 
 
-def _messages(connection: Connection, vault: Vault, here: Round) -> dict[str, SharedUpdate]:
+def _messages(connection: Connection, vault: Vault, here: Round) -> dict[str, wire.SharedUpdate]:
     """What came in the open round, by pseudonym."""
     rows = connection.execute(select(shares.c.device, shares.c.message).where(of_round(shares, here)))
-    return {row.device: decode(vault.decrypt(bytes(row.message)), SharedUpdate) for row in rows}
+    return {row.device: wire.decode(vault.decrypt(bytes(row.message)), wire.SharedUpdate) for row in rows}
 
 
 def n_answers(connection: Connection, here: Round) -> int:
@@ -359,32 +330,30 @@ def n_answers(connection: Connection, here: Round) -> int:
     return int(connection.execute(counted).scalar_one())
 
 
-def answers_of(connection: Connection, here: Round) -> tuple[CommitteeAnswer, ...]:
+def answers_of(connection: Connection, here: Round) -> tuple[wire.CommitteeAnswer, ...]:
     """Those that arrived, in the order of the pseudonyms."""
     query = select(answers.c.answer).where(of_round(answers, here))
     return tuple(
-        decode(bytes(found), CommitteeAnswer)
+        wire.decode(bytes(found), wire.CommitteeAnswer)
         for found in connection.execute(query.order_by(answers.c.device)).scalars()
     )
 
 
-def _being_summed(
-    connection: Connection, known_rounds: SealedRounds, device: str, sent: CommitteeAnswer | Complaint, *, now: int
-) -> tuple[Round, Occasion]:
+def _being_summed(desk: Desk, device: str, sent: wire.CommitteeAnswer | wire.Complaint) -> tuple[Round, Occasion]:
     """The open round, locked; Refused unless its list is fixed and the message is a member's own and for it."""
-    round_, agreed = _same_round(connection, device, sent, now=now)
+    round_, agreed = _same_round(desk, device, sent, lock=True)
     if round_.phase != "sum":
         raise Refused("wrong-phase", "no list is fixed")
-    return round_, known_rounds.occasion_or_refused(connection, round_, agreed)
+    return round_, desk.rounds.occasion_or_refused(desk.connection, round_, agreed)
 
 
 def _of_cohort(
-    connection: Connection, known_rounds: SealedRounds, device: str, sent: SharedUpdate, *, now: int, lock: bool = True
+    desk: Desk, device: str, sent: wire.NoiseCommitment | wire.SharedUpdate, *, lock: bool = True
 ) -> tuple[Round, Occasion]:
     """The open round; Refused unless the message is a member's of its cohort, by its roster."""
-    round_, agreed = _same_round(connection, device, sent, now=now, lock=lock)
-    where = known_rounds.occasion_or_refused(connection, round_, agreed)
-    if sent.roster_head != round_.roster_head:
+    round_, agreed = _same_round(desk, device, sent, lock=lock)
+    where = desk.rounds.occasion_or_refused(desk.connection, round_, agreed)
+    if isinstance(sent, wire.SharedUpdate) and sent.roster_head != round_.roster_head:
         raise Refused("wrong-phase", "the round goes by another roster since the message was prepared")
     if device not in where.cohort.by_device:
         raise Refused("not-in-roster", f"the round opened with {len(where.cohort.members)} members")
@@ -405,19 +374,12 @@ def _coins(vault: Vault, here: Round, device: str, point: bytes) -> bytes:
     return hashlib.blake2b(said, key=secret, digest_size=SIZE, person=b"foltr-coins").digest()
 
 
-def _same_round(
-    connection: Connection,
-    device: str,
-    sent: NoiseCommitment | SharedUpdate | CommitteeAnswer | Complaint,
-    *,
-    now: int,
-    lock: bool = True,
-) -> tuple[Round, Terms]:
-    """The open round, locked, and the terms; Refused unless the message is a member's own and for it."""
-    active_member(connection, device, now=now)
+def _same_round(desk: Desk, device: str, sent: OfRound, *, lock: bool) -> tuple[Round, wire.Terms]:
+    """The open round and the terms; Refused unless the message is a member's own and for it."""
+    active_member(desk.connection, device, now=desk.now)
     if sent.device != device:
         raise Refused("wrong-device")
-    here, agreed = rounds.present(connection, lock=lock), group.terms(connection)
+    here, agreed = rounds.present(desk.connection, lock=lock), group.terms(desk.connection)
     if sent.group_id != agreed.group_id:
         raise Refused("wrong-group")
     if here is None:
@@ -443,7 +405,7 @@ def awaited_now(connection: Connection, schedule: Schedule, *, now: int) -> Awai
     return found if agreed.mode == "open" else _of_sums(connection, found, here, agreed, now=now)
 
 
-def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: Terms, *, now: int) -> Awaited:
+def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: wire.Terms, *, now: int) -> Awaited:
     """The same where the server learns sums: of the cohort alone, and then of its committee."""
     try:
         cohort = SealedRounds().occasion(connection, here, agreed).cohort

@@ -17,6 +17,7 @@ group's lock: a crash leaves the step before it. What a round had of single memb
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -46,6 +47,38 @@ PATIENCE = 7
 A deadline that was told counts, not the time that went by: a server that was off gives its members another one"""
 
 
+class _Open(Struct, frozen=True):
+    """The open round of a sealed group, and how its members stand at one moment."""
+
+    connection: Connection
+    here: Round
+    where: Occasion
+    now: int
+
+    @property
+    def cohort(self) -> Cohort:
+        return self.where.cohort
+
+    def could_answer(self) -> frozenset[str]:
+        """Members of the cohort whose messages would be taken."""
+        return enrolment.active_devices(self.connection, now=self.now) & self.cohort.by_device.keys()
+
+    def n_hands(self, *, but: Collection[str] = ()) -> int:
+        """How many of the committee, of others than these, are still members, or have answered."""
+        answered = {one.device for one in inbox.answers_of(self.connection, self.here)}
+        able = self.could_answer() - set(but) | answered
+        return sum(member.device in able for member in self.cohort.committee)
+
+    def lacks_hands(self) -> bool:
+        """Whether what was sent can be added up by nobody any more."""
+        return self.here.n_updates > 0 and self.n_hands() < self.cohort.threshold
+
+    def n_awaited(self) -> int:
+        """Answers that close the round at once: of all who are still members, but for those that have lied."""
+        liars = [device for lie in ("answer", "complaint") for device in inbox.lies(self.connection, self.here, lie)]
+        return max(self.cohort.threshold, self.n_hands(but=liars))
+
+
 def close_due(
     connection: Connection, known: SealedRounds, vault: Vault, policy: Policy, *, now: int, asked: bool = False
 ) -> Closed | None:
@@ -67,18 +100,18 @@ def _advanced(
     """One step of the open round."""
     agreed = group.terms(connection)
     try:
-        where = known.occasion(connection, here, agreed)
+        present = _Open(connection, here, known.occasion(connection, here, agreed), now)
     except CohortError:
         if now >= here.deadline:
             rounds.prolong(connection, here, policy.schedule, now=now)
         return None
-    n_hands = _n_hands(connection, here, where.cohort, now=now)
-    if here.n_updates and n_hands < where.cohort.threshold:
-        why = f"{n_hands} of the {len(where.cohort.committee)} who add up are left; {where.cohort.threshold} are needed"
-        return _void(connection, here, "gone", why, now=now)
+    cohort = present.cohort
+    if present.lacks_hands():
+        left = f"{present.n_hands()} of the {len(cohort.committee)} who add up are left"
+        return _void(present, "gone", f"{left}; {cohort.threshold} are needed")
     if here.phase == "collect":
-        return _collected(connection, vault, policy.schedule, where, here, now=now, asked=asked)
-    return _summed(connection, known, policy, where, here, agreed, now=now, asked=asked)
+        return _collected(present, vault, policy.schedule, asked=asked)
+    return _summed(present, known.method(agreed), policy, asked=asked)
 
 
 def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Round, *, now: int) -> bool:
@@ -86,27 +119,25 @@ def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Rou
     if now >= here.deadline:
         return True
     try:
-        cohort = known.occasion(connection, here, agreed).cohort
+        present = _Open(connection, here, known.occasion(connection, here, agreed), now)
     except CohortError:
         return False
-    if here.n_updates and _n_hands(connection, here, cohort, now=now) < cohort.threshold:
+    n_least = present.cohort.n_least
+    if present.lacks_hands():
         return True
     if here.phase == "sum":
         n_true = here.n_updates - len(inbox.lies(connection, here, "message"))
-        return n_true < cohort.n_least or inbox.n_answers(connection, here) >= _awaited(
-            connection, here, cohort, now=now
-        )
-    arrived = frozenset(inbox.message_hashes(connection, here)) if here.n_updates >= cohort.n_least else set()
-    return len(arrived) >= cohort.n_least and _could_answer(connection, cohort, now=now) <= arrived
+        return n_true < n_least or inbox.n_answers(connection, here) >= present.n_awaited()
+    return here.n_updates >= n_least and present.could_answer() <= inbox.message_hashes(connection, here).keys()
 
 
 def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: Round, *, now: int) -> int:
     """Updates with which the open round's list is fixed at once; 0 while its cohort is too small."""
     try:
-        cohort = known.occasion(connection, here, agreed).cohort
+        present = _Open(connection, here, known.occasion(connection, here, agreed), now)
     except CohortError:
         return 0
-    return len(_could_answer(connection, cohort, now=now) | inbox.message_hashes(connection, here).keys())
+    return len(present.could_answer() | inbox.message_hashes(connection, here).keys())
 
 
 def lists_member(connection: Connection, here: Round | None, device: str) -> bool:
@@ -135,28 +166,26 @@ def hands_without(connection: Connection, device: str, *, now: int) -> HandsLeft
     here = rounds.present(connection)
     if here is None or not here.roster_head or not inbox.message_hashes(connection, here).keys() - {device}:
         return None
-    cohort = SealedRounds().occasion(connection, here, group.terms(connection)).cohort
-    if cohort.point(device) is None or device in {one.device for one in inbox.answers_of(connection, here)}:
+    present = _Open(connection, here, SealedRounds().occasion(connection, here, group.terms(connection)), now)
+    answered = {one.device for one in inbox.answers_of(connection, here)}
+    if present.cohort.point(device) is None or device in answered:
         return None
-    left = _n_hands(connection, here, cohort, now=now, but=frozenset([device]))
-    return HandsLeft(here.number, left, cohort.threshold)
+    return HandsLeft(here.number, present.n_hands(but=[device]), present.cohort.threshold)
 
 
-def _collected(
-    connection: Connection, vault: Vault, schedule: Schedule, where: Occasion, here: Round, *, now: int, asked: bool
-) -> Closed | None:
+def _collected(present: _Open, vault: Vault, schedule: Schedule, *, asked: bool) -> Closed | None:
     """Fix the list when it is time."""
-    messages = inbox.message_hashes(connection, here)
-    could = _could_answer(connection, where.cohort, now=now)
+    connection, here, now = present.connection, present.here, present.now
+    messages, could = inbox.message_hashes(connection, here), present.could_answer()
     arrived = frozenset(messages)
-    if not where.cohort.has_enough(arrived):
-        if now >= here.deadline and arrived and not where.cohort.has_enough(arrived | could):
-            return _void(connection, here, "gone", "too many members have left to hide those who answered", now=now)
+    if not present.cohort.has_enough(arrived):
+        if now >= here.deadline and arrived and not present.cohort.has_enough(arrived | could):
+            return _void(present, "gone", "too many members have left to hide those who answered")
         if now >= here.deadline:
             rounds.prolong(connection, here, schedule, now=now)
         return None
     if could <= arrived or asked or now >= here.deadline:
-        listed = make_list(where, messages)
+        listed = make_list(present.where, messages)
         signed = encode(sign_document(vault.identity, "list", listed))
         key = {"lineage": here.lineage, "round": here.number}
         connection.execute(insert(lists).values(hash=digest(listed), signed=signed, fixed=now, **key))
@@ -165,96 +194,54 @@ def _collected(
     return None
 
 
-def _could_answer(connection: Connection, cohort: Cohort, *, now: int) -> frozenset[str]:
-    """Members of the cohort whose messages would be taken."""
-    return enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
-
-
-def _awaited(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> int:
-    """Answers that close the round at once: of all who are still members, but for those that have lied."""
-    liars = {*inbox.lies(connection, here, "answer"), *inbox.lies(connection, here, "complaint")}
-    return max(cohort.threshold, _n_hands(connection, here, cohort, now=now, but=frozenset(liars)))
-
-
-def _n_hands(
-    connection: Connection, here: Round, cohort: Cohort, *, now: int, but: frozenset[str] = frozenset()
-) -> int:
-    """How many of the committee, of others than these, are still members, or have answered."""
-    answered = {one.device for one in inbox.answers_of(connection, here)}
-    able = _could_answer(connection, cohort, now=now) - but | answered
-    return sum(member.device in able for member in cohort.committee)
-
-
-def _summed(
-    connection: Connection,
-    known: SealedRounds,
-    policy: Policy,
-    where: Occasion,
-    here: Round,
-    agreed: Terms,
-    *,
-    now: int,
-    asked: bool,
-) -> Closed | None:
+def _summed(present: _Open, method: FPDGD, policy: Policy, *, asked: bool) -> Closed | None:
     """Add up when enough of the committee have answered."""
-    cohort, answers = where.cohort, inbox.answers_of(connection, here)
+    connection, here, cohort = present.connection, present.here, present.cohort
     devices = inbox.message_hashes(connection, here).keys() - inbox.lies(connection, here, "message")
     if not cohort.has_enough(frozenset(devices)):
-        why = f"{len(devices)} messages hold together, too few to hide one another"
-        return _void(connection, here, "false", why, now=now)
-    late = now >= here.deadline or asked
-    if len(answers) >= (cohort.threshold if late else _awaited(connection, here, cohort, now=now)):
-        return _close(connection, known.method(agreed), policy, where, here, agreed, sorted(devices), now=now)
-    if now >= here.deadline:
+        return _void(present, "false", f"{len(devices)} messages hold together, too few to hide one another")
+    is_late, n_answers = present.now >= here.deadline, inbox.n_answers(connection, here)
+    if n_answers >= (cohort.threshold if is_late or asked else present.n_awaited()):
+        return _close(present, method, policy, sorted(devices))
+    if is_late:
         fixed = select(lists.c.fixed).where(of_round(lists, here))
         if here.deadline >= connection.execute(fixed).scalar_one() + PATIENCE * policy.schedule.sum_seconds:
-            why = f"{len(answers)} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
-            return _void(connection, here, "silent", why, now=now)
-        rounds.prolong(connection, here, policy.schedule, now=now)
+            why = f"{n_answers} of the committee's {len(cohort.committee)} answered; {cohort.threshold} are needed"
+            return _void(present, "silent", why)
+        rounds.prolong(connection, here, policy.schedule, now=present.now)
     return None
 
 
-def _close(
-    connection: Connection,
-    method: FPDGD,
-    policy: Policy,
-    where: Occasion,
-    here: Round,
-    agreed: Terms,
-    devices: list[str],
-    *,
-    now: int,
-) -> Closed:
+def _close(present: _Open, method: FPDGD, policy: Policy, devices: list[str]) -> Closed:
     """The sums become the next ranker."""
-    before = group.newest(connection).model
+    where, before = present.where, group.newest(present.connection).model
     counts = [len(part.intersection(devices)) for part in where.cohort.parts]
     try:
-        sums = combine_answers(where, inbox.answers_of(connection, here))
+        sums = combine_answers(where, inbox.answers_of(present.connection, present.here))
         joined = join_sums(policy.joining, where.part, method.shared_part(before), sums, counts)
     except (SharingError, ImpossibleMean) as error:
-        return _void(connection, here, "impossible", str(error), now=now)
-    _publish(connection, agreed, here, method.whole(before, joined.model), now=now)
+        return _void(present, "impossible", str(error))
+    _publish(present, method.whole(before, joined.model))
     moved = float(np.linalg.norm(joined.delta))
-    return _ended(connection, here, devices, joined.rule, joined.verdict.summary, moved, now=now)
+    return _ended(present, devices, joined.rule, joined.verdict.summary, moved)
 
 
-def _void(connection: Connection, here: Round, lost: Loss, why: str, *, now: int) -> Closed:
+def _void(present: _Open, lost: Loss, why: str) -> Closed:
     """End the round without a sum: the same ranker once more, so that the next round has another number."""
-    agreed, before = group.terms(connection), group.newest(connection).model
-    same = replace(before, round=before.round + 1)
-    _publish(connection, agreed, here, same, now=now, lost=lost)
-    return _ended(connection, here, [], "void", f"lost: {why}. The ranker stays, what was sent is spent", 0.0, now=now)
+    before = group.newest(present.connection).model
+    _publish(present, replace(before, round=before.round + 1), lost=lost)
+    return _ended(present, [], "void", f"lost: {why}. The ranker stays, what was sent is spent", 0.0)
 
 
-def _publish(connection: Connection, agreed: Terms, here: Round, model: Model, *, now: int, lost: Loss = "") -> None:
+def _publish(present: _Open, model: Model, *, lost: Loss = "") -> None:
     """With the hash of the round's list: who has answered another one sees it."""
-    listed = inbox.list_hash(connection, here)
+    connection, here, now = present.connection, present.here, present.now
+    agreed, listed = group.terms(connection), inbox.list_hash(connection, here)
     group.publish(connection, agreed, here.lineage, model, now=now, list_hash=listed, lost=lost)
 
 
-def _ended(
-    connection: Connection, here: Round, devices: list[str], rule: str, summary: str, moved: float, *, now: int
-) -> Closed:
+def _ended(present: _Open, devices: list[str], rule: str, summary: str, moved: float) -> Closed:
+    connection, here, now = present.connection, present.here, present.now
     lied = {LIES[lie]: liars for lie in LIES if (liars := list(inbox.lies(connection, here, lie)))}
     counted = [f"{len(liars)} {words}" for words, liars in lied.items()]
     with_names = [f"{words}: {', '.join(liars)}" for words, liars in zip(counted, lied.values(), strict=True)]

@@ -154,8 +154,7 @@ def reward_values(reward: Reward, k: int) -> FloatVector:
         if reward == "ndcg":
             best = np.concatenate([[1.0], np.cumsum(discounts(k))])
             values = values / best[patterns.sum(axis=1)]
-    values.flags.writeable = False
-    return values
+    return _read_only(values)
 
 
 def click_patterns(k: int) -> Int64Vector:

@@ -35,7 +35,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
@@ -45,7 +45,7 @@ from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
 from foltr.federated.joining import Joined, Joining, join, noise_of, weights
-from foltr.federated.method import Method, Model
+from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.federated.wire import decode_vector, encode_vector
 from foltr.online import pdgd
@@ -288,16 +288,15 @@ RARE = 1e-12
 """how often an honest device's noise may exceed the bound of `largest_update`"""
 
 
-def encode_message(method: Method[Any, Any], message: FPDGDMessage) -> bytes:
-    """The payload of a message; ValueRangeError for a method whose messages no group sends yet."""
-    fpdgd = _sendable(method)
-    count = 1 if fpdgd.weighting == "equal" else min(message.n_interactions, 0xFFFFFFFF)
+def encode_message(method: FPDGD, message: FPDGDMessage) -> bytes:
+    """The payload of a message."""
+    count = 1 if method.weighting == "equal" else min(message.n_interactions, 0xFFFFFFFF)
     return _COUNT.pack(count) + encode_vector(message.theta)
 
 
-def decode_message(method: Method[Any, Any], payload: bytes) -> FPDGDMessage:
+def decode_message(method: FPDGD, payload: bytes) -> FPDGDMessage:
     """The message; ShapeError for another length, ValueRangeError when not finite or from no interaction."""
-    n_sent = _sendable(method).n_sent
+    n_sent = method.n_sent
     if len(payload) != payload_size(method):
         raise ShapeError(f"a message of {n_sent} parameters is {payload_size(method)} bytes, not {len(payload)}")
     (count,) = _COUNT.unpack_from(payload)
@@ -306,12 +305,12 @@ def decode_message(method: Method[Any, Any], payload: bytes) -> FPDGDMessage:
     return FPDGDMessage(decode_vector(payload[_COUNT.size :], n_sent), count)
 
 
-def payload_size(method: Method[Any, Any]) -> int:
+def payload_size(method: FPDGD) -> int:
     """Bytes of every payload of this method."""
-    return _COUNT.size + 8 * _sendable(method).n_sent
+    return _COUNT.size + 8 * method.n_sent
 
 
-def largest_update(method: Method[Any, Any], start: FloatVector) -> float:
+def largest_update(method: FPDGD, start: FloatVector) -> float:
     """The largest ||theta - start||_2 that an honest device sends, but for once in 10^12 messages.
 
     `start` `[n_sent]` are the weights that it began from. Gaussian noise of deviation s in d numbers:
@@ -319,7 +318,7 @@ def largest_update(method: Method[Any, Any], start: FloatVector) -> float:
     norm is a Gamma(d, b) variable, at most b (d + sqrt(2 d t) + t) with t = ln(1/RARE) (Boucheron, Lugosi and
     Massart, "Concentration inequalities", Section 2.4).
     """
-    privacy, d, t = _sendable(method).privacy, len(start), math.log(1.0 / RARE)
+    privacy, d, t = method.privacy, len(start), math.log(1.0 / RARE)
     if isinstance(privacy, NoPrivacy):
         return LARGEST_WITHOUT_PRIVACY
     if isinstance(privacy, Gaussian):
@@ -331,9 +330,3 @@ def largest_update(method: Method[Any, Any], start: FloatVector) -> float:
         noise = privacy.sensitivity / privacy.epsilon * (d + math.sqrt(2.0 * d * t) + t)
         return radius + float(np.linalg.norm(start)) + noise
     raise ValueRangeError(f"no bound is known for {type(privacy).__name__}")
-
-
-def _sendable(method: Method[Any, Any]) -> FPDGD:
-    if not isinstance(method, FPDGD):
-        raise ValueRangeError(f"groups learn by fpdgd; {type(method).__name__} has no payload")
-    return method

@@ -9,16 +9,17 @@ import base64
 import binascii
 
 from foltr.errors import RecordError
-from foltr.federated.wire import Invite, R, Record, Signed, decode, encode
+from foltr.federated.wire import Invite, R, Signed, decode, encode
 
 PREFIX, MOVED = "foltr://join/", "foltr://move/"
 LONGEST = 8192
 """characters; a link holds an address, two fingerprints and a token"""
 
 
-def to_link(invite: Invite) -> str:
-    """The link that `from_link` reads."""
-    return _write(PREFIX, invite)
+def to_link(record: Invite | Signed) -> str:
+    """The link that `from_link` or `read_move` reads."""
+    prefix = PREFIX if isinstance(record, Invite) else MOVED
+    return prefix + base64.urlsafe_b64encode(encode(record)).decode().rstrip("=")
 
 
 def from_link(text: str) -> Invite:
@@ -29,19 +30,9 @@ def from_link(text: str) -> Invite:
     return _read(text, PREFIX, Invite, "invite link")
 
 
-def move_link(moved: Signed) -> str:
-    """The link that `read_move` reads."""
-    return _write(MOVED, moved)
-
-
 def read_move(text: str) -> Signed:
     """The signed record in a link; RecordError for anything else. Whose signature it is, only a member can tell."""
     return _read(text, MOVED, Signed, "address link")
-
-
-def _write(prefix: str, record: Record) -> str:
-    """A record behind a prefix that says what it is."""
-    return prefix + base64.urlsafe_b64encode(encode(record)).decode().rstrip("=")
 
 
 def _read(text: str, prefix: str, kind: type[R], what: str) -> R:

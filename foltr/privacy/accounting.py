@@ -50,8 +50,8 @@ class Caps:
     teaches once. That a device's own learning shows other pages later is outside of it. The noise is of standard
     deviation s in what the attacker sees: of one device's own in an open group; in a sealed one of the sum, against the
     server and fewer committee members than can open it, while at least n_honest devices that add their noise are in the
-    list. Two wordings are two queries: `n_queries` of them together move at most so many times as much. Cutting to the
-    grid of foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
+    list. Two wordings are two queries: n of them together move at most n times as much. Cutting to the grid of
+    foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
     """
 
     clip: float
@@ -76,12 +76,9 @@ class Caps:
         one = self.longest_step if neighbours == "zero-out" else 2 * self.longest_step
         return min(one, 2 * self._query, 2 * self.clip)
 
-    def query(self, neighbours: Neighbours, n_queries: int = 1) -> float:
-        """By how much all pages of one query, or of `n_queries`, move the update of one round."""
-        if n_queries < 1:
-            raise ValueRangeError(f"wanted one query at least, not {n_queries}")
-        one = self._query if neighbours == "zero-out" else 2 * self._query
-        return min(n_queries * one, 2 * self.clip)
+    def query(self, neighbours: Neighbours) -> float:
+        """By how much all pages of one query move the update of one round."""
+        return min(self._query if neighbours == "zero-out" else 2 * self._query, 2 * self.clip)
 
     def device(self, neighbours: Neighbours) -> float:
         """By how much all that the device did moves its update."""

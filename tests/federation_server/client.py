@@ -286,6 +286,36 @@ def running(made: Installation, prepare: Callable[[Server], None] = lambda serve
         made.engine.dispose()
 
 
+DIE = "os.kill(os.getpid(), signal.SIGKILL)"
+
+
+def instead(module: str, name: str, *, first: str = "pass") -> str:
+    """Python that makes a process die where it would call this."""
+    package, _, module = module.rpartition(".")
+    return f"""
+from federation_server.{package} import {module}
+def die(*arguments, **named):
+    {first}
+    {DIE}
+{module}.{name} = die
+"""
+
+
+def afterwards(module: str, name: str, *, when: str = "True") -> str:
+    """Python that makes a process die after this call, inside what called it."""
+    package, _, module = module.rpartition(".")
+    return f"""
+from federation_server.{package} import {module}
+work = {module}.{name}
+def die(*arguments, **named):
+    result = work(*arguments, **named)
+    if {when}:
+        {DIE}
+    return result
+{module}.{name} = die
+"""
+
+
 SERVE = "from federation_server.cli import main; sys.exit(main(['--folder', sys.argv[1], 'serve']))"
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import secrets
+import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import requests
 
-from federation_server.serve import Installation
+from federation_server.serve import Installation, open_installation
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
@@ -49,7 +51,7 @@ from foltr.federated.wire import (
 )
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import make_ranker
-from tests.federation_server.client import Client, invite, make_server, opened
+from tests.federation_server.client import Client, invite, make_server, opened, running
 
 TWO_WEIGHTS = 'shared = ["recent_week", "newer"]'
 """of a sealed group, otherwise of the default terms: each number that is sent costs its members as much as the next"""
@@ -72,6 +74,38 @@ def moved(told: Announcement, theta: FloatVector, senders: Sequence[Client]) -> 
 
 NOTES: dict[tuple[str, int, int], Int64Vector] = {}
 """what each member has sent, noise included, by its pseudonym, lineage and round"""
+
+
+STEPS = [np.array([2 - place, place % 3 - 1]) for place in range(6)]
+"""signals, in steps of the grid"""
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A group of five in the midst of its first round, its server stopped."""
+
+    made: Installation
+    people: list[Client]
+    told: Announcement
+    """before the first note"""
+    first: FloatVector
+    listed: Announcement
+    """after the last"""
+
+
+def begin(folder: Path, database: str = "sqlite:///group.sqlite", *, n_notes: int = 5, n_answers: int = 0) -> Begun:
+    made = make_sealed(folder, database=database)
+    with running(made):
+        people = members(made, 5)
+        told, first = people[0].announcement(), people[0].theta()
+        listed = all_share(people[:n_notes], told)
+        all_answer(people[:n_answers], listed)
+    return Begun(made, people, told, first, listed)
+
+
+def copied(begun: Begun, folder: Path) -> Begun:
+    shutil.copytree(begun.made.folder, folder)
+    return replace(begun, made=open_installation(folder / "server.toml"))
 
 
 def roster_of(client: Client, number: int | None = None) -> Roster:
@@ -207,3 +241,16 @@ def the_complaint(client: Client, told: Announcement, about: str) -> Complaint:
 
 def send_answer(client: Client, told: Announcement) -> requests.Response:
     return client.send("POST", "/v1/answers", encode(the_answer(client, told)))
+
+
+def all_share(people: Sequence[Client], told: Announcement) -> Announcement:
+    """Each sends its note; what is announced then."""
+    for one, steps in zip(people, STEPS, strict=False):
+        assert share(one, told, steps).ok
+    return people[0].announcement()
+
+
+def all_answer(people: Sequence[Client], told: Announcement) -> None:
+    """Each adds up."""
+    for one in people:
+        assert send_answer(one, told).ok

@@ -27,8 +27,7 @@ from indexer.extract.source import Limits
 from indexer.prepare import prepare_file
 from indexer.update import Updater
 from simulation.cli import main as simulate
-from tests.app.federation.groups import Group, Person, serving_sealed
-from tests.app.federation.test_sealed_part import friends
+from tests.app.federation.groups import Group, Person, friends, serving_sealed
 
 ROOT = Path(__file__).resolve().parents[2]
 HOUSES = tuple(
@@ -150,7 +149,7 @@ def people(sealed: tuple[Group, Walk], tmp_path: Path) -> Iterator[list[Person]]
         stores.append(Store(tmp_path / f"device-{len(stores)}" / "state.sqlite"))
         return Person(stores[-1], QUIET)
 
-    yield friends(sealed[0], make, n_pages=20)
+    yield friends(sealed[0].made, make, n_pages=20)
     for store in stores:
         store.close()
 

@@ -290,7 +290,8 @@ def opened_shares(
     boxes = {box.device: box for box in task.boxes}
     for box in task.boxes:
         check_box(occasion, box, listed, point)
-    found = {one: _opened(occasion, boxes[one], point, box_private) for one in boxes if one not in without}
+    keys = {one: own_key(box_of(occasion, box, point), box_private) for one, box in boxes.items() if one not in without}
+    found = {one: share_in(occasion, boxes[one], point, key) for one, key in keys.items()}
     held: dict[str, Scalars] = {}
     for part in occasion.cohort.parts:
         read = {one: numbers for one, numbers in found.items() if one in part and numbers is not None}
@@ -406,10 +407,6 @@ def combine_answers(occasion: Occasion, answers: Sequence[CommitteeAnswer]) -> t
         reconstruct({point: parts[place] for point, parts in sums.items()}, occasion.cohort.threshold)
         for place in range(len(occasion.cohort.parts))
     )
-
-
-def _opened(occasion: Occasion, box: ListedBox, point: int, box_private: bytes) -> Scalars | None:
-    return share_in(occasion, box, point, own_key(box_of(occasion, box, point), box_private))
 
 
 def check_message(occasion: Occasion, box: ListedBox) -> str:

@@ -29,8 +29,7 @@ from federation_server.tables import depot_files, depots, members, updates
 from foltr.federated.envelope import sign_document
 from foltr.federated.wire import ServerMove
 from tests.app.devices.computers import SETTINGS, Computer
-from tests.app.federation.groups import Group, Person, hasty, serving, serving_sealed
-from tests.app.federation.test_sealed_part import friends
+from tests.app.federation.groups import Group, Person, friends, hasty, serving, serving_sealed
 
 FEDERATION = FederationSettings(timeout_seconds=120.0)
 
@@ -351,7 +350,7 @@ def test_the_pen_changes_hands_between_the_answer_and_the_sum(tmp_path: Path, mo
         others = [end.enter_context(person_of_their_own(tmp_path / f"other-{number}")) for number in range(4)]
         with person_at(laptop) as person:
             everyone = iter([*others, person])
-            friends(sealed, lambda: next(everyone))
+            friends(sealed.made, lambda: next(everyone))
         desk.meet()
         assert sync(laptop).sent
         laptop.devices().hand_pen("desk")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,8 @@ import pytest
 
 from app.settings import FederationSettings, LearningSettings, Settings
 from app.store import Store
-from tests.app.federation.groups import Group, Person, serving
+from tests.app.federation.groups import DEVICES, Group, Person, a_copy, friends, serving, serving_sealed
+from tests.federation_server.client import running
 
 
 @pytest.fixture
@@ -25,14 +27,39 @@ def make_person(tmp_path: Path) -> Iterator[Callable[..., Person]]:
     """Makes devices of this test's own."""
     stores: list[Store] = []
 
-    def make(**changes: Any) -> Person:
-        stores.append(Store(tmp_path / f"device-{len(stores)}" / "state.sqlite"))
+    def make(*, begun: Path | None = None, **changes: Any) -> Person:
+        folder = tmp_path / f"device-{len(stores)}"
+        if begun is not None:
+            shutil.copytree(begun, folder)
+        stores.append(Store(folder / "state.sqlite"))
         federation = FederationSettings(**{"timeout_seconds": 120.0, **changes})
         return Person(stores[-1], Settings(federation=federation, learning=LearningSettings()))
 
     yield make
     for store in stores:
         store.close()
+
+
+@pytest.fixture(scope="session")
+def five_friends(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a sealed group of five, its first round open: tests go on with a copy."""
+    folder = tmp_path_factory.mktemp("five") / "server"
+
+    def make() -> Person:
+        home = folder / DEVICES / str(len(list((folder / DEVICES).glob("*"))))
+        return Person(Store(home / "state.sqlite"), Settings())
+
+    with serving_sealed(folder) as group:
+        for person in friends(group.made, make):
+            person.store.close()
+    return folder
+
+
+@pytest.fixture
+def sealed(tmp_path: Path, five_friends: Path) -> Iterator[Group]:
+    """That group: two weights, no end of its rounds, five members (tests.app.federation.groups.friends)."""
+    with running(a_copy(five_friends, tmp_path / "server")) as made:
+        yield made
 
 
 @pytest.fixture

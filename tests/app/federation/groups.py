@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from app.federation import membership
+from app.federation import group_roster, membership
 from app.federation.admission import Admission
 from app.federation.membership import Membership
 from app.federation.server import Connect, Reach
@@ -21,11 +22,12 @@ from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Transport
 from app.settings import FederationSettings, Settings
 from app.store import Store
+from federation_server.serve import Installation, open_installation
 from foltr.federated.wire import Announcement
 from foltr.ranking.interaction import Interaction
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from tests.app.conftest import Device
-from tests.federation_server.client import Running, make_server, running
+from tests.federation_server.client import Running, invite, make_server, running
 from tests.federation_server.sealed_members import TWO_WEIGHTS
 
 PRIVATE = 'privacy = { mechanism = "gaussian", clip = 0.5, noise_multiplier = 4.0 }'
@@ -38,6 +40,8 @@ method = "{method}"
 every = 1
 n_unlearn = 5
 """
+DEVICES = "devices"
+"""in the folder of a group that tests go on with: what its first members have"""
 Group = Running
 """a server that runs in a thread of this process"""
 
@@ -68,6 +72,38 @@ def serving(
 def serving_sealed(folder: Path) -> AbstractContextManager[Group]:
     """A sealed group of its own of two weights, whose rounds end when all that can come has come."""
     return serving(folder, mode="sealed", privacy=TWO_WEIGHTS, forgetting="noise", quorum=0, floor=3)
+
+
+def friends(made: Installation, make_person: Callable[..., Person], n: int = 5, *, n_pages: int = 4) -> list[Person]:
+    """A founder by the administrator's invite, who invites the others; with `n_pages` too few to test a ranker.
+
+    In a copy of `five_friends` the first five are there already, with four pages each.
+    """
+    begun = sorted((made.folder / DEVICES).glob("*"))
+    everyone = [make_person(begun=path) for path in begun]
+    for seed, person in enumerate(everyone):
+        person.see_pages(n_pages - 4, seed=seed)
+    while len(everyone) < n:
+        by = everyone[0] if everyone else None
+        everyone.append(welcome(made, make_person, by, seed=len(everyone), n_pages=n_pages))
+    return everyone
+
+
+def welcome(
+    made: Installation, make_person: Callable[..., Person], by: Person | None, *, seed: int, n_pages: int = 4
+) -> Person:
+    """A new member, invited by another, or by the operator."""
+    person = make_person()
+    person.see_pages(n_pages, seed=seed)
+    link = invite(made) if by is None else group_roster.invite(by.store, by.reach).invite
+    person.joining().join(link, agrees=lambda lines: True)
+    return person
+
+
+def a_copy(begun: Path, folder: Path) -> Installation:
+    """A server's folder once more, on the same port: the other one must not run."""
+    shutil.copytree(begun, folder)
+    return open_installation(folder / "server.toml")
 
 
 @dataclass(slots=True, eq=False)

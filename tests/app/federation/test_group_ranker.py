@@ -35,5 +35,5 @@ def test_a_running_search_sees_what_another_process_adopts(tmp_path: Path) -> No
     theta = lover_of("size")
     group_ranker.save(other, model(theta), alpha=0.0, now=1)
     np.testing.assert_array_equal(learner.scores(features), features @ theta)
-    group_ranker.erase(other)
+    other.erase("group_ranker")
     np.testing.assert_array_equal(learner.scores(features), before)

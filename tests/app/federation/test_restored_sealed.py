@@ -14,7 +14,7 @@ from sqlalchemy import select
 from app.federation import group_ranker, group_roster, ledger, membership, moving, taking_part
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
-from federation_server import backup, setup
+from federation_server import backup
 from federation_server.commands.checkup import checks
 from federation_server.database import reading
 from federation_server.group import enrolment, group, roster_book
@@ -23,38 +23,22 @@ from federation_server.rounds.history import epsilon, spent_in_period
 from federation_server.running.dashboard import page
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
-from foltr.federated.links import from_link
 from foltr.federated.wire import RosterEntry, Signed, decode
-from tests.app.federation.groups import Person, told_to
+from tests.app.federation.groups import Person, a_copy, friends, told_to, welcome
 from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored, seen
 from tests.federation_server.client import Running, make_server, run, running
-from tests.federation_server.sealed_members import TWO_WEIGHTS, make_sealed
+from tests.federation_server.sealed_members import TWO_WEIGHTS
 
 pytestmark = pytest.mark.usefixtures("few_coins")
 
 Make = Callable[..., Person]
 
 
-def welcome(made: Installation, make_person: Make, by: Person | None, *, seed: int, n_pages: int = 4) -> Person:
-    """A new member, invited by another, or the founder by the operator; too few pages to test a ranker on them."""
-    person = make_person()
-    person.see_pages(n_pages, seed=seed)
-    if by is None:
-        invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
-    else:
-        invite = group_roster.invite(by.store, by.reach).invite
-    person.joining().join(invite, agrees=lambda lines: True)
-    return person
-
-
-def friends(made: Installation, make_person: Make, n: int, *, n_pages: int = 4) -> list[Person]:
-    """The founder invites the second, who invites the third, and so on."""
-    everyone: list[Person] = []
-    for seed in range(n):
-        by = everyone[-1] if everyone else None
-        everyone.append(welcome(made, make_person, by, seed=seed, n_pages=n_pages))
-    return everyone
+@pytest.fixture
+def made(five_friends: Path, tmp_path: Path) -> Installation:
+    """A sealed group of five that is not served yet."""
+    return a_copy(five_friends, tmp_path / "first")
 
 
 def device(person: Person) -> str:
@@ -95,16 +79,18 @@ def entries(made: Installation) -> tuple[RosterEntry, ...]:
 
 
 @pytest.mark.parametrize(("phase", "first"), [("collect", "known"), ("sum", "unknown")])
-def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str, first: str) -> None:
-    """A backup within a round, two members and a round later: after the restore all sync, and the next round has all
-    seven, whether the first to come is one that the backup knows or not."""
-    made = make_sealed(tmp_path / "first")
+def test_the_roster_is_handed_back(
+    made: Installation, tmp_path: Path, make_person: Make, phase: str, first: str
+) -> None:
+    """A backup within a round holds no message of it. Restored after two members and a round more, all sync, and the
+    next round has all seven, whether the first to come is one that the backup knows or not."""
     with running(made) as live:
-        everyone = friends(made, make_person, 5)
+        everyone = friends(made, make_person)
         for person in everyone[: 5 if phase == "sum" else 2]:
             person.sync()
         assert told_to(everyone[0]).phase == phase
-        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        counts = backup.write(made.engine, tmp_path / "backup", now=int(time.time())).counts
+        assert not {table.name for table in (shares, lists, answers)} & counts.keys()
         hold_round(live, everyone)
         everyone.append(welcome(made, make_person, everyone[4], seed=5))
         everyone.append(welcome(made, make_person, everyone[5], seed=6))
@@ -114,6 +100,8 @@ def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str
             person.sync()  # so that all know the roster's end
     before = entries(made)
     again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with reading(again.engine) as connection:
+        assert connection.execute(select(rounds)).all() == []
     assert len(entries(again)) == 5
     if first == "unknown":
         everyone.reverse()
@@ -132,23 +120,11 @@ def test_the_roster_is_handed_back(tmp_path: Path, make_person: Make, phase: str
     assert len(noted) == 1
 
 
-def test_a_backup_holds_no_message_of_a_sealed_round(tmp_path: Path, make_person: Make) -> None:
-    """Made in phase sum, it can be restored, and neither shares nor the list nor answers are in it."""
-    made = make_sealed(tmp_path / "first")
-    with running(made):
-        for person in friends(made, make_person, 5):
-            person.sync()
-        counts = backup.write(made.engine, tmp_path / "backup", now=int(time.time())).counts
-    assert not {table.name for table in (shares, lists, answers)} & counts.keys()
-    again = restored(made, tmp_path / "backup", tmp_path / "second")
-    with reading(again.engine) as connection:
-        assert connection.execute(select(rounds)).all() == []
-
-
-def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make_person: Make) -> None:
+def test_who_was_forgotten_since_the_backup_stays_forgotten(
+    made: Installation, tmp_path: Path, make_person: Make
+) -> None:
     """The others hand back that it left: its row and its keys are gone, and it is in no later cohort. Who joined
     and was forgotten after the backup comes back as hashes alone."""
-    made = make_sealed(tmp_path / "first")
     with running(made) as live:
         everyone = friends(made, make_person, 6)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
@@ -173,11 +149,10 @@ def test_who_was_forgotten_since_the_backup_stays_forgotten(tmp_path: Path, make
     assert not any(key in files for key in keys[:1])
 
 
-def test_a_server_that_went_on_otherwise_is_not_believed(tmp_path: Path, make_person: Make) -> None:
+def test_a_server_that_went_on_otherwise_is_not_believed(made: Installation, tmp_path: Path, make_person: Make) -> None:
     """A newcomer got the number at which the others had pinned another entry: each says so plainly, nothing is sent."""
-    made = make_sealed(tmp_path / "first")
     with running(made):
-        everyone = friends(made, make_person, 5)
+        everyone = friends(made, make_person)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
         late = welcome(made, make_person, everyone[4], seed=5)
         everyone[0].sync()
@@ -193,13 +168,14 @@ def test_a_server_that_went_on_otherwise_is_not_believed(tmp_path: Path, make_pe
     assert len(ledger.entries(everyone[0].store)) == spent
 
 
-def test_entries_that_do_not_continue_the_chain_are_refused(tmp_path: Path, make_person: Make) -> None:
+def test_entries_that_do_not_continue_the_chain_are_refused(
+    made: Installation, tmp_path: Path, make_person: Make
+) -> None:
     """One that is missing, a page that this server did not sign, and a stranger: each has its code, nothing is kept."""
-    made = make_sealed(tmp_path / "first")
     with running(made):
-        everyone = friends(made, make_person, 3)
+        everyone = friends(made, make_person)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
-        late = [welcome(made, make_person, everyone[2], seed=5 + n) for n in range(2)]
+        late = [welcome(made, make_person, everyone[4], seed=5 + n) for n in range(2)]
         stored = late[1].store.value(membership.ROSTER_SEEN)
         assert stored is not None
     again, seen, held = restored(made, tmp_path / "backup", tmp_path / "second"), decode(stored, Signed), entries(made)
@@ -207,8 +183,8 @@ def test_entries_that_do_not_continue_the_chain_are_refused(tmp_path: Path, make
     stranger = make_person()
     with running(again):
         for page, told, wanted in (
-            (seen, held[:4], "wrong-roster"),
-            (seen, held[4:], "wrong-roster"),
+            (seen, held[:6], "wrong-roster"),
+            (seen, held[6:], "wrong-roster"),
             (forged, held, "wrong-roster"),
         ):
             member = membership.member(late[1].store)
@@ -219,49 +195,42 @@ def test_entries_that_do_not_continue_the_chain_are_refused(tmp_path: Path, make
         with stranger.reach.talk(member) as server, pytest.raises(Declined) as no:
             server.hand_back(seen, held)
         assert no.value.reason == "unknown-device"
-        assert len(entries(again)) == 3
+        assert len(entries(again)) == 5
         late[1].sync()
         assert entries(again) == held
 
 
 @pytest.mark.parametrize("phase", ["collect", "sum", "rest"])
-def test_who_leaves_in_a_round_is_forgotten(tmp_path: Path, make_person: Make, phase: str) -> None:
-    """Wherever the round is, and twice where it is added up, the leaver's note with it: the receipt says "noise", the
-    journal keeps to it, the roster's entry is blanked when no message rests on it any more, and the others' next
-    rounds hold them alone."""
-    made = make_sealed(tmp_path / "first")
-    n_leaving = 2 if phase == "sum" else 1
+def test_who_leaves_in_a_round_is_forgotten(made: Installation, make_person: Make, phase: str) -> None:
+    """Wherever the round is: the receipt says "noise", the journal keeps to it, the roster's entry is blanked when no
+    message rests on it any more, and the others' next round holds them alone."""
     with running(made) as live:
-        everyone = friends(made, make_person, 5 + n_leaving)
-        hold_round(live, everyone)
-        for n_left in range(4 + n_leaving, 4, -1):
-            leaving = everyone.pop()
-            me, number = device(leaving), told_to(everyone[0]).round
-            others = {"collect": everyone[:2], "sum": everyone, "rest": []}[phase]
-            for person in [*others, *([leaving] if phase != "rest" else [])]:
-                person.sync()
-            kept = leaving.joining().leave(forget=True)
-            assert kept is not None
-            assert kept.receipt.method == "noise"
-            assert told_to(everyone[0]).round == number
-            assert kept.receipt.state == ("waiting" if phase == "sum" else "done")
-            for n in (n_left + (phase == "sum"), n_left):
-                hold_round(live, everyone, n=n)
-            assert [one.receipt.state for one in leaving.joining().progress()] == ["done"]
-            assert [finding.holds for finding in leaving.joining().findings()] == [True]
-            state = group_roster.known(everyone[0].store, membership.member(everyone[0].store).group_id)
-            assert state.of_device(me) is None
-            assert len(state.vouched) == n_left
-        found = entries(made)
-        assert sum(entry.body is None for entry in found if entry.kind == "join") == n_leaving
+        *everyone, leaving = friends(made, make_person, 6)
+        hold_round(live, [*everyone, leaving])
+        me, number = device(leaving), told_to(everyone[0]).round
+        others = {"collect": everyone[:2], "sum": everyone, "rest": []}[phase]
+        for person in [*others, *([leaving] if phase != "rest" else [])]:
+            person.sync()
+        kept = leaving.joining().leave(forget=True)
+        assert kept is not None
+        assert kept.receipt.method == "noise"
+        assert told_to(everyone[0]).round == number
+        assert kept.receipt.state == ("waiting" if phase == "sum" else "done")
+        for n in (5 + (phase == "sum"), 5):
+            hold_round(live, everyone, n=n)
+        assert [one.receipt.state for one in leaving.joining().progress()] == ["done"]
+        assert [finding.holds for finding in leaving.joining().findings()] == [True]
+        state = group_roster.known(everyone[0].store, membership.member(everyone[0].store).group_id)
+        assert state.of_device(me) is None
+        assert len(state.vouched) == 5
+        assert sum(entry.body is None for entry in entries(made) if entry.kind == "join") == 1
 
 
 def test_a_ghost_waits_for_a_members_signature(
-    tmp_path: Path, make_person: Make, capsys: pytest.CaptureFixture[str]
+    made: Installation, tmp_path: Path, make_person: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Removed by the operator it is on the roster still: `members remove`, `members` and doctor name what a member has
     to do, and once that is done its keys are gone and nobody speaks of it any more."""
-    made = make_sealed(tmp_path / "first")
     with running(made) as live:
         everyone = friends(made, make_person, 6)
         ghost = device(everyone.pop())
@@ -281,10 +250,11 @@ def test_a_ghost_waits_for_a_members_signature(
         hold_round(live, everyone)
 
 
-def test_who_lost_the_device_and_joins_again_is_one_person(tmp_path: Path, make_person: Make) -> None:
+def test_who_lost_the_device_and_joins_again_is_one_person(
+    made: Installation, tmp_path: Path, make_person: Make
+) -> None:
     """Who brought in the new device says so: the year goes on where it was, the ghost is off the roster, in one step.
     Nobody else can say it, nor of a member that has answered: that would spend another's year."""
-    made = make_sealed(tmp_path / "first")
     with running(made) as live:
         everyone = friends(made, make_person, 6)
         hold_round(live, everyone, alone=True)
@@ -308,11 +278,10 @@ def test_who_lost_the_device_and_joins_again_is_one_person(tmp_path: Path, make_
             group_roster.vouch(again.store, again.reach, device(late), was=device(everyone[0]))
 
 
-def test_a_sealed_group_moves_in_the_midst_of_a_round(tmp_path: Path, make_person: Make) -> None:
+def test_a_sealed_group_moves_in_the_midst_of_a_round(made: Installation, tmp_path: Path, make_person: Make) -> None:
     """Told of another port after two had answered: all go there by themselves, and the round is added up there."""
-    made = make_sealed(tmp_path / "first")
     with running(made):
-        everyone = friends(made, make_person, 5)
+        everyone = friends(made, make_person)
         there = elsewhere(made)
         announce(made, there)
         for person in everyone[:2]:

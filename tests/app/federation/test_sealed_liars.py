@@ -18,13 +18,12 @@ from federation_server.tables import rounds
 from foltr.federated.sealed import sums
 from foltr.federated.sealed.sums import ANSWER, Occasion, OpenedShares, answer_text
 from foltr.federated.wire import CommitteeAnswer, SharedUpdate
-from tests.app.federation.groups import Group, told_to
-from tests.app.federation.test_sealed_part import Make, after_deadline, closed_rounds, friends, sealed
+from tests.app.federation.groups import Group, friends, told_to
+from tests.app.federation.test_sealed_part import Make, after_deadline, closed_rounds
 from tests.federation_server.sealed_members import forged
 
 pytestmark = pytest.mark.usefixtures("few_coins")
 
-__all__ = ["sealed"]
 Patch = pytest.MonkeyPatch
 
 
@@ -89,7 +88,7 @@ def test_each_kind_of_liar_is_named_within_the_round(
     sealed: Group, make_person: Make, monkeypatch: Patch, lie: Callable[[Patch], None]
 ) -> None:
     """It, and nobody else; the round closes with the notes that hold, and no other's is spent for nothing."""
-    *honest, liar = friends(sealed, make_person)
+    *honest, liar = friends(sealed.made, make_person)
     names = [membership.member(person.store).device for person in (*honest, liar)]
     before = told_to(honest[0])
     for person in honest:
@@ -113,7 +112,7 @@ def test_each_kind_of_liar_is_named_within_the_round(
 def test_a_note_that_was_drafted_is_finished_as_it_was(sealed: Group, make_person: Make, monkeypatch: Patch) -> None:
     """Killed after the server drew the coins, before the note was on disk: the next sync, with other pages by then,
     sends the note that was committed to, and it costs once."""
-    person, *_ = friends(sealed, make_person)
+    person, *_ = friends(sealed.made, make_person)
     with monkeypatch.context() as patch:
         patch.setattr(ledger, "finish_upload", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):

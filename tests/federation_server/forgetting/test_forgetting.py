@@ -70,9 +70,7 @@ def forget(engine: Engine, tmp_path: Path) -> Forget:
 
 def receipt(engine: Engine, request: str) -> Receipt:
     with reading(engine) as connection:
-        found = forgetting.receipt(connection, request)
-    assert found is not None
-    return found
+        return forgetting.receipt(connection, request)
 
 
 def lineage(engine: Engine) -> int:

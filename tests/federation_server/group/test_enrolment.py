@@ -12,6 +12,7 @@ from sqlalchemy import Engine, select
 from federation_server.database import reading, writing
 from federation_server.group import enrolment
 from federation_server.group.enrolment import CLOCK_SECONDS, Credentials
+from federation_server.group.enrolment import Request as Asked
 from federation_server.refusals import Refused
 from federation_server.tables import invites
 from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
@@ -113,21 +114,14 @@ def test_an_ended_membership_stays_ended(engine: Engine) -> None:
         redeem(engine, make_invite(engine), ADA)
 
 
-def test_erasing_leaves_no_row(engine: Engine) -> None:
-    """After erase the member is unknown."""
-    redeem(engine, make_invite(engine), ADA)
-    with writing(engine) as connection:
-        assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
-        assert enrolment.member(connection, pseudonym(KEY)) is None
-
-
 def test_who_was_invited_is_erased_with_the_member(engine: Engine) -> None:
-    """The used invite, whose note may be a name, goes with the member that it let in; others stay."""
+    """The member is unknown, and the used invite, whose note may be a name, goes with it; others stay."""
     first, second = make_invite(engine), make_invite(engine)
     redeem(engine, first, ADA)
     redeem(engine, second, OTHER, NOW + 1)
     with writing(engine) as connection:
         assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
+        assert enrolment.member(connection, pseudonym(KEY)) is None
         assert [state.used for state in enrolment.all_invites(connection)] == [NOW + 1]
 
 
@@ -149,7 +143,7 @@ def signed(body: bytes = b"body", time: int = NOW) -> Credentials:
 
 
 def check(found: Credentials, *, method: str = "POST", path: str = "/v1/updates", body: bytes = b"body") -> None:
-    enrolment.check_signature(found, ADA.public, method=method, path=path, body=body, now=NOW)
+    enrolment.check_signature(Asked(found, method, path, body), ADA.public, now=NOW)
 
 
 @pytest.mark.parametrize(

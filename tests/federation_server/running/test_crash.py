@@ -20,79 +20,31 @@ from federation_server.database import connect, is_current, reading, upgrade
 from federation_server.serve import Installation, open_installation
 from federation_server.tables import models, rounds, updates
 from foltr.federated.wire import Announcement
-from tests.federation_server.client import Client, ServerProcess, make_server, member, reason, running
+from tests.federation_server.client import (
+    Client,
+    ServerProcess,
+    afterwards,
+    instead,
+    make_server,
+    member,
+    reason,
+    running,
+)  # fmt: skip
 from tests.federation_server.round_robin import balanced
 from tests.ports import free_port
 
 CHANGES = (0.25, 0.5, 1.5)
 """what three members add to the first weight; their mean is 0.75"""
-DIE = "os.kill(os.getpid(), signal.SIGKILL)"
-BEFORE_THE_TRANSACTION = f"""
-from federation_server.running import service
-keep = service.Service._keep
-def die(self, asked):
-    if any(isinstance(one, service.Offer) for one in asked):
-        {DIE}
-    return keep(self, asked)
-service.Service._keep = die
-"""
-INSIDE_THE_TRANSACTION = f"""
-from federation_server.rounds import intake
-keep = intake.keep
-def die(*arguments, **named):
-    answers = keep(*arguments, **named)
-    if any(answers):
-        {DIE}
-    return answers
-intake.keep = die
-"""
-BEFORE_THE_ANSWER = f"""
-from federation_server.running import service
-keep = service.Service._keep
-def die(self, asked):
-    answers = keep(self, asked)
-    if any(answers):
-        {DIE}
-    return answers
-service.Service._keep = die
-"""
-BEFORE_CLOSING = f"""
-import time
-from federation_server.running import service
-def die(self, **named):
-    time.sleep(0.3)  # the last answer leaves first
-    {DIE}
-service.Service.close = die
-"""
-INSIDE_CLOSING = f"""
-from federation_server.rounds import rounds
-def die(*arguments, **named):
-    {DIE}
-rounds.end = die
-"""
-BEFORE_OPENING = f"""
-from federation_server.rounds import rounds
-def die(*arguments, **named):
-    {DIE}
-rounds.open_next = die
-"""
-AFTER_OPENING = f"""
-from federation_server.running import service
-close = service.Service.close
-def die(self, **named):
-    if close(self, **named) is not None:
-        {DIE}
-service.Service.close = die
-"""
 POINTS = {
-    "before the transaction": BEFORE_THE_TRANSACTION,
-    "inside the transaction": INSIDE_THE_TRANSACTION,
-    "between commit and answer": BEFORE_THE_ANSWER,
-    "between answer and closing": BEFORE_CLOSING,
-    "inside closing": INSIDE_CLOSING,
-    "between closing and opening": BEFORE_OPENING,
-    "after opening": AFTER_OPENING,
+    "before the transaction": instead("running.service", "Service._keep"),
+    "inside the transaction": afterwards("rounds.intake", "keep"),
+    "between commit and answer": afterwards("running.service", "Service._keep"),
+    "between answer and closing": instead("running.service", "Service.close", first="import time; time.sleep(0.3)"),
+    "inside closing": instead("rounds.rounds", "end"),
+    "between closing and opening": instead("rounds.rounds", "open_next"),
+    "after opening": afterwards("running.service", "Service.close", when="result is not None"),
 }
+"""of which one lets the last answer leave first"""
 
 
 @pytest.mark.parametrize("point", POINTS)

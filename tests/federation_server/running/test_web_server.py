@@ -25,7 +25,6 @@ from tests.federation_server.client import (
     invite,
     make_server,
     member,
-    opened,
     reason,
     running,
     sealed,
@@ -123,13 +122,6 @@ def test_the_host_header_does_not_move_a_signature(ada: Client) -> None:
     assert reason(ada.send("GET", "/v1/round", headers=headers)) == "bad-signature"
     broken = ada.headers("GET", "/v1/round") | {"Host": "[::1"}
     assert ada.send("GET", "/v1/round", headers=broken).status_code == 200
-
-
-def test_an_invite_works_once_but_for_its_own_device(live: Running) -> None:
-    """The device whose answer was lost asks again and gets it; another device does not."""
-    link, ada = invite(live.made), Client(live.made.public_address)
-    assert opened(ada.join(link)).body == opened(ada.join(link)).body
-    assert reason(Client(live.made.public_address).join(link)) == "bad-invite"
 
 
 def test_health_readiness_and_description_need_no_signature(live: Running) -> None:

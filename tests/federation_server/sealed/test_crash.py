@@ -7,9 +7,7 @@ acknowledgement sends again. The ranker must be that of a run without a fault, t
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -19,49 +17,16 @@ import requests
 from sqlalchemy import func, select
 
 from federation_server.database import reading
-from federation_server.serve import Installation, open_installation
+from federation_server.serve import Installation
 from federation_server.tables import models, rounds
-from foltr.arrays import FloatVector
 from foltr.federated.wire import Announcement
-from tests.federation_server.client import Client, ServerProcess, reason, running
-from tests.federation_server.sealed_members import (
-    make_sealed,
-    members,
-    moved,
-    send_answer,
-    share,
-)
+from tests.federation_server.client import Client, ServerProcess, afterwards, instead, reason, running
+from tests.federation_server.sealed_members import STEPS, Begun, begin, copied, moved, send_answer, share
 
-STEPS = [np.array([2 - place, place % 3 - 1]) for place in range(5)]
-DIE = "os.kill(os.getpid(), signal.SIGKILL)"
+pytestmark = pytest.mark.usefixtures("few_coins")
 
-
-def instead(module: str, name: str) -> str:
-    """Python that makes a process die where it would call this."""
-    package, _, module = module.rpartition(".")
-    return f"""
-from federation_server.{package} import {module}
-def die(*arguments, **named):
-    {DIE}
-{module}.{name} = die
-"""
-
-
-def afterwards(module: str, name: str, *, when: str = "True") -> str:
-    """Python that makes a process die after this call, inside what called it."""
-    package, _, module = module.rpartition(".")
-    return f"""
-from federation_server.{package} import {module}
-work = {module}.{name}
-def die(*arguments, **named):
-    result = work(*arguments, **named)
-    if {when}:
-        {DIE}
-    return result
-{module}.{name} = die
-"""
-
-
+FEW_COINS = "from foltr.privacy import mechanisms; mechanisms.LEAST_ROOM = 8"
+"""in the server's process as in this one"""
 COLLECT = {
     "inside the commitment's transaction": afterwards("sealed.inbox", "keep_noise"),
     "after the commitment's transaction": instead("sealed.inbox", "offered"),
@@ -86,38 +51,11 @@ PLACES = [("sqlite", point) for point in POINTS] + [("postgresql", point) for po
 """between two transactions it is all the same which database keeps what was committed"""
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
-    """A group of five in the midst of its first round: four have sent their update, or all, and four their answer."""
-
-    made: Installation
-    people: list[Client]
-    told: Announcement
-    first: FloatVector
-    listed: Announcement
-
-
-def begin(folder: Path, database: str, *, summing: bool) -> Begun:
-    made = make_sealed(folder, database=database)
-    with running(made):
-        people = members(made, 5)
-        told, first = people[0].announcement(), people[0].theta()
-        for one, steps in zip(people[: 4 + summing], STEPS, strict=False):
-            assert share(one, told, steps).ok
-        listed = people[0].announcement()
-        assert not summing or all(send_answer(one, listed).ok for one in people[:4])
-    return Begun(made, people, told, first, listed)
-
-
 @pytest.fixture(scope="module")
 def in_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Begun]:
-    """One begun for either phase, of which each test on SQLite goes on with a copy."""
-    return cache(lambda summing: begin(tmp_path_factory.mktemp("begun"), "sqlite:///group.sqlite", summing=summing))
-
-
-def copied(begun: Begun, folder: Path) -> Begun:
-    shutil.copytree(begun.made.folder, folder)
-    return replace(begun, made=open_installation(folder / "server.toml"))
+    """One begun for either phase: four have sent their update, or all, and four their answer. Each test on SQLite goes
+    on with a copy."""
+    return cache(lambda summing: begin(tmp_path_factory.mktemp("begun"), n_notes=4 + summing, n_answers=4 * summing))
 
 
 @pytest.mark.parametrize(("database_url", "point"), PLACES, indirect=["database_url"])
@@ -128,9 +66,10 @@ def test_killed_in_every_phase_of_a_sealed_round(
     if database_url.startswith("sqlite"):
         begun = copied(in_files(point in SUM), tmp_path / "server")
     else:
-        begun = begin(tmp_path / "server", database_url, summing=point in SUM)
+        n_notes, n_answers = (5, 4) if point in SUM else (4, 0)
+        begun = begin(tmp_path / "server", database_url, n_notes=n_notes, n_answers=n_answers)
     made, people, told, first, listed = begun.made, begun.people, begun.told, begun.first, begun.listed
-    server = ServerProcess(made, POINTS[point])
+    server = ServerProcess(made, FEW_COINS + POINTS[point])
     fixed = killed_by(server, people[4], told, listed.list_hash if point in SUM else "")
     with running(made):
         if point in COLLECT:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise, product
-from math import comb, cos, inf, log, log2, pi, sin, sqrt
+from math import comb, cos, inf, log, pi, sin, sqrt
 from typing import get_args
 
 import numpy as np
@@ -174,12 +174,6 @@ def test_messages_that_no_honest_device_sends(message: FoltrESMessage, error: ty
         method.aggregate(method.initial(np.random.default_rng(0)), [FoltrESMessage(1, 1.0, 0.0), message])
 
 
-def test_values_of_a_page() -> None:
-    """MaxRR on ten results has 11 values, no click and ten ranks; patterns of ten clicks are 1,024."""
-    assert len(FoltrES(Linear(1)).values) == 1 + 10
-    assert len(FoltrES(Linear(1), reward="dcg").values) == 2**10
-
-
 def test_settings_are_made_and_refused_by_name() -> None:
     """The registry knows foltr-es; what is out of range is an error that names it."""
     assert make_method("foltr-es", Linear(2), {"reward": "ndcg"}) == FoltrES(Linear(2), reward="ndcg")
@@ -298,14 +292,6 @@ def test_refused_rewards() -> None:
 def worth(reward: Reward, clicks: list[int], k: int) -> float:
     """The value of the outcome of some clicks."""
     return float(reward_values(reward, k)[outcome(reward, np.array(clicks, dtype=bool), k=k)])
-
-
-def test_one_page_by_hand() -> None:
-    """Clicks on the second and the fourth of four results."""
-    clicks = [0, 1, 0, 1]
-    assert worth("max-rr", clicks, 4) == 1 / 2
-    assert worth("dcg", clicks, 4) == pytest.approx(1 / log2(3) + 1 / log2(5))
-    assert worth("ndcg", clicks, 4) == pytest.approx((1 / log2(3) + 1 / log2(5)) / (1 / log2(2) + 1 / log2(3)))
 
 
 @pytest.mark.parametrize("k", [1, 3, 6])

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import (
     FPDGD,
     FPDGDLocal,
@@ -88,34 +87,6 @@ def test_batch_adds_up_the_gradients_of_the_first_theta() -> None:
     places = (local, FPDGDLocal(start, start))
     drawn = [method.rank(place, features, np.random.default_rng(6), k=10).tolist() for place in places]
     assert drawn[0] == drawn[1]
-
-
-def test_the_mean_by_hand() -> None:
-    """1 page at (0, 4) and 3 pages at (8, 0): (6, 1); with equal weights (4, 2)."""
-    model = Model(np.zeros(2), 4)
-    messages = [FPDGDMessage(np.array([0.0, 4.0]), 1), FPDGDMessage(np.array([8.0, 0.0]), 3)]
-    by_pages = FPDGD(Linear(2)).aggregate(model, messages)
-    assert (by_pages.theta.tolist(), by_pages.round) == ([6.0, 1.0], 5)
-    assert FPDGD(Linear(2), weighting="equal").aggregate(model, messages).theta.tolist() == [4.0, 2.0]
-
-
-@pytest.mark.parametrize("weighting", ["interactions", "equal"])
-def test_a_round_without_pages_changes_nothing(weighting: str) -> None:
-    """No messages, or none that saw a page: the same theta, the next round; an idle device weighs nothing."""
-    method = FPDGD(Linear(2), weighting=weighting)  # type: ignore[arg-type]
-    model, idle = Model(np.array([1.0, 2.0]), 1), FPDGDMessage(np.array([9.0, 9.0]), 0)
-    for messages in ([], [idle]):
-        result = method.aggregate(model, messages)
-        assert (result.theta.tolist(), result.round) == ([1.0, 2.0], 2)
-    assert method.aggregate(model, [idle, FPDGDMessage(np.array([3.0, 4.0]), 2)]).theta.tolist() == [3.0, 4.0]
-
-
-def test_messages_may_come_in_any_order() -> None:
-    """Equal to rounding whichever device reports first."""
-    rng, model = np.random.default_rng(5), Model(np.zeros(7))
-    messages = [FPDGDMessage(rng.normal(size=7), int(n)) for n in rng.integers(1, 9, 6)]
-    forwards = FPDGD(Linear(7)).aggregate(model, messages).theta
-    assert FPDGD(Linear(7)).aggregate(model, messages[::-1]).theta == pytest.approx(forwards, rel=1e-13)
 
 
 def test_messages_that_would_spoil_the_model_are_refused() -> None:
@@ -280,15 +251,6 @@ def test_by_name() -> None:
     assert make_method("fpdgd", Linear(2), some) == FPDGD(Linear(2), shared=(1,), longest_step=0.1)
     with pytest.raises(ValueRangeError, match="update"):
         make_method("fpdgd", Linear(2), {"update": "sometimes"})
-
-
-def test_a_robust_rule_joins_differences() -> None:
-    """With the median, one client far away moves nothing: theta is start plus the median of the differences."""
-    start = np.array([1.0, 2.0])
-    method = FPDGD(Linear(2), aggregation=Median())
-    thetas = start + np.array([[0.1, 0.0], [0.2, 0.1], [1000.0, -1000.0]])
-    joined = method.aggregate(Model(start), [FPDGDMessage(theta, 1) for theta in thetas])
-    np.testing.assert_allclose(joined.theta, start + np.array([0.2, 0.0]))
 
 
 def test_fedprox_by_hand() -> None:

@@ -55,7 +55,7 @@ def shared_folder() -> Path:
 
 
 def read(name: str) -> Collection:
-    """One of the collections in data/text; queries without a relevant document are left out."""
+    """A collection in data/text, or a folder in the same form; queries without a relevant document are left out."""
     folder = shared_folder() / "data" / "text" / name
     documents = tuple(
         Document(row["id"], " ".join(row["title"].split()), row["text"])
@@ -68,7 +68,7 @@ def read(name: str) -> Collection:
             grades.setdefault(query, {})[document] = int(grade)
     rows = (line.split("\t", 1) for line in (folder / "queries.tsv").read_text().splitlines())
     queries = {query: plain(text) for query, text in rows if query in grades}
-    return Collection(name, documents, queries, {query: grades[query] for query in queries})
+    return Collection(folder.name, documents, queries, {query: grades[query] for query in queries})
 
 
 def sampled(collection: Collection, n: int) -> Collection:

@@ -90,6 +90,16 @@ class Batch:
         scores = -np.sort(-self.scores(theta), axis=1)[:, :CUTOFF]
         return np.asarray(scores[:, 0] - np.where(scores > -1e8, scores, np.inf).min(axis=1))
 
+    def listwise_gradient(self, theta: FloatVector, steepness: float) -> tuple[FloatVector, float]:
+        """Of the mean ListNet loss (Cao et al. 2007, eq. 6 with gains for relevance) of softmax(steepness * theta . x):
+        in theta [n_features], and in the logarithm of the steepness."""
+        scores = self.scores(theta)
+        chances = np.exp(steepness * (scores - scores.max(axis=1, keepdims=True)))
+        chances /= chances.sum(axis=1, keepdims=True)
+        relevant = self._gains.sum(axis=1, keepdims=True)
+        away = np.where(relevant > 0, chances - self._gains / np.maximum(relevant, 1), 0) * steepness / len(scores)
+        return np.tensordot(self._columns, away, 2), float((away * (scores - self._missing)).sum())
+
     def column(self, feature: int) -> FloatArray:
         """One feature `[n_pages, n_docs]`: what a point of its weight adds to the scores."""
         return np.asarray(self._columns[feature])

@@ -380,7 +380,29 @@ def _raw_concepts(
         concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
         others = _other_endings(snapshot, whole, fields, forms) if known else ()
         return [replace(concept, completions=others, is_beginning=True) if others else concept]
+    if len(words := _APOSTROPHE.split(raw)) > 1 and len(words) == width and not node.exact:
+        return _contracted(lookup, node, words, fields, prefix=prefix)
     return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
+
+
+_APOSTROPHE = re.compile("['\u2019]")
+_CONTRACTED = frozenset("d ll m re s t ve".split())
+"""what is left of a word behind an apostrophe: I'd, we'll, don't"""
+_ELIDED = frozenset("c d j l m n qu s t".split())
+"""and before one: l'école, d'accordo, qu'il"""
+
+
+def _contracted(
+    lookup: ConceptLookup, node: Word, words: list[str], fields: tuple[str, ...], *, prefix: bool
+) -> list[Concept]:
+    """The words that an apostrophe joins, each with its own forms; what is left of one is a function word."""
+    concepts: list[Concept] = []
+    for i, word in enumerate(words):
+        last = i == len(words) - 1
+        is_rest = fold(word) in (_CONTRACTED if last else _ELIDED) or fold(words[-1]) == "t"
+        found = _raw_concepts(lookup, node, word, fields, prefix=prefix and last)
+        concepts += [replace(own, function_word=node.field is None) for own in found] if is_rest else found
+    return concepts
 
 
 def _joined_concepts(
@@ -537,7 +559,7 @@ def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> s
         terms: Iterable[str] = {term for own in lookup.snapshot.term_lists(field) for term in own.holding(root[:-1])}
     else:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-        terms = lookup.begun(field, word[: max(3, shared - (root[-1:] in ("i", "y")))])
+        terms = lookup.begun(field, word[: max(2 if root[-1:] == "e" else 3, shared - (root[-1:] in ("e", "i", "y")))])
     terms = (term for term in terms if len(term) <= len(word) + LONGER)
     if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
         return {term for term in terms if {term, stem(term, language)} & {word, root}}

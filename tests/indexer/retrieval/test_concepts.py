@@ -99,6 +99,28 @@ def test_what_a_word_of_a_query_stands_for(birds: Snapshot, text: str, expected:
     assert forms(birds, text) == expected
 
 
+def test_a_stem_that_ends_in_e_is_found_without_it(make_index: MakeIndex) -> None:
+    """English puts back the e of short words: the stem of coding is code, of using use."""
+    snapshot = make_index(["code coding codes coder", "use using uses used useful usable", "write writing"]).snapshot()
+    assert forms(snapshot, "code") == forms(snapshot, "coding") == [{"code", "coding", "codes"}]
+    assert forms(snapshot, "use") == forms(snapshot, "using") == [{"use", "using", "uses", "used", "useful"}]
+    assert forms(snapshot, "write") == [{"write", "writing"}]
+
+
+def test_what_an_apostrophe_leaves_of_a_word_is_a_function_word(make_index: MakeIndex) -> None:
+    """I'd, don't, l'école; the words beside it have their forms. Names keep both parts, fields too."""
+    snapshot = make_index(["l'assurance assurances", "I'd heron O'Neill don't"]).snapshot()
+
+    def asked(text: str, language: str) -> list[tuple[str, bool]]:
+        return [(c.surface[0], c.function_word) for c in concepts(snapshot, text, languages=(language,))]
+
+    assert asked("I'd like", "en") == [("i", True), ("d", True), ("like", False)]
+    assert asked("don\u2019t we'll", "en") == [("don", True), ("t", True), ("we", True), ("ll", True)]
+    assert asked("O'Neill", "en") == [("o", False), ("neill", False)]
+    assert asked("title:I'd", "en") == [("i", False), ("d", False)]
+    assert forms(snapshot, "l'assurance", languages=("fr",)) == [{"l"}, {"assurance", "assurances"}]
+
+
 def test_ligatures_are_their_two_letters(make_index: MakeIndex) -> None:
     """Typed in either way, where the index holds the other."""
     snapshot = make_index(["une œuvre, l'œuf", "oeuvre encyclopædia", "poem"]).snapshot()

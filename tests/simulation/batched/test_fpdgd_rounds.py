@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -94,8 +93,7 @@ def test_users_who_look_at_ranks_differently(ranker: Ranker) -> None:
     assert_twins(FPDGD(ranker), Population(queries(np.float64), position_based(4), 4, 10), rtol=1e-9)
 
 
-@pytest.mark.parametrize("ranker", RANKERS)
-@pytest.mark.parametrize("update", ["each", "batch"])
+@pytest.mark.parametrize(("ranker", "update"), [(RANKERS[0], "each"), (RANKERS[1], "batch")])
 @pytest.mark.parametrize(
     "privacy",
     [
@@ -122,8 +120,9 @@ def test_scores_far_apart(ranker: Ranker) -> None:
     assert_twins(method, Population(queries(np.float64, scale=1e4), cascade(), 3, 20), rtol=1e-10)
 
 
-@pytest.mark.parametrize("optimizer", [SGD(), Adam(learning_rate=0.05), Momentum()])
-@pytest.mark.parametrize("rule", [Mean(), Median(), NormClipping()])
+@pytest.mark.parametrize(
+    ("optimizer", "rule"), [(SGD(), Median()), (Adam(learning_rate=0.05), Mean()), (Momentum(), NormClipping())]
+)
 def test_a_group_of_the_compiled_rounds_is_one_of_the_four_verbs(optimizer: Optimizer, rule: Aggregation) -> None:
     """Rule, cap, guard and optimiser join what compiled clients learned as they join messages; moments go on."""
     method = FPDGD(Linear(N_FEATURES), aggregation=rule, largest_weight=5, guard=True, optimizer=optimizer)
@@ -204,23 +203,6 @@ def test_one_client_with_many_interactions_is_centralised_pdgd() -> None:
     often, more_pages = rounds(run_round, method, Population(data, cascade(), 1, 1), 60)
     np.testing.assert_allclose(once.theta, often.theta, rtol=1e-12)
     assert pages[0].clicks == sum(page.clicks for page in more_pages)
-
-
-def test_the_same_seed_gives_the_same_bits() -> None:
-    """Two runs agree to the last bit."""
-    population = Population(queries(np.float32), cascade(), 4, 9)
-    for ranker in RANKERS:
-        first, second = (rounds(run_round, FPDGD(ranker), population, 3)[0].theta for _ in range(2))
-        assert first.tolist() == second.tolist()
-
-
-def test_equal_weighting_is_the_same_for_clients_with_as_many_pages() -> None:
-    """All clients see n_local pages, so "equal" and "interactions" agree."""
-    population = Population(queries(np.float64), cascade(), 3, 5)
-    method = FPDGD(Linear(N_FEATURES))
-    by_pages, _ = rounds(run_round, method, population, 2)
-    equal, _ = rounds(run_round, replace(method, weighting="equal"), population, 2)
-    np.testing.assert_allclose(by_pages.theta, equal.theta, rtol=1e-14)
 
 
 def test_what_does_not_fit_is_refused() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import astuple
 from itertools import pairwise
 from math import log2, nan
-from pathlib import Path
 
 import ir_measures
 import numpy as np
@@ -16,11 +15,8 @@ from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import Gain, average_precision, max_rr, ndcg_at_k, reciprocal_rank
 from foltr.ranking.rankers import Linear, Neural
 from simulation.cells.evaluation import NoRelevant, Ties, judge, pages, ranked_rows, scores
-from simulation.data.datasets import load_fold
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import make_users
-
-MQ2008 = Path(__file__).resolve().parents[4] / "shared" / "data" / "letor" / "MQ2008"
 
 
 def queries_of(*grades: list[int], features: np.ndarray | None = None) -> QuerySet:
@@ -48,7 +44,7 @@ def test_two_queries_by_hand() -> None:
     assert (found.max_rr, found.n_queries) == (None, 2)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("gain", ["exponential", "linear"])
 @pytest.mark.parametrize("k", [1, 3, 10])
 def test_every_query_as_by_the_plain_metrics(seed: int, gain: Gain, k: int) -> None:
@@ -66,7 +62,7 @@ def test_every_query_as_by_the_plain_metrics(seed: int, gain: Gain, k: int) -> N
 
 
 @pytest.mark.parametrize("gain", ["exponential", "linear"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_means_as_by_ir_measures(seed: int, gain: Gain) -> None:
     """nDCG@10, MRR and MAP of whole runs agree, with a query without relevant documents counted as zero."""
     data, theta = random_queries(seed), np.random.default_rng(seed).standard_normal(6)
@@ -138,16 +134,6 @@ def test_a_net_is_scored_as_by_the_ranker() -> None:
     theta = ranker.initial(rng)
     expected = ranker.score(theta, data.features.astype(np.float64))
     assert scores(ranker, theta, data) == pytest.approx(expected, rel=1e-12, abs=1e-14)
-
-
-@pytest.mark.skipif(not MQ2008.is_dir(), reason="MQ2008 is not beside the repository, in ../shared/data/letor")
-def test_a_fold_of_mq2008_as_by_ir_measures() -> None:
-    """The test part of fold 1, 156 queries of which 51 have nothing relevant, by a random ranker."""
-    data = load_fold("mq2008", 1, root=MQ2008.parent, cache="off").test
-    theta = np.random.default_rng(0).standard_normal(46)
-    found = judge(data, no_relevant="zero").evaluate(Linear(46), theta)
-    assert (found.ndcg, found.mrr, found.map) == pytest.approx(theirs(data, theta, "exponential"), abs=1e-4)
-    assert judge(data).evaluate(Linear(46), theta).n_queries == 156 - 51
 
 
 def test_bad_conventions_and_scores_are_refused() -> None:

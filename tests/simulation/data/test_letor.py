@@ -182,19 +182,6 @@ def test_an_interrupted_query_is_put_together(tmp_path: Path) -> None:
     assert found.docids == ("1", "3", "2", "")
 
 
-def test_the_order_of_features_in_a_line_does_not_matter(tmp_path: Path) -> None:
-    """Shuffled features give the same matrix."""
-    rng = random.Random(1)
-    rows = [[(i, rng.random()) for i in range(1, 90)] for _ in range(50)]
-    texts = []
-    for _ in range(2):
-        texts.append("".join("1 qid:1 " + " ".join(f"{i}:{v!r}" for i, v in row) + "\n" for row in rows))
-        for row in rows:
-            rng.shuffle(row)
-    one, other = (parsed(tmp_path, text).features for text in texts)
-    np.testing.assert_array_equal(one, other)
-
-
 NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 

@@ -12,7 +12,6 @@ from simulation.data.datasets import DATASETS, load_fold
 from simulation.data.letor import parse_file
 from simulation.data.queries import QuerySet, normalise_queries
 from simulation.data.synthetic import (
-    FAMILIES,
     MQ2007_SHAPE,
     MSLR_SHAPE,
     SHAPES,
@@ -28,15 +27,6 @@ SAMPLES = Path(__file__).resolve().parents[3] / "simulation" / "samples" / "leto
 
 def made(shape: Shape, n_queries: int, *, key: int = 0) -> QuerySet:
     return make_queries(shape, make_world(shape, 1), n_queries, key=(1, key))
-
-
-@pytest.mark.parametrize("shape", [MSLR_SHAPE, MQ2007_SHAPE])
-def test_the_same_key_makes_the_same_queries(shape: Shape) -> None:
-    """Equal in every number; another key makes others."""
-    one, same, other = made(shape, 5), made(shape, 5), made(shape, 5, key=1)
-    np.testing.assert_array_equal(one.features, same.features)
-    np.testing.assert_array_equal(one.grades, same.grades)
-    assert one.features.shape != other.features.shape or (one.features != other.features).any()
 
 
 @pytest.mark.parametrize("shape", [MSLR_SHAPE, MQ2007_SHAPE])
@@ -60,11 +50,6 @@ def test_raw_features_span_orders_of_magnitude_and_scaled_ones_do_not() -> None:
     assert float(raw.min()) < -10
     assert (float(scaled.min()), float(scaled.max())) == (0, 1)
     assert np.isfinite(raw).all()
-
-
-def test_every_family_of_features_is_there() -> None:
-    """A world of 136 features has each family more than once."""
-    assert (np.bincount(make_world(MSLR_SHAPE, 1).families, minlength=len(FAMILIES)) > 1).all()
 
 
 def correlation(train: QuerySet, test: QuerySet) -> float:

@@ -61,26 +61,6 @@ def test_position_bias_by_hand() -> None:
     assert not users.stop.any()
 
 
-def test_every_user_draws_its_own_bias() -> None:
-    """With a spread the exponents differ, centre on eta and are never negative."""
-    users = make_users("pbm", top_grade=4, n_clients=2000, k=2, eta=1.0, spread=0.1, rng=np.random.default_rng(0))
-    drawn = -np.log2(users.examination[:, 1])
-    assert drawn.mean() == pytest.approx(1.0, abs=0.01)
-    assert drawn.std() == pytest.approx(0.1, abs=0.01)
-    near_zero = make_users("pbm", top_grade=4, n_clients=500, k=2, eta=0.0, spread=1.0, rng=np.random.default_rng(0))
-    assert (near_zero.examination <= 1.0).all()
-
-
-def test_the_users_of_fedips() -> None:
-    """Eq. 11: grades 3 and 4 are opened whenever looked at, the others in a tenth; biases differ by about .1."""
-    users = make_users("fedips", top_grade=4, n_clients=2000, k=5, eta=1.0, rng=np.random.default_rng(0))
-    assert users.click.tolist() == [[0.1, 0.1, 0.1, 1.0, 1.0]]
-    assert not users.stop.any()
-    assert (-np.log2(users.examination[:, 1])).std() == pytest.approx(0.1, abs=0.01)
-    three_grades = make_users("fedips", top_grade=2, n_clients=1, k=5, spread=0.0)
-    assert (three_grades.click.tolist(), len(three_grades.examination)) == ([[0.1, 0.1, 1.0]], 1)
-
-
 def test_expected_max_rr_by_hand() -> None:
     """Perfect user, grades 1, 0, 2: half open rank 1, the others open rank 3."""
     users = make_users("perfect", top_grade=2)

@@ -26,7 +26,7 @@ from simulation.labels.logging_policy import without_indifferent
 from simulation.partitions.registry import PARTITIONS
 from simulation.rounds.click_models import KINDS, Users, in_turn, last_ones, make_users
 from simulation.rounds.federation import Population
-from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
+from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel, check_tables
 from simulation.studies import Measurement
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.past import UnlearningSettings
@@ -207,7 +207,9 @@ def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None
     groups: list[Users] = []
     for model in click_models_of(cell):
         if isinstance(model, ClickModel):
-            groups.append(model.users(n_grades=top_grade + 1, n_clients=n_clients, k=table.k, rng=rng))
+            users = model.users(n_grades=top_grade + 1, n_clients=n_clients, k=table.k, rng=rng)
+            check_tables(model.__struct_config__.tag, users, n_grades=top_grade + 1, k=table.k)
+            groups.append(users)
             continue
         groups += [
             make_users(

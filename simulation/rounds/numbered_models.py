@@ -118,3 +118,13 @@ def table_of(name: str, shares: ByGrades, n_grades: int) -> FloatArray:
 def _of_ranks(shares: ByRanks, k: int) -> FloatArray:
     """`[k]`"""
     return np.array((shares + shares[-1:] * k)[:k])
+
+
+def check_tables(name: str | int | None, users: Users, *, n_grades: int, k: int) -> None:
+    """ValueRangeError where a model's tables are not for such pages, or hold what is no probability."""
+    if (users.n_grades, users.k) != (n_grades, k) or users.stop_by_rank.shape[1:] != (n_grades, k):
+        wrong = f"says something of {users.n_grades} grades and {users.k} ranks"
+        raise ValueRangeError(f"users.clicks: {name} {wrong}, wanted {n_grades} and {k}")
+    tables = (users.click, users.stop, users.examination, users.leave)
+    if not all(((table >= 0) & (table <= 1)).all() for table in tables):
+        raise ValueRangeError(f"users.clicks: {name}: wanted probabilities from 0 to 1")

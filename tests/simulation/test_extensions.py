@@ -182,3 +182,22 @@ def test_a_step_of_another_shape_is_a_word_about_it(tmp_path: Path, capsys: pyte
     words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", "--out", str(tmp_path / "out")]
     assert main([*words, *FEW, "--clicks", "perfect"]) == 1
     assert "cannot be compiled: Signature mismatch: 5 argument types given" in capsys.readouterr().err
+
+
+def test_tables_of_clicks_of_another_shape_are_a_word_about_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of two grades where the data have three, and what is no probability."""
+    (tmp_path / "own.py").write_text(
+        "import numpy as np\nfrom simulation import ClickModel, Users\n"
+        "class Own(ClickModel, frozen=True, tag='own'):\n    attraction: tuple[float, ...]\n"
+        "    def users(self, *, n_grades, n_clients, k, rng):\n        click = np.array([self.attraction])\n"
+        "        return Users(click, np.zeros_like(click), np.ones((1, k)))\nCLICK_MODELS = {'own': Own}\n"
+    )
+    for number, (shares, reason) in enumerate({
+        "[0, 1]": "users.clicks: own says something of 2 grades and 10 ranks, wanted 3 and 10",
+        "[0, 1, 2]": "users.clicks: own: wanted probabilities from 0 to 1",
+    }.items()):  # fmt: skip
+        words = ["sample", "--with", str(tmp_path / "own.py"), "--out", str(tmp_path / str(number)), *FEW]
+        assert main([*words, "--set", f"users.clicks={{model='own', attraction={shares}}}"]) == 2
+        assert reason in capsys.readouterr().err

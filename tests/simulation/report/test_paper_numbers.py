@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from simulation.report.paper_numbers import PaperVerdict, patterns, printed_digits, verdicts
+from simulation.cells.preset import ExpectedCurve, decode_preset
+from simulation.errors import PresetError
+from simulation.report.paper_numbers import PaperVerdict, papers_beside, patterns, printed_digits, verdicts
 from simulation.report.report import make_report
 from simulation.report.result_tables import paper_grid
+from simulation.report.statistics import Curve, Settings
 from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected, rows_of
+from tests.simulation.small_study import STUDY
 
 SD = math.sqrt(0.01**2 * 2.5)
 """of .65 .67 .66 .69 .68, the five seeds of ROWS[0]"""
@@ -154,3 +159,37 @@ def test_a_number_that_cannot_be_compared_says_why() -> None:
     report = make_report(ROWS, expected=[expected(0.5, at=7), expected(0.5, where={"users.clicks": "pbm"})])
     assert [verdict.missing for verdict in report.verdicts] == ["no offline_ndcg at round 7", "not in these results"]
     assert "-: no offline_ndcg at round 7" in paper_grid(report).notes
+
+
+ROUNDS = np.arange(5, dtype=np.float64)
+SETTINGS: Settings = (("users.clicks", "perfect"),)
+OURS = {SETTINGS: Curve(SETTINGS, ROUNDS, ROUNDS * 50, ROUNDS / 10, ROUNDS * 0)}
+
+
+def papers(**given: Any) -> list[tuple[Settings, Curve]]:
+    tables = {"metric": "offline_ndcg", "at": (50, 100, 500), "values": (0.1, 0.2, 0.3), **given}
+    return papers_beside(OURS, "offline_ndcg", [ExpectedCurve(**tables)])
+
+
+def test_points_have_both_axes() -> None:
+    """50 interactions are a round here; a point beyond our last round is left out."""
+    ((settings, curve),) = papers()
+    assert settings == SETTINGS
+    assert (curve.rounds.tolist(), curve.interactions.tolist(), curve.mean.tolist()) == ([1, 2], [50, 100], [0.1, 0.2])
+    ((_, by_rounds),) = papers(x="rounds", at=(1, 2, 9))
+    assert by_rounds.interactions.tolist() == [50, 100]
+
+
+def test_other_metrics_and_settings_have_none() -> None:
+    """Nor has a curve that lies all beyond ours."""
+    assert papers(metric="online_ndcg") == []
+    assert papers(where={"users.clicks": "poison"}) == []
+    assert papers(at=(500, 600, 700)) == []
+
+
+def test_a_curve_wants_a_value_for_each_place() -> None:
+    """In one line with its place, before anything runs."""
+    for at in ([1, 2], [2, 1, 3]):
+        wrong = {"curves": [{"metric": "offline_ndcg", "at": at, "values": [0.1, 0.2, 0.3]}]}
+        with pytest.raises(PresetError, match=r"study: expect.curves.*wanted `?at`? rising"):
+            decode_preset({**STUDY, "expect": wrong}, source="study")

@@ -132,12 +132,7 @@ class Judged:
 
 
 def judge(
-    queries: QuerySet,
-    *,
-    k: int = 10,
-    no_relevant: NoRelevant = "skip",
-    ties: Ties = "first",
-    depth: int | None = None,
+    queries: QuerySet, *, k: int = 10, no_relevant: NoRelevant = "skip", ties: Ties = "first", depth: int | None = None
 ) -> Judged:
     """Prepare queries for many evaluations: nDCG@k, and MRR and MAP over the first `depth` ranks (None: all).
 

@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.online.pdgd import (
-    clicked_and_passed,
-    document_weights,
-    gradient,
-    preference_pairs,
-    reversed_pair_weight,
-)
+from foltr.online.pdgd import clicked_and_passed, document_weights, gradient, preference_pairs, reversed_pair_weight
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import draw
 from foltr.ranking.rankers import Linear, Neural

@@ -6,7 +6,6 @@ import io
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from simulation.report.report import AgainstRetraining, against_retraining, make_report
 from simulation.report.result_tables import show_report, summary
@@ -34,6 +33,8 @@ def only(values: dict[Settings, Runs]) -> AgainstRetraining:
 
 def test_the_difference_is_paired_by_seed() -> None:
     """Seeds that differ by .1 and ways that differ by .002: the interval is that of scipy's paired t."""
+    from scipy import stats  # loads slowly
+
     level, own = [0.5, 0.6, 0.7, 0.55, 0.65], [0.498, 0.599, 0.697, 0.548, 0.647]
     found = only({RETRAINED: runs(level), ERASED: runs(own)})
     assert found.settings == ERASED

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from foltr.arrays import FloatArray
 from foltr.errors import ShapeError
@@ -144,6 +143,8 @@ def test_the_variance_of_seeds_is_what_seeds_and_queries_together_leave() -> Non
 
 def test_intervals_are_those_of_student() -> None:
     """With 4 degrees 95 % are 2.776 units to both sides; a known error has the normal's 1.96."""
+    from scipy import stats  # loads slowly
+
     assert Difference(1.0, 2.0, 4).interval(0.95) == pytest.approx((1 - 2 * 2.7764, 1 + 2 * 2.7764), abs=1e-3)
     assert Difference(0.0, 1.0).interval(0.95) == pytest.approx((-1.95996, 1.95996), abs=1e-5)
     assert student_quantile(0.9, 7.3) == pytest.approx(stats.t.ppf(0.9, 7.3))
@@ -173,6 +174,8 @@ def test_verdicts(value: float, se: float, verdict: str) -> None:
 
 def test_tost_is_the_interval_rule() -> None:
     """Both one-sided t-tests at 5 % reject exactly where the 90 % interval lies within the margin."""
+    from scipy import stats  # loads slowly
+
     for value in np.linspace(-0.006, 0.006, 49):
         difference = Difference(float(value), 0.0011, 6)
         above = stats.t.sf((value + MARGIN) / 0.0011, 6) < 0.05
@@ -190,6 +193,8 @@ def test_margins_are_fixed_for_every_metric() -> None:
 
 def test_errors_join_as_by_welch() -> None:
     """Two samples give Welch's standard error and degrees; a known part adds none, an empty one nothing."""
+    from scipy import stats  # loads slowly
+
     rng = np.random.default_rng(2)
     a, b = rng.normal(size=6), 3 * rng.normal(size=9)
     se, df = joined_error([(a.var(ddof=1) / 6, 5), (b.var(ddof=1) / 9, 8)])

@@ -61,12 +61,6 @@ def test_position_bias_by_hand() -> None:
     assert not users.stop.any()
 
 
-def test_expected_max_rr_by_hand() -> None:
-    """Perfect user, grades 1, 0, 2: half open rank 1, the others open rank 3."""
-    users = make_users("perfect", top_grade=2)
-    assert expected_max_rr(users, [[1, 0, 2]]) == pytest.approx([0.5 * 1 + 0.5 * 1 / 3])
-
-
 @pytest.mark.parametrize("kind", [*CASCADES, "pbm"])
 def test_expected_max_rr_is_the_sum_over_all_click_patterns(kind: str) -> None:
     """Every pattern of clicks on three results, each with its probability, gives the same expectation."""
@@ -154,8 +148,7 @@ def test_every_user_of_fedips_has_a_bias_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("top_grade", "click"),
-    [(4, [0.1, 0.1, 0.1, 1, 1]), (3, [0.1, 0.1, 1, 1]), (2, [0.1, 0.1, 1]), (1, [0.1, 1])],
+    ("top_grade", "click"), [(4, [0.1, 0.1, 0.1, 1, 1]), (3, [0.1, 0.1, 1, 1]), (2, [0.1, 0.1, 1]), (1, [0.1, 1])]
 )
 def test_clicks_of_fedips_by_grade(top_grade: int, click: list[float]) -> None:
     """The upper grades are clicked whenever looked at, the others once in ten times, and nobody stops (Eq. 11)."""

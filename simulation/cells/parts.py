@@ -177,9 +177,13 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
     if not table:
         return ()
     partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    rng = np.random.default_rng(cell.sequence().spawn(3)[2])
+    n_clients, rng = size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])
     try:
-        return tuple(partition.split(queries, size(cell)[0], rng))
+        shares = partition.split(queries, n_clients, rng)
+        if not isinstance(shares, Sequence) or len(shares) not in (0, n_clients):
+            got = len(shares) if isinstance(shares, Sequence) else type(shares).__name__
+            raise PresetError(f"wanted a share for each of {n_clients} clients, got {got}")
+        return tuple(shares)
     except PresetError as error:
         raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error
 
@@ -208,7 +212,7 @@ def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None
     for model in click_models_of(cell):
         if isinstance(model, ClickModel):
             users = model.users(n_grades=top_grade + 1, n_clients=n_clients, k=table.k, rng=rng)
-            check_tables(model.__struct_config__.tag, users, n_grades=top_grade + 1, k=table.k)
+            check_tables(model.__struct_config__.tag, users, n_grades=top_grade + 1, n_clients=n_clients, k=table.k)
             groups.append(users)
             continue
         groups += [

@@ -120,11 +120,17 @@ def _of_ranks(shares: ByRanks, k: int) -> FloatArray:
     return np.array((shares + shares[-1:] * k)[:k])
 
 
-def check_tables(name: str | int | None, users: Users, *, n_grades: int, k: int) -> None:
-    """ValueRangeError where a model's tables are not for such pages, or hold what is no probability."""
-    if (users.n_grades, users.k) != (n_grades, k) or users.stop_by_rank.shape[1:] != (n_grades, k):
-        wrong = f"says something of {users.n_grades} grades and {users.k} ranks"
-        raise ValueRangeError(f"users.clicks: {name} {wrong}, wanted {n_grades} and {k}")
-    tables = (users.click, users.stop, users.examination, users.leave)
-    if not all(((table >= 0) & (table <= 1)).all() for table in tables):
-        raise ValueRangeError(f"users.clicks: {name}: wanted probabilities from 0 to 1")
+def check_tables(name: str | int | None, users: Users, *, n_grades: int, n_clients: int, k: int) -> None:
+    """ValueRangeError where a model's tables are not for such users and pages, or hold what is no probability."""
+    if not isinstance(users, Users):
+        raise ValueRangeError(f"users.clicks: {name}: wanted Users, got {type(users).__name__}")
+    by_grade = (n_grades, k) if np.ndim(users.stop) == 3 else (n_grades,)
+    for field, ends in {"click": (n_grades,), "stop": by_grade, "examination": (k,), "leave": ()}.items():
+        table = np.asarray(getattr(users, field))
+        n = len(table) if users.mixed else n_clients
+        if table.shape not in ((1, *ends), (n, *ends)):
+            raise ValueRangeError(
+                f"users.clicks: {name}: {field}: wanted {[1, *ends]} or {[n, *ends]}, got {list(table.shape)}"
+            )
+        if not ((table >= 0) & (table <= 1)).all():
+            raise ValueRangeError(f"users.clicks: {name}: {field}: wanted probabilities from 0 to 1")

@@ -92,14 +92,14 @@ def test_drawn_clicks_agree_with_the_expectation() -> None:
     page = np.array([0, 1, 1, 2], dtype=np.int8)
     for client in (0, 1):
         drawn = np.array([max_rr(users.clicks(page, client, rng)) for _ in range(4000)])
-        expected = expected_max_rr(users, [page], client=client)[0]
+        expected = expected_max_rr(users.alone(client), [page])[0]
         assert drawn.mean() == pytest.approx(expected, abs=4 * drawn.std() / np.sqrt(4000))
 
 
 def test_expected_max_rr_is_the_mean_over_users_and_ends_with_the_page() -> None:
     """All users together are the mean of each; grades of -1 and ranks below the page change nothing."""
     users = make_users("pbm", top_grade=2, n_clients=2, k=2, eta=[0.0, 2.0])
-    each = [expected_max_rr(users, [[1, 1]], client=client)[0] for client in (0, 1)]
+    each = [expected_max_rr(users.alone(client), [[1, 1]])[0] for client in (0, 1)]
     assert expected_max_rr(users, [[1, 1]])[0] == pytest.approx(np.mean(each))
     assert expected_max_rr(users, [[1, 1, 2]])[0] == expected_max_rr(users, [[1, 1]])[0]
     assert expected_max_rr(users, [[1, -1]])[0] == expected_max_rr(users, [[1]])[0]

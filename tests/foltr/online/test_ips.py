@@ -177,9 +177,9 @@ def test_recovers_known_propensities(gamma: float) -> None:
 def test_recovers_both_together() -> None:
     """Alternating the two halves of the M-step finds propensities and attraction from clicks alone."""
     rng = np.random.default_rng(13)
-    shown, truth = impressions(1.0, 4000, rng)
+    shown, truth = impressions(1.0, 2000, rng)
     relevance, p = np.zeros(4), np.array([1.0, 0.9, 0.9, 0.9, 0.9])
-    for _ in range(600):
+    for _ in range(400):
         attracted = attraction(relevance, shown.features)
         p = estimated_propensities(shown.ranks, shown.clicks, attracted, start=p, n_steps=1)
         relevance = relevance + 2.0 * relevance_gradient(relevance, shown, p)

@@ -136,7 +136,7 @@ def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
 
 
 def attack_of(cell: Cell) -> AttackSettings | None:
-    """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
+    """What malicious clients do; PresetError where it is not said, or for more attackers than clients."""
     federation = cell.preset.federation
     if federation.malicious > federation.clients:
         raise PresetError(

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (186, 30_773),
     "console": (8, 1_065),
     "indexer": (104, 20_646),
-    "simulation": (95, 15_434),
+    "simulation": (95, 15_437),
     "federation_server": (50, 8_057),
     "foltr": (55, 8_113),
 }

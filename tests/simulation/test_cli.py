@@ -305,3 +305,12 @@ def test_resume_with_another_study_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert main(["--clicks", "pbm", "--resume", "--out", "run"]) == 2
     assert "begun with users.clicks = 'perfect', now it is users.clicks = 'pbm'" in capsys.readouterr().err
     assert main(["--clicks", "perfect", "--resume", "--out", "run"]) == 0
+
+
+def test_an_attack_by_nobody_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rows are as without it; where somebody attacks in some cells, nothing is said."""
+    few = [*SMALL, "--clicks", "perfect", "--jobs", "1", "--set", "federation.attack.attack=flip"]
+    for number, malicious in enumerate(("0", "0,1")):
+        assert main([*few, "--set", f"federation.malicious={malicious}", "--out", str(number)]) == 0
+        said = "nobody attacks: federation.malicious is 0" in capsys.readouterr().err
+        assert said == (malicious == "0")

@@ -129,7 +129,3 @@ def main() -> None:
                     [(opened.enter_context(closing(granted)), of_collection(library))], library.collection.name, table
                 )
     print(machine(), table, sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

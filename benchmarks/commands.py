@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.processes import PROGRAM
+from benchmarks.processes import PROGRAM, spent
 from benchmarks.running import arguments
 from benchmarks.tables import Table
 
@@ -34,12 +34,6 @@ def cpu_seconds(command: Sequence[str], env: Mapping[str, str]) -> float:
     if child.returncode not in (0, 1):
         raise subprocess.CalledProcessError(child.returncode, command)
     return usage.ru_utime + usage.ru_stime
-
-
-def spent(pid: int) -> float:
-    """CPU seconds of a running process, to a hundredth (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(env: Mapping[str, str], queries: Sequence[str], runs: int) -> Table:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import os
 import secrets
 import signal
 import socket
@@ -23,6 +22,7 @@ import msgspec
 import numpy as np
 from sqlalchemy import insert
 
+from benchmarks.processes import spent
 from federation_server.database import writing
 from federation_server.serve import Installation, open_installation
 from federation_server.setup import Start
@@ -135,10 +135,7 @@ class ServerProcess:
 
     def cpu_seconds(self) -> float:
         """User and system time so far (Linux)."""
-        if self.process is None:
-            return 0.0
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return 0.0 if self.process is None else spent(self.process.pid)
 
     def peak_megabytes(self) -> float:
         """The most memory that it ever had at once (Linux)."""

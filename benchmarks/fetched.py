@@ -265,7 +265,3 @@ def main() -> None:
         update_index(settings, paths, roots=roots, holder="benchmark", optimize=True)
         measured = measure(places, paths, settings, wanted.seeds, weights)
         print(machine(), *report(places, measured, is_aimed_at=not wanted.texts), sep="\n\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -256,7 +256,3 @@ def row(scene: str, mode: str, n: int, found: Sequence[Worth]) -> str:
     shown = f">= {aim:+g} {verdict(bool(met))}" if n == 5 else ""
     cells = (n, mode, scene, mean_and_error(newcomer), f"{min(newcomer):+.1f}", shown, *map(mean_and_error, others))
     return "| " + " | ".join(map(str, cells)) + " |"
-
-
-if __name__ == "__main__":
-    main()

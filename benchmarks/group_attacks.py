@@ -21,14 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from app.following.indexing import update_index
 from app.learning.learner import theta_prior
-from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
 from benchmarks import collections
-from benchmarks.devices import device
+from benchmarks.devices import device, indexed
 from benchmarks.hostile_members import ATTACKS, AttackedGroup, AttackOutcome, Page, Scene, reach, run
 from benchmarks.judged import Batch, JudgedPage, graded
 from benchmarks.preferences import filed
@@ -92,10 +90,8 @@ def searched(name: str, folder: Path, settings: Settings) -> Iterator[list[Judge
     """A page for each query of the collection, its documents filed by lot."""
     collection = collections.read(name)
     files = filed(collection, folder / "files", np.random.default_rng(3))
-    paths = Paths(folder / "config", folder / "data")
-    update_index(settings, paths, roots=(str(folder / "files"),), holder="benchmark", optimize=True)
     by_path = {path: file.document.id for path, file in files.items()}
-    with device(paths, settings) as search:
+    with device(indexed(folder / "files", folder, settings), settings) as search:
         yield [_page(search, by_path, query, text, collection.grades[query])
                for query, text in collection.queries.items()]  # fmt: skip
 

@@ -88,7 +88,3 @@ def cells(world: World, scene: str, n: int, n_draws: int, *, silent: bool) -> li
         mean_and_error([one.members for one in after]),
         mean_and_error([one.alone for one in after]),
     ]
-
-
-if __name__ == "__main__":
-    main()

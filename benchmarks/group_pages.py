@@ -17,13 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from app.following.indexing import update_index
-from app.paths import Paths
 from app.search.results import SearchRequest
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.collections import Collection, Document
-from benchmarks.devices import device
+from benchmarks.devices import device, indexed
 from benchmarks.preferences import OLDEST_DAYS, RECENT_DAYS
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 
@@ -99,8 +97,7 @@ def ask(name: str, lot: int) -> list[AskedQuery]:
     settings = Settings()
     with tempfile.TemporaryDirectory(prefix="foltr-benchmark-") as folder:
         files = filed(collection, Path(folder) / "files", rng)
-        paths = Paths(Path(folder) / "config", Path(folder) / "data")
-        update_index(settings, paths, roots=(str(Path(folder) / "files"),), holder="benchmark", optimize=True)
+        paths = indexed(Path(folder) / "files", Path(folder), settings)
         what = {document: (kind, recent) for document, kind, recent in files.values()}
         asked = []
         with device(paths, settings) as search:

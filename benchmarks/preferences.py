@@ -422,7 +422,3 @@ def intrusions(who: list[Person], settings: Settings) -> Table:
         table.add(person.name, seen.n_queries, seen.before, seen.after, change(seen.after, seen.before),
                   seen.mean_rise, seen.in_top)  # fmt: skip
     return table
-
-
-if __name__ == "__main__":
-    main()

@@ -67,13 +67,19 @@ def run(command: Sequence[str], env: Mapping[str, str], *, timeout: float = 1800
     )  # fmt: skip
 
 
+def spent(pid: int) -> float:
+    """Processor seconds, user and system, that a running process has taken, in steps of 10 ms (Linux)."""
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
+
+
 def tree_cpu(pid: int) -> float:
-    """Processor seconds, user and system, that a process and its living descendants have taken; in steps of 10 ms."""
-    ticks = 0
+    """The same of a process and its living descendants."""
+    seconds = 0.0
     for one in (pid, *_descendants(pid)):
         with contextlib.suppress(OSError):  # it has ended
-            ticks += sum(int(part) for part in Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()[11:13])
-    return ticks / os.sysconf("SC_CLK_TCK")
+            seconds += spent(one)
+    return seconds
 
 
 class _Peak:

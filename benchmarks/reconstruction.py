@@ -40,14 +40,7 @@ from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Linear, make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
-from simulation.studies.reconstruction import (
-    Evidence,
-    attack,
-    auc_of_two,
-    draw_budget,
-    guessed,
-    proven_mu,
-)
+from simulation.studies.reconstruction import Evidence, attack, auc_of_two, draw_budget, guessed, proven_mu
 
 HABITS = (1, 8, 20, 40)
 K, N_DOCS, N_MEMBERS = 10, 20, 5

@@ -118,7 +118,3 @@ def main() -> None:
         cost.add(len(texts), f"{seconds / 60:.1f}", f"{short:.0f}", short / seconds, f"{memory:.0f} MB")
         cost.add(1, f"{long_seconds / 60:.1f}", f"{long:.0f}", long / long_seconds, "the same process")
         print(cost, "", machine(), sep="\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -248,7 +248,3 @@ def begin(folder: Path, options: Any) -> Week:
     assert process.stderr is not None
     process.stderr.readline()
     return Week(files, paths.data_dir, process, vocabulary(paths), random.Random(options.seed))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

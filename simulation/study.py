@@ -57,6 +57,9 @@ def run_study(
     experiment = prepare(preset, root=root, folder=folder, resume=resume, reading=_Introduction(preset, cold=cold))
     if experiment.impostor:
         _say(experiment.impostor)
+    federations = [cell.preset.federation for cell in experiment.cells]
+    if any(one.attack for one in federations) and not any(one.malicious for one in federations):
+        _say("nobody attacks: federation.malicious is 0")
     entry = environment(command, stand_in=_instead(experiment), data=experiment.digests)
     keep_environment(folder, entry)
     if cold:

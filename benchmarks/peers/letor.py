@@ -49,11 +49,7 @@ def measure(bench: Bench, *, megabytes: int = MEGABYTES) -> None:
         data = parse_file(path)
         work = f"LETOR text, {len(text) / 1e6:.0f} MB ({len(data.grades):,} x {data.n_features})"
         load = scikit_learn().load_svmlight_file
-        bench.compare(
-            work,
-            seconds(lambda: parse_file(path)),
-            {NAME: seconds(lambda: load(str(path), query_id=True))},
-        )
+        bench.compare(work, seconds(lambda: parse_file(path)), {NAME: seconds(lambda: load(str(path), query_id=True))})
 
 
 def _joined(found: re.Match[bytes]) -> int:

@@ -1,12 +1,10 @@
 """How good one ranking is: all take values in ranked order, best rank first, and lie in [0, 1].
 
 A query without any relevant document scores 0 everywhere; whether to leave such queries out is the caller's choice.
-A document is relevant for MAP and MRR when its grade is above `relevant_above`, 0 unless told.
+A grade is worth 2^grade - 1 (Burges et al., ICML 2005, and every paper here); any above 0 is relevant to MAP and MRR.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,16 +12,10 @@ import numpy.typing as npt
 from foltr.arrays import FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
-Gain = Literal["exponential", "linear"]
-"""what a grade is worth: 2^grade - 1 (Burges et al., ICML 2005, and every paper here) or the grade (trec_eval)"""
 
-
-def gains(grades: npt.ArrayLike, gain: Gain = "exponential") -> FloatVector:
-    """The worth of each grade, of any shape; ValueRangeError for a gain with another name."""
-    values = np.asarray(grades, dtype=np.float64)
-    if gain not in ("exponential", "linear"):
-        raise ValueRangeError(f"the gain is exponential or linear, not {gain!r}")
-    return np.exp2(values) - 1.0 if gain == "exponential" else values
+def gains(grades: npt.ArrayLike) -> FloatVector:
+    """The worth of each grade, of any shape."""
+    return np.exp2(np.asarray(grades, dtype=np.float64)) - 1.0
 
 
 def discounts(n: int) -> FloatVector:
@@ -32,32 +24,28 @@ def discounts(n: int) -> FloatVector:
     return discount
 
 
-def dcg_at_k(grades: npt.ArrayLike, k: int, *, gain: Gain = "exponential") -> float:
+def dcg_at_k(grades: npt.ArrayLike, k: int) -> float:
     """sum over the first k ranks i = 1..k of gain(grade_i) / log2(i + 1)."""
-    top = gains(_row(grades, "grades")[: _positive(k)], gain)
+    top = gains(_row(grades, "grades")[: _positive(k)])
     return float(np.sum(top * discounts(len(top))))
 
 
-def ndcg_at_k(
-    grades: npt.ArrayLike, k: int, *, judged: npt.ArrayLike | None = None, gain: Gain = "exponential"
-) -> float:
+def ndcg_at_k(grades: npt.ArrayLike, k: int, *, judged: npt.ArrayLike | None = None) -> float:
     """DCG divided by the DCG of the best possible ranking of the `judged` grades (default: of `grades`).
 
     `judged` matters when relevant documents were never retrieved.
     """
     everything = _row(grades if judged is None else judged, "judged")
-    best = dcg_at_k(np.sort(everything)[::-1], k, gain=gain)
-    return dcg_at_k(grades, k, gain=gain) / best if best > 0 else 0.0
+    best = dcg_at_k(np.sort(everything)[::-1], k)
+    return dcg_at_k(grades, k) / best if best > 0 else 0.0
 
 
-def average_precision(
-    relevant: npt.ArrayLike, *, n_relevant: int | None = None, k: int | None = None, relevant_above: float = 0.0
-) -> float:
+def average_precision(relevant: npt.ArrayLike, *, n_relevant: int | None = None, k: int | None = None) -> float:
     """Mean over the relevant documents of the precision at their rank; those not among the first k count 0.
 
     `n_relevant` is how many there are in all, by default those in the ranking; without `k` every rank counts.
     """
-    hits = _row(relevant, "relevant") > relevant_above
+    hits = _row(relevant, "relevant") > 0
     total = int(hits.sum()) if n_relevant is None else n_relevant
     if total < hits.sum():
         raise ValueRangeError(f"{int(hits.sum())} relevant documents in the ranking, but n_relevant is {total}")
@@ -66,9 +54,9 @@ def average_precision(
     return float(precision[top].sum() / total) if total else 0.0
 
 
-def reciprocal_rank(relevant: npt.ArrayLike, *, k: int | None = None, relevant_above: float = 0.0) -> float:
+def reciprocal_rank(relevant: npt.ArrayLike, *, k: int | None = None) -> float:
     """1 / rank of the first relevant document, 0 without one among the first k (without `k`: at all)."""
-    ranks = np.flatnonzero(_row(relevant, "relevant")[: _depth(k)] > relevant_above)
+    ranks = np.flatnonzero(_row(relevant, "relevant")[: _depth(k)] > 0)
     return 1.0 / float(ranks[0] + 1) if ranks.size else 0.0
 
 

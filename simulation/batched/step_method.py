@@ -5,7 +5,7 @@
         shown    [k, n_features] the features of the results shown, best first
         clicks   [k] which of them were opened
         wanted   [k] by how much PDGD would have each result's score rise (foltr.online.pdgd); 0 where it has no pair
-        numbers  what the method's `numbers` gives, in its order
+        numbers  the learning rate, then the fields of the class itself that are numbers, in their order
 
 `step` is a plain Python function of numbers, loops and numpy that numba can compile. It is the only definition: the
 four verbs call it as the rounds do. What the server does, privacy, attacks and unlearning are those of FPDGD.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -43,7 +43,7 @@ SIGNATURE = types.void(_VECTOR, types.float64[:, ::1], types.boolean[::1], _VECT
 def compiled(step: Step) -> tuple[Step, Any]:
     """The step for Python and for other kernels; ValueRangeError says what numba cannot compile."""
     try:
-        return njit(SIGNATURE, error_model="numpy")(step), cfunc(SIGNATURE)(step)
+        return njit(SIGNATURE, error_model="numpy", boundscheck=True)(step), cfunc(SIGNATURE)(step)
     except (NumbaError, TypeError) as error:  # the latter for another number of arguments
         reason = " ".join(str(error).split())
         raise ValueRangeError(f"{step.__module__}.{step.__name__} cannot be compiled: {reason}") from error
@@ -59,7 +59,9 @@ class StepMethod(FPDGD):
     @property
     def numbers(self) -> tuple[float, ...]:
         """What the step is given of the settings."""
-        return (self.learning_rate,)
+        known = {field.name for field in fields(FPDGD)}
+        own = [getattr(self, field.name) for field in fields(self) if field.name not in known]
+        return (self.learning_rate, *(float(number) for number in own if isinstance(number, int | float)))
 
     def __post_init__(self) -> None:
         FPDGD.__post_init__(self)
@@ -91,10 +93,15 @@ class StepRoom(NamedTuple):
 
 
 def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
-    """The compiled step of the method, and room for it."""
-    k = len(pages.discounts)
-    room = StepRoom(np.empty((k, pages.features.shape[1])), np.empty(k), np.array(method.numbers, dtype=np.float64))
-    return compiled(type(method).step)[1], room
+    """The compiled step of the method, and room for it; ValueRangeError where it reaches beyond what it is given."""
+    k, n_features = len(pages.discounts), pages.features.shape[1]
+    room = StepRoom(np.zeros((k, n_features)), np.zeros(k), np.array(method.numbers, dtype=np.float64))
+    checked, step = compiled(type(method).step)
+    try:
+        checked(np.zeros(n_features), room.shown, np.zeros(k, dtype=np.bool_), room.wanted, room.numbers)
+    except IndexError as error:
+        raise ValueRangeError(f"{type(method).__name__}.step: {error}") from error
+    return step, room
 
 
 @kernel(inlined=True)

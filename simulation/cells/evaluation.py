@@ -24,7 +24,7 @@ from numba import njit
 
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
-from foltr.ranking.metrics import Gain, discounts, gains
+from foltr.ranking.metrics import discounts, gains
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation.batched.pages import linear_scores, neural_scores
 from simulation.data.queries import QuerySet
@@ -132,26 +132,17 @@ class Judged:
 
 
 def judge(
-    queries: QuerySet,
-    *,
-    k: int = 10,
-    gain: Gain = "exponential",
-    no_relevant: NoRelevant = "skip",
-    ties: Ties = "first",
-    relevant_above: int = 0,
-    depth: int | None = None,
+    queries: QuerySet, *, k: int = 10, no_relevant: NoRelevant = "skip", ties: Ties = "first", depth: int | None = None
 ) -> Judged:
     """Prepare queries for many evaluations: nDCG@k, and MRR and MAP over the first `depth` ranks (None: all).
 
-    A document is relevant to MAP and MRR with a grade above `relevant_above`, and a query without such a document is
-    one without relevant documents for all three. ValueRangeError for a convention with another name, or k or depth
-    below 1.
+    ValueRangeError for a convention with another name, or k or depth below 1.
     """
     _check(k=k, depth=depth, no_relevant=no_relevant, ties=ties)
     offsets, lengths = queries.offsets, np.diff(queries.offsets)
     place = (np.arange(len(queries.grades)) - np.repeat(offsets[:-1], lengths) + 1).astype(np.float64)
-    worth = gains(queries.grades, gain)
-    relevant = (queries.grades > relevant_above).astype(np.float64)
+    worth = gains(queries.grades)
+    relevant = (queries.grades > 0).astype(np.float64)
     discount = np.where(place <= k, discounts(int(lengths.max()))[place.astype(np.intp) - 1], 0.0)
     best_first = worth[ranked_rows(worth, offsets)]
     return Judged(

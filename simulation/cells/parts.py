@@ -26,7 +26,7 @@ from simulation.labels.logging_policy import without_indifferent
 from simulation.partitions.registry import PARTITIONS
 from simulation.rounds.click_models import KINDS, Users, in_turn, last_ones, make_users
 from simulation.rounds.federation import Population
-from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
+from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel, check_tables
 from simulation.studies import Measurement
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.past import UnlearningSettings
@@ -136,7 +136,7 @@ def size(cell: Cell) -> tuple[int, int | tuple[int, ...]]:
 
 
 def attack_of(cell: Cell) -> AttackSettings | None:
-    """What malicious clients do; PresetError for an attack without anybody, or more attackers than clients."""
+    """What malicious clients do; PresetError where it is not said, or for more attackers than clients."""
     federation = cell.preset.federation
     if federation.malicious > federation.clients:
         raise PresetError(
@@ -177,9 +177,13 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
     if not table:
         return ()
     partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
-    rng = np.random.default_rng(cell.sequence().spawn(3)[2])
+    n_clients, rng = size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])
     try:
-        return tuple(partition.split(queries, size(cell)[0], rng))
+        shares = partition.split(queries, n_clients, rng)
+        if not isinstance(shares, Sequence) or len(shares) not in (0, n_clients):
+            got = len(shares) if isinstance(shares, Sequence) else type(shares).__name__
+            raise PresetError(f"wanted a share for each of {n_clients} clients, got {got}")
+        return tuple(shares)
     except PresetError as error:
         raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error
 
@@ -207,7 +211,9 @@ def _users(cell: Cell, fold: Fold, n_clients: int, attack: AttackSettings | None
     groups: list[Users] = []
     for model in click_models_of(cell):
         if isinstance(model, ClickModel):
-            groups.append(model.users(n_grades=top_grade + 1, n_clients=n_clients, k=table.k, rng=rng))
+            users = model.users(n_grades=top_grade + 1, n_clients=n_clients, k=table.k, rng=rng)
+            check_tables(model.__struct_config__.tag, users, n_grades=top_grade + 1, n_clients=n_clients, k=table.k)
+            groups.append(users)
             continue
         groups += [
             make_users(

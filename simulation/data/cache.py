@@ -5,12 +5,12 @@ So that an untouched source is not even read, the cache remembers for each path 
 is wrong with the cache, from a read-only folder to a damaged file, leads to parsing again and never to an error.
 Nothing is ever removed; the folder may be deleted at any time.
 
-A binary is a header, then arrays at places that memory can be mapped to:
+A binary is a header, then the features at a place that memory can be mapped to:
 
-    magic (8 bytes) | header length, header checksum (two uint32) | header, JSON | sections
+    magic (8 bytes) | header length, header checksum (two uint32) | header, MessagePack | features
 
-The header says how many bytes each section has and their CRC-32; sections begin at multiples of 64. Numbers are
-little-endian. A file that is not exactly this is not read, so a half-written or damaged one does no harm.
+The features begin at the next multiple of 64. Numbers are little-endian. A file that is not exactly this is not read,
+so a half-written or damaged one does no harm.
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ import struct
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 
 import msgspec
 import numpy as np
-import numpy.typing as npt
 import platformdirs
 
 from console.durable import replace_durably
@@ -37,7 +36,7 @@ from simulation.data.letor import parse_file
 from simulation.data.queries import OneDocument, QuerySet, normalise_queries, widen
 from simulation.errors import DataFileError, DatasetError
 
-VERSION = 3
+VERSION = 4
 """Grows whenever the format changes, or what the parser or a normalisation makes of a text."""
 
 _MAGIC = b"FOLTRQS\0"
@@ -45,39 +44,40 @@ _PREFIX = struct.Struct("<8sII")
 _ALIGNED = 64
 
 
-class _Section(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    size: int
-    checksum: int
-
-
 class _Header(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All but the features."""
+
     version: int
-    n_docs: int
-    n_features: int
-    n_queries: int
-    n_docids: int
-    sections: tuple[_Section, _Section, _Section, _Section, _Section]
-    """features, grades, offsets, qids, docids; each begins at the next multiple of 64"""
+    shape: tuple[int, int]
+    """of the features"""
+    checksum: int
+    """CRC-32 of the features"""
+    grades: bytes
+    offsets: bytes
+    qids: tuple[str, ...]
+    docids: tuple[str, ...]
 
 
 def write_binary(path: Path, queries: QuerySet) -> None:
     """Write queries so that `path` is there whole or not at all; OSError where the folder refuses."""
-    parts: list[bytes | memoryview] = [
-        np.ascontiguousarray(queries.features, dtype="<f4").data.cast("B"),
-        np.ascontiguousarray(queries.grades).data.cast("B"),
-        np.ascontiguousarray(queries.offsets, dtype="<i8").data.cast("B"),
-        *("\n".join(words).encode() for words in (queries.qids, queries.docids)),
-    ]
-    counts = (len(queries.grades), queries.n_features, queries.n_queries, len(queries.docids))
-    one, two, three, four, five = (_Section(len(part), zlib.crc32(part)) for part in parts)
-    header = msgspec.json.encode(_Header(VERSION, *counts, (one, two, three, four, five)))
+    features = np.ascontiguousarray(queries.features, dtype="<f4")
+    header = msgspec.msgpack.encode(
+        _Header(
+            VERSION,
+            (len(features), queries.n_features),
+            zlib.crc32(features.data.cast("B")),
+            np.ascontiguousarray(queries.grades).tobytes(),
+            queries.offsets.astype("<i8").tobytes(),
+            queries.qids,
+            queries.docids,
+        )
+    )
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header)
-            for part in parts:
-                stream.write(bytes(-stream.tell() % _ALIGNED))
-                stream.write(part)
+            stream.write(bytes(-stream.tell() % _ALIGNED))
+            stream.write(features.data.cast("B"))
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -87,63 +87,35 @@ def write_binary(path: Path, queries: QuerySet) -> None:
 def read_binary(path: Path, *, verify: bool = True) -> QuerySet | None:
     """What `write_binary` wrote, features mapped from the file and read-only; None for anything else, or no file.
 
-    verify  compare the checksum of the features too, which reads them all; that of all other parts always is compared
+    verify  compare the checksum of the features too, which reads them all; that of the header always is compared
     """
     try:
         with path.open("rb") as stream:
             magic, length, checksum = _PREFIX.unpack(stream.read(_PREFIX.size))
             encoded = stream.read(length)
-            if magic != _MAGIC or zlib.crc32(encoded) != checksum:
-                return None
-            header = msgspec.json.decode(encoded, type=_Header)
-            if header.version != VERSION:
-                return None
-            places = _places(_PREFIX.size + length, header.sections)
-            if stream.seek(0, os.SEEK_END) != places[-1] + header.sections[-1].size:
-                return None
-            parts = [_part(stream, *found) for found in list(zip(places, header.sections, strict=True))[1:]]
-        shape = (header.n_docs, header.n_features)
-        features = np.memmap(path, dtype="<f4", mode="r", offset=places[0], shape=shape).view(np.ndarray)
-        if verify and zlib.crc32(features.data.cast("B")) != header.sections[0].checksum:
+            size = stream.seek(0, os.SEEK_END)
+        if magic != _MAGIC or zlib.crc32(encoded) != checksum:
             return None
-        return _queries(header, features, parts)
+        header = msgspec.msgpack.decode(encoded, type=_Header)
+        place = _PREFIX.size + length + -(_PREFIX.size + length) % _ALIGNED
+        if header.version != VERSION or size != place + 4 * header.shape[0] * header.shape[1]:
+            return None
+        features = np.memmap(path, dtype="<f4", mode="r", offset=place, shape=header.shape).view(np.ndarray)
+        if verify and zlib.crc32(features.data.cast("B")) != header.checksum:
+            return None
+        grades, offsets = np.frombuffer(header.grades, dtype=np.int8), np.frombuffer(header.offsets, dtype="<i8")
+        return QuerySet(features, grades, offsets, header.qids, header.docids)
     except (OSError, ValueError, struct.error, msgspec.MsgspecError, FoltrError):
         return None
 
 
-def _places(begin: int, sections: Sequence[_Section]) -> list[int]:
-    """Where sections begin behind a header that ends at `begin`."""
-    places = []
-    for section in sections:
-        begin += -begin % _ALIGNED
-        places.append(begin)
-        begin += section.size
-    return places
-
-
-def _part(stream: BinaryIO, place: int, section: _Section) -> bytes:
-    """The bytes of one section; ValueError when they are not those that were written."""
-    stream.seek(place)
-    content = stream.read(section.size)
-    if len(content) != section.size or zlib.crc32(content) != section.checksum:
-        raise ValueError("damaged")
-    return content
-
-
-def _queries(header: _Header, features: npt.NDArray[np.float32], parts: list[bytes]) -> QuerySet:
-    """The parts as queries; an error when they do not fit one another."""
-    grades, offsets, *words = parts
-    counts = (header.n_queries, header.n_docids)
-    qids, docids = (_words(part, count) for part, count in zip(words, counts, strict=True))
-    return QuerySet(features, np.frombuffer(grades, dtype=np.int8), np.frombuffer(offsets, dtype="<i8"), qids, docids)
-
-
-def _words(content: bytes, count: int) -> tuple[str, ...]:
-    """The lines of a section of words; ValueError when there are not `count`."""
-    words = tuple(content.decode().split("\n")) if count else ()
-    if len(words) != count:
-        raise ValueError("damaged")
-    return words
+def kept(binary: Path, queries: QuerySet) -> QuerySet:
+    """The queries, mapped from a binary that is written now; as they are where the folder refuses."""
+    with contextlib.suppress(OSError):
+        binary.parent.mkdir(parents=True, exist_ok=True)
+        write_binary(binary, queries)
+        return read_binary(binary, verify=False) or queries
+    return queries
 
 
 Cache = Path | Literal["default", "off"]
@@ -195,9 +167,7 @@ def _cached(path: Path, variant: str, make: Callable[[], QuerySet], folder: Path
         known, queries = None, make()
         with contextlib.suppress(OSError):
             if _same(stat, path.stat()):  # else the hash may be that of other bytes
-                folder.mkdir(parents=True, exist_ok=True)
-                write_binary(binary, queries)
-                queries = read_binary(binary, verify=False) or queries
+                queries = kept(binary, queries)
     if known is None and time.time_ns() - stat.st_mtime_ns > _SETTLED:
         _remember(_note(folder, path, variant), path, stat, content, binary)
     return queries

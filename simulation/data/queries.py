@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from foltr.arrays import FloatArray, Int64Vector
-from foltr.errors import ShapeError
+from foltr.errors import ShapeError, ValueRangeError
 from simulation.errors import DatasetError
 
 
@@ -178,7 +178,9 @@ def join(parts: Sequence[QuerySet]) -> QuerySet:
 
 
 def select(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> QuerySet:
-    """The queries with these numbers, at least one, in this order."""
+    """The queries with these numbers, in this order; ValueRangeError for none."""
+    if not len(queries):
+        raise ValueRangeError("wanted a query at least, got none")
     rows = [np.arange(data.offsets[query], data.offsets[query + 1]) for query in queries]
     return _taken(data, np.concatenate(rows), np.asarray(queries), np.array([len(part) for part in rows]))
 

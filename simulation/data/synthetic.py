@@ -17,7 +17,6 @@ Folds have names of the registry and are kept in the cache; the small sample is 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import sys
 from collections.abc import Callable
@@ -28,7 +27,7 @@ from pathlib import Path
 import numpy as np
 
 from foltr.arrays import FloatArray, Int64Vector
-from simulation.data.cache import VERSION, Cache, chosen_folder, read_binary, write_binary
+from simulation.data.cache import VERSION, Cache, chosen_folder, kept, read_binary
 from simulation.data.queries import Fold, OneDocument, QuerySet, min_max, normalise_queries
 
 N_TRAITS = 8
@@ -198,14 +197,8 @@ def _kept(binary: Path | None, make: Callable[[], QuerySet]) -> QuerySet:
     """What `make` gives, from its binary where that is there; a folder that refuses is done without."""
     if binary is None:
         return make()
-    kept = read_binary(binary)
-    if kept is None:
-        kept = make()
-        with contextlib.suppress(OSError):
-            binary.parent.mkdir(parents=True, exist_ok=True)
-            write_binary(binary, kept)
-            kept = read_binary(binary, verify=False) or kept
-    return kept
+    found = read_binary(binary)
+    return kept(binary, make()) if found is None else found
 
 
 def write_sample(folder: Path) -> None:

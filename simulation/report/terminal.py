@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TextIO
 
-import plotext
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
@@ -159,6 +158,8 @@ def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look, x: X
 
 def _plot(curves: Sequence[Curve], title: str, width: int, look: Look, x: X) -> str:
     """The axes and lines; plotext has one figure for the whole process, so it is wiped first."""
+    import plotext  # loads slowly, and what draws no curve does without
+
     figure = plotext.figure
     plotext.terminal.limit(False, False)
     figure.clear()

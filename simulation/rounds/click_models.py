@@ -231,28 +231,25 @@ def examination(eta: npt.ArrayLike, *, k: int) -> FloatArray:
     return looked_at
 
 
-def expected_max_rr(users: Users, grades: npt.ArrayLike, *, client: int | None = None) -> FloatArray:
+def expected_max_rr(users: Users, grades: npt.ArrayLike) -> FloatArray:
     """Expectation of MaxRR, 1 / rank of the highest click, for pages of grades in ranked order `[n_pages, k']`.
 
         E = sum_r (1 / r) p_r prod_{i < r} (1 - p_i) (1 - leave),   p_r = click[g_r] * examination[r]
 
     `[n_pages]`. Exact for all models: until the first click nobody stops but who leaves. Only the first `users.k` ranks
-    are seen; negative grades mean that a page is shorter. It is the mean over all users unless `client` names one.
-    Used for Table 3 of FOLtR-ES, averaged over all queries. ShapeError unless pages are two-dimensional.
+    are seen; negative grades mean that a page is shorter. It is the mean over all users. Used for Table 3 of FOLtR-ES,
+    averaged over all queries. ShapeError unless pages are two-dimensional.
     """
     pages = np.asarray(grades)
     if pages.ndim != 2:
         raise ShapeError(f"grades must be [n_pages, k], not {list(pages.shape)}")
     if len(users.click) > 1 or len(users.leave) > 1:
-        meant = range(users.n_behaviours) if client is None or users.mixed else [client]
-        each = [expected_max_rr(users.alone(behaviour), pages) for behaviour in meant]
+        each = [expected_max_rr(users.alone(behaviour), pages) for behaviour in range(users.n_behaviours)]
         return np.asarray(np.mean(each, axis=0))
     pages = pages[:, : users.k]
     attraction = np.where(pages < 0, 0.0, users.click[0][np.maximum(pages, 0)])
     distinct, which = np.unique(attraction, axis=0, return_inverse=True)
     looks = users.examination
-    if client is not None and not users.mixed and len(looks) > 1:
-        looks = looks[[client]]
     total = np.zeros(len(distinct))
     block = max(1, _CELLS // max(1, len(distinct)))
     for start in range(0, len(looks), block):

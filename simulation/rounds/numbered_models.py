@@ -118,3 +118,19 @@ def table_of(name: str, shares: ByGrades, n_grades: int) -> FloatArray:
 def _of_ranks(shares: ByRanks, k: int) -> FloatArray:
     """`[k]`"""
     return np.array((shares + shares[-1:] * k)[:k])
+
+
+def check_tables(name: str | int | None, users: Users, *, n_grades: int, n_clients: int, k: int) -> None:
+    """ValueRangeError where a model's tables are not for such users and pages, or hold what is no probability."""
+    if not isinstance(users, Users):
+        raise ValueRangeError(f"users.clicks: {name}: wanted Users, got {type(users).__name__}")
+    by_grade = (n_grades, k) if np.ndim(users.stop) == 3 else (n_grades,)
+    for field, ends in {"click": (n_grades,), "stop": by_grade, "examination": (k,), "leave": ()}.items():
+        table = np.asarray(getattr(users, field))
+        n = len(table) if users.mixed else n_clients
+        if table.shape not in ((1, *ends), (n, *ends)):
+            raise ValueRangeError(
+                f"users.clicks: {name}: {field}: wanted {[1, *ends]} or {[n, *ends]}, got {list(table.shape)}"
+            )
+        if not ((table >= 0) & (table <= 1)).all():
+            raise ValueRangeError(f"users.clicks: {name}: {field}: wanted probabilities from 0 to 1")

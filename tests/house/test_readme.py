@@ -79,7 +79,7 @@ def test_every_simulation_of_the_readme_runs(home: Path) -> None:
     """Each line of the laboratory, on the bundled sample in place of a data set's folder, and for two rounds."""
     lines = [line.partition("#")[0] for line in shown_commands() if shlex.split(line, comments=True)[1] == "--simulate"]
     assert len(lines) >= 3
-    short = "--rounds 2 --clients 2 --folds 1 --seeds 1 --evaluate-every 1 --jobs 1"
+    short = "--rounds 2 --clients 2 --folds 1 --seeds 1 --evaluate-every 1 --jobs 1 --pictures offline_ndcg"
     for line in lines:
         line = line.replace("synthetic", "sample").replace("mq2008", "sample").replace("--data DIR", "")
         line = line.replace("--preset", "sample --preset")

@@ -6,8 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).resolve().parents[2]
 
 WITHOUT_EXTRAS = """
@@ -57,28 +55,16 @@ def test_the_device_needs_no_extra() -> None:
     loaded_after(WITHOUT_EXTRAS)
 
 
-@pytest.mark.parametrize("module", ["foltr", "foltr.online.pdgd", "federation_server.cli"])
-def test_the_learning_core_and_the_server_load_neither_screen_nor_index(module: str) -> None:
+def test_the_learning_core_and_the_server_load_neither_screen_nor_index() -> None:
     """Importing the learning core or the server never loads textual, whoosh or an extractor."""
-    loaded = loaded_after(f"import {module}")
+    loaded = loaded_after("import foltr, foltr.online.pdgd, federation_server.cli")
     assert not loaded & {"textual", "rich", "whoosh", "pypdfium2", "indexer", "app"}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["--help"],
-        ["--version"],
-        ["search", "--help"],
-        ["completion", "bash"],
-        ["man"],
-        ["config", "path"],
-        ["config", "default"],
-    ],
-)
-def test_light_commands_load_nothing_heavy(arguments: list[str]) -> None:
+def test_light_commands_load_nothing_heavy() -> None:
     """Help, version, completion and settings answer without numpy, the index or the screen."""
-    loaded = loaded_after(f"from app.cli import main; assert main({arguments!r}) == 0")
+    lines = ("--help", "--version", "search --help", "completion bash", "man", "config path", "config default")
+    loaded = loaded_after(f"from app.cli import main\nfor line in {lines}:\n    assert main(line.split()) == 0, line")
     assert not loaded & set(HEAVY)
 
 
@@ -125,19 +111,12 @@ def test_a_search_loads_nothing_that_it_does_not_ask(tmp_path: Path) -> None:
     )
     indexing = f"{device}from app.cli import main\nif __name__ == '__main__':\n"
     loaded_after(f"{indexing}    assert main(['index', '-q', {str(tmp_path / 'notes')!r}]) == 0")
-    for command in ("['search', 'heron']", "['status']", "['search', 'nothing', '--json']"):
-        loaded = loaded_after(f"{device}from app.cli import main; assert main({command}) in (0, 1)")
-        assert "numpy" in loaded
-        unasked = {
-            "difflib",
-            "multiprocessing",
-            "platformdirs",
-            "requests",
-            "nacl",
-            "numpy.ma",
-            "socket",
-            "ssl",
-            "statistics",
-            "zipfile",
-        }
-        assert not loaded & ((set(HEAVY) - {"numpy"}) | unasked)
+    commands = ("search heron", "status", "search nothing --json")
+    asking = f"from app.cli import main\nfor line in {commands}:\n    assert main(line.split()) in (0, 1), line"
+    loaded = loaded_after(device + asking)
+    assert "numpy" in loaded
+    unasked = {
+        "difflib", "multiprocessing", "platformdirs", "requests", "nacl", "numpy.ma", "socket", "ssl", "statistics",
+        "zipfile",
+    }  # fmt: skip
+    assert not loaded & ((set(HEAVY) - {"numpy"}) | unasked)

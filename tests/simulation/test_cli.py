@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from simulation.cells.preset import Expect, ExpectedCurve, ExpectedValue, decode_preset
+from simulation.cells.preset import Expect, ExpectedCurve, ExpectedValue
 from simulation.cli import _need_extra, main
 from simulation.data.places import data_folder
 from simulation.errors import PresetError
@@ -69,12 +69,15 @@ def test_help_and_list_load_nothing_that_computes(tmp_path: Path) -> None:
     assert not loaded["--list"] & {"numba", "matplotlib", "scipy", "ray", "rich"}
 
 
-def test_list_shows_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """Data sets with their presence, methods, presets."""
+def test_list_shows_what_there_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Data sets with their presence, methods, presets; the folds that are here, of which one is no plural."""
     assert main(["--list"]) == 0
     shown = capsys.readouterr().out
     for wanted in ("mq2008", "not here", "synthetic", "fpdgd", "quick/fpdgd", "FOLTR_DATASETS"):
         assert wanted in shown
+    for folds, said in (((1,), "1 fold"), ((1, 2), "2 folds")):
+        monkeypatch.setattr("simulation.listing.folds_present", lambda name, root, folds=folds: folds)
+        assert set(re.findall(r"\d folds?", catalogue(None))) == {said}
 
 
 def test_a_small_study_from_the_command_line(tmp_path: Path) -> None:
@@ -105,14 +108,6 @@ def test_a_set_that_is_not_here_has_a_stand_in_and_that_is_said_everywhere(
     assert pictures["stand_in"] == said
     assert main(["--resume", "--out", "run", "--jobs", "1"]) == 0
     assert capsys.readouterr().out == shown.out
-
-
-def test_comma_lists_are_sweeps(tmp_path: Path) -> None:
-    """Each value with each other one."""
-    arguments = ["--method", "fpdgd,pdgd", "--clicks", "perfect,pbm", "--seeds", "2", "--out", "run", "--jobs", "1"]
-    assert main([*SMALL, *arguments]) == 0
-    cells = {(r.settings["method.name"], r.settings["users.clicks"], r.seed) for r in read_run(tmp_path / "run").rows}
-    assert cells == {(m, c, s) for m in ("fpdgd", "pdgd") for c in ("perfect", "pbm") for s in (1, 2)}
 
 
 def test_without_out_results_get_a_new_folder_here(tmp_path: Path) -> None:
@@ -312,20 +307,10 @@ def test_resume_with_another_study_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert main(["--clicks", "perfect", "--resume", "--out", "run"]) == 0
 
 
-def test_the_quick_preset_is_the_default() -> None:
-    """What `--simulate NAME` runs is a preset like any other."""
-    from simulation.cells.preset_tables import load_tables
-    from simulation.cli import DEFAULT_PRESET
-
-    study = decode_preset(load_tables(DEFAULT_PRESET), source=DEFAULT_PRESET)
-    assert study.sweep == {"users.clicks": ["perfect", "navigational", "informational"]}
-
-
-@pytest.mark.parametrize(("folds", "said"), [((1,), "1 fold"), ((1, 2), "2 folds")])
-def test_the_list_counts_the_folds_that_are_here(
-    monkeypatch: pytest.MonkeyPatch, folds: tuple[int, ...], said: str
-) -> None:
-    """Of each data set; one is no plural."""
-    monkeypatch.setattr("simulation.listing.folds_present", lambda name, root: folds)
-    marks = re.findall(r"\d folds?", catalogue(None))
-    assert set(marks) == {said}
+def test_an_attack_by_nobody_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    """The rows are as without it; where somebody attacks in some cells, nothing is said."""
+    few = [*SMALL, "--clicks", "perfect", "--jobs", "1", "--set", "federation.attack.attack=flip"]
+    for number, malicious in enumerate(("0", "0,1")):
+        assert main([*few, "--set", f"federation.malicious={malicious}", "--out", str(number)]) == 0
+        said = "nobody attacks: federation.malicious is 0" in capsys.readouterr().err
+        assert said == (malicious == "0")

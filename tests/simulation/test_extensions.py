@@ -182,3 +182,52 @@ def test_a_step_of_another_shape_is_a_word_about_it(tmp_path: Path, capsys: pyte
     words = ["sample", "--with", str(tmp_path / "own.py"), "--method", "own", "--out", str(tmp_path / "out")]
     assert main([*words, *FEW, "--clicks", "perfect"]) == 1
     assert "cannot be compiled: Signature mismatch: 5 argument types given" in capsys.readouterr().err
+
+
+OWN_CLICKS = """
+import numpy as np
+from simulation import ClickModel, Users
+
+class Own(ClickModel, frozen=True, tag="own"):
+    def users(self, *, n_grades, n_clients, k, rng):
+        click, stop, looks = np.ones((1, n_grades)), np.zeros((1, n_grades)), np.ones((1, k))
+        return {users}
+
+CLICK_MODELS = {{"own": Own}}
+"""
+OWN_SHARES = """
+from simulation import PartitionSettings, select
+
+class Own(PartitionSettings, frozen=True, tag="own"):
+    def split(self, queries, n_clients, rng):
+        return {shares}
+
+PARTITIONS = {{"own": Own}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (OWN_CLICKS.format(users="Users(click[:, :2], stop, looks)"), "click: wanted [1, 3] or [10, 3], got [1, 2]"),
+        (
+            OWN_CLICKS.format(users="Users(click, stop, np.ones((3, k)))"),
+            "examination: wanted [1, 10] or [10, 10]",
+        ),
+        (OWN_CLICKS.format(users="Users(click[0], stop, looks)"), "click: wanted [1, 3] or [10, 3], got [3]"),
+        (OWN_CLICKS.format(users="Users(click, stop - 1, looks)"), "stop: wanted probabilities from 0 to 1"),
+        (OWN_CLICKS.format(users="[click]"), "users.clicks: own: wanted Users, got list"),
+        (OWN_SHARES.format(shares="[queries]"), "federation.partition: wanted a share for each of 10 clients, got 1"),
+        (OWN_SHARES.format(shares="None"), "federation.partition: wanted a share for each of 10 clients, got NoneType"),
+        (OWN_SHARES.format(shares="[select(queries, [])] * 2"), "wanted a query at least"),
+    ],
+)
+def test_users_and_shares_that_do_not_fit_are_named(
+    own: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line, before anything runs: tables of another shape, what is no probability, clients without a share."""
+    (tmp_path / "own.py").write_text(own)
+    chosen = "users.clicks=own" if own.startswith(OWN_CLICKS[:30]) else "federation.partition.kind=own"
+    words = ["sample", "--with", str(tmp_path / "own.py"), "--out", str(tmp_path / "out"), *FEW, "--set", chosen]
+    assert main(words) == 2
+    assert message in capsys.readouterr().err

@@ -95,15 +95,6 @@ def test_a_cell_without_rounds_is_done_at_once() -> None:
     assert out.getvalue() == "foltr-search: 1 of 1 cell: x done\n"
 
 
-def test_nothing_is_known_before_anything_is_done() -> None:
-    """There is no estimate from nothing, and none is needed at the end."""
-    progress = RunProgress(TITLES, io.StringIO())
-    assert progress.seconds_left() is None
-    for cell in TITLES:
-        progress(cell, 1, 1)
-    assert progress.seconds_left() == 0
-
-
 def test_bars_are_taken_away_and_the_cursor_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """After an interruption the screen has only the lines that should stay, and what is printed next begins a line."""
     monkeypatch.setenv("TERM", "xterm")

@@ -50,6 +50,7 @@ def test_hand_worked() -> None:
     interaction = Interaction(np.eye(3), np.array([0, 1]), CLICKED_SECOND)
     # margins 0.5 - 1 and 0.5 + 1: only the first is below 1
     assert ips.hinge_weights(scores, 1).tolist() == [1.0, -1.0, 0.0]
+    assert ips.hinge_weights(np.array([1.0, 0.0]), 0).tolist() == [0.0, 0.0]  # a margin of 1 asks for nothing more
     theta = ips.update(Linear(3), scores, interaction, [1.0, 0.5], learning_rate=0.1)
     np.testing.assert_allclose(theta, [1.0 - 0.1 * 2, 0.5 + 0.1 * 2, -1.0])
 
@@ -62,16 +63,6 @@ def test_each_click_starts_where_the_last_ended() -> None:
     # with p = 1/4 the second step is four times as long
     theta = ips.update(Linear(2), np.zeros(2), interaction, [1.0, 0.25], learning_rate=0.6)
     np.testing.assert_allclose(theta, [0.6 - 2.4, -0.6 + 2.4])
-
-
-def test_the_surrogate_bounds_the_rank() -> None:
-    """1 + h is never less than the rank of the document (Eq. 3), as each violated pair counts in the slope."""
-    rng = np.random.default_rng(3)
-    for _ in range(50):
-        scores = rng.normal(size=8)
-        ranks = 1 + np.argsort(np.argsort(-scores))
-        assert all(1 + hinge(scores, row) >= ranks[row] for row in range(8))
-        assert all(1 + ips.hinge_weights(scores, row).clip(0).sum() >= ranks[row] for row in range(8))
 
 
 @pytest.mark.parametrize("ranker", [Linear(4), Neural(4, 3)])
@@ -115,11 +106,6 @@ def test_no_click_no_step() -> None:
     theta = np.ones(4)
     interaction = page(np.random.default_rng(1), clicks=[False, False])
     assert ips.update(Linear(4), theta, interaction, [1.0, 0.5], learning_rate=0.1) is theta
-
-
-def test_at_the_kink_the_slope_is_zero() -> None:
-    """A margin of exactly 1 asks for nothing more."""
-    assert ips.hinge_weights(np.array([1.0, 0.0]), 0).tolist() == [0.0, 0.0]
 
 
 def test_clipping() -> None:
@@ -177,7 +163,7 @@ def test_the_e_step_is_bayes() -> None:
         assert attractive[0] == pytest.approx(table[:, 1].sum())
 
 
-@pytest.mark.parametrize("gamma", [0.0, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("gamma", [0.0, 1.0])
 def test_recovers_known_propensities(gamma: float) -> None:
     """With F known, 4,000 pages give every propensity within 0.05, from a start that is wrong."""
     rng = np.random.default_rng(11)
@@ -191,43 +177,15 @@ def test_recovers_known_propensities(gamma: float) -> None:
 def test_recovers_both_together() -> None:
     """Alternating the two halves of the M-step finds propensities and attraction from clicks alone."""
     rng = np.random.default_rng(13)
-    shown, truth = impressions(1.0, 4000, rng)
+    shown, truth = impressions(1.0, 2000, rng)
     relevance, p = np.zeros(4), np.array([1.0, 0.9, 0.9, 0.9, 0.9])
-    for _ in range(600):
+    for _ in range(400):
         attracted = attraction(relevance, shown.features)
         p = estimated_propensities(shown.ranks, shown.clicks, attracted, start=p, n_steps=1)
         relevance = relevance + 2.0 * relevance_gradient(relevance, shown, p)
     np.testing.assert_allclose(p, position_propensities(1.0, k=K), atol=0.06)
     error = attraction(relevance, shown.features) - attraction(truth, shown.features)
     assert np.abs(error).mean() < 0.05
-
-
-def test_no_op_when_all_is_looked_at() -> None:
-    """From ones EM stays at ones, whatever was clicked."""
-    shown, relevance = impressions(0.0, 50, np.random.default_rng(17))
-    attracted = attraction(relevance, shown.features)
-    found = estimated_propensities(shown.ranks, shown.clicks, attracted, start=np.ones(K), n_steps=20)
-    np.testing.assert_allclose(found, 1.0, rtol=1e-12)
-
-
-def test_rank_one_is_always_looked_at() -> None:
-    """The first propensity stays 1, which fixes the scale of the others."""
-    shown, relevance = impressions(2.0, 20, np.random.default_rng(19))
-    start = position_propensities(1.0, k=K)
-    attracted = attraction(relevance, shown.features)
-    found = estimated_propensities(shown.ranks, shown.clicks, attracted, start=start, n_steps=50)
-    assert found[0] == pytest.approx(1.0, rel=1e-12)
-
-
-def test_order_of_pages_does_not_matter() -> None:
-    """The estimate is the same when the impressions come in another order."""
-    rng = np.random.default_rng(23)
-    shown, relevance = impressions(1.0, 30, rng)
-    attracted, order = attraction(relevance, shown.features), rng.permutation(30 * K)
-    start = position_propensities(1.0, k=K)
-    one = estimated_propensities(shown.ranks, shown.clicks, attracted, start=start, n_steps=7)
-    other = estimated_propensities(shown.ranks[order], shown.clicks[order], attracted[order], start=start, n_steps=7)
-    np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
 def test_ranks_without_impressions_keep_their_start() -> None:

@@ -6,7 +6,6 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
@@ -121,6 +120,7 @@ def mean_square(correlation: Correlation, n_rounds: int) -> float:
 @pytest.mark.parametrize(("separation", "ratio"), [(1, 1.0), (10, 0.1938), (100, 0.1124)])
 def test_correlation_pays_where_people_come_back_rarely(separation: int, ratio: float) -> None:
     """The best one buffer over 100 rounds: nothing in every round, a fifth of the noise's square in every tenth."""
+    from scipy.optimize import minimize  # loads slowly
 
     def noise(x: FloatVector) -> float:
         decay, scale = 1 / (1 + np.exp(-np.clip(x, -30, 30)))

@@ -47,7 +47,7 @@ def test_nothing_relevant_scores_zero() -> None:
         assert ndcg_at_k(values, 10) == average_precision(values) == reciprocal_rank(values) == max_rr(values) == 0.0
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_agrees_with_ir_measures(seed: int) -> None:
     """Random graded queries give the same numbers as ir-measures, whose nDCG takes the gains 2^grade - 1 as grades."""
     rng = np.random.default_rng(seed)
@@ -64,32 +64,16 @@ def test_agrees_with_ir_measures(seed: int) -> None:
     assert reciprocal_rank(shown > 0) == pytest.approx(theirs[RR], abs=1e-9)
 
 
-def test_linear_gains_by_hand() -> None:
-    """Grades 3, 0, 1 are worth themselves: 3 / log2(2) + 1 / log2(4), of at best 3 + 1 / log2(3)."""
-    assert dcg_at_k([3, 0, 1], 10, gain="linear") == pytest.approx(3 + 1 / log2(4))
-    assert ndcg_at_k([3, 0, 1], 10, gain="linear") == pytest.approx((3 + 1 / 2) / (3 + 1 / log2(3)))
-
-
-def test_thresholds_and_depths_by_hand() -> None:
-    """Grades 1, 2, 0, 2: above 1 are ranks 2 and 4, of which only the first is among the first three."""
-    assert reciprocal_rank([1, 2, 0, 2], relevant_above=1) == 1 / 2
-    assert reciprocal_rank([1, 2, 0, 2], relevant_above=1, k=1) == 0.0
-    assert average_precision([1, 2, 0, 2], relevant_above=1) == pytest.approx((1 / 2 + 2 / 4) / 2)
-    assert average_precision([1, 2, 0, 2], relevant_above=1, k=3) == pytest.approx((1 / 2) / 2)
-
-
 @pytest.mark.parametrize("seed", range(5))
-def test_cut_and_linear_metrics_agree_with_ir_measures(seed: int) -> None:
-    """nDCG with the grades as gains, AP@5, RR@5, and AP of grades from 2 up, also where nothing is relevant."""
+def test_cut_metrics_agree_with_ir_measures(seed: int) -> None:
+    """AP@5 and RR@5, also where nothing is relevant."""
     rng = np.random.default_rng(seed)
     grades = rng.integers(0, 4, 12) * (rng.random(12) < 0.5) * (seed > 0)
     run = [ir_measures.ScoredDoc("q", f"d{row}", float(-row)) for row in range(12)]
     qrels = [ir_measures.Qrel("q", f"d{row}", int(g)) for row, g in enumerate(grades)]
-    theirs = ir_measures.calc_aggregate([nDCG @ 10, AP @ 5, RR @ 5, AP(rel=2)], qrels, run)
-    assert ndcg_at_k(grades, 10, gain="linear") == pytest.approx(theirs[nDCG @ 10], abs=1e-9)
+    theirs = ir_measures.calc_aggregate([AP @ 5, RR @ 5], qrels, run)
     assert average_precision(grades, k=5) == pytest.approx(theirs[AP @ 5], abs=1e-9)
     assert reciprocal_rank(grades, k=5) == pytest.approx(theirs[RR @ 5], abs=1e-9)
-    assert average_precision(grades, relevant_above=1) == pytest.approx(theirs[AP(rel=2)], abs=1e-9)
 
 
 def test_bad_input_is_refused() -> None:
@@ -98,7 +82,5 @@ def test_bad_input_is_refused() -> None:
         ndcg_at_k([[1, 2]], 10)
     with pytest.raises(ValueRangeError, match="k must"):
         ndcg_at_k([1, 2], 0)
-    with pytest.raises(ValueRangeError, match="squared"):
-        dcg_at_k([1], 1, gain="squared")  # type: ignore[arg-type]
     with pytest.raises(ValueRangeError, match="n_relevant"):
         average_precision([1, 1], n_relevant=1)

@@ -30,9 +30,9 @@ def test_probabilities_of_all_rankings_sum_to_one(k: int) -> None:
 
 
 def test_samples_follow_the_model() -> None:
-    """20,000 times Gumbel noise, 2 from 4: every frequency within five standard deviations of its probability."""
+    """4,000 times Gumbel noise, 2 from 4: every frequency within five standard deviations of its probability."""
     rng = np.random.default_rng(1)
-    scores, n = np.array([0.0, 1.0, -1.0, 0.5]), 20_000
+    scores, n = np.array([0.0, 1.0, -1.0, 0.5]), 4_000
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(n):
         drawn = tuple(rank_with_noise(scores, rng.gumbel(size=4), k=2).tolist())
@@ -50,22 +50,9 @@ def test_extreme_scores_are_safe() -> None:
     assert not np.isnan(log_probability(scores, [1, 2, 0, 3]))
 
 
-def test_adding_a_constant_changes_no_probability() -> None:
-    """Only differences of scores matter."""
-    scores = np.random.default_rng(2).normal(0, 2, 9)
-    assert log_probability(scores + 500, [4, 2, 7]) == pytest.approx(log_probability(scores, [4, 2, 7]), abs=1e-11)
-
-
 def test_zero_noise_sorts_and_keeps_the_order_of_equals() -> None:
     """Without noise the ranking is by score, ties by row."""
     assert rank_with_noise([1.0, 3.0, 3.0, 2.0], np.zeros(4), k=4).tolist() == [1, 2, 3, 0]
-
-
-def test_the_same_noise_gives_the_same_ranking() -> None:
-    """Noise is an argument, so a ranking can be repeated."""
-    noise = np.random.default_rng(5).gumbel(size=30)
-    scores = np.linspace(0, 1, 30)
-    assert rank_with_noise(scores, noise, k=10).tolist() == rank_with_noise(scores + 7, noise, k=10).tolist()
 
 
 def test_small_candidate_lists() -> None:
@@ -112,8 +99,8 @@ def test_draw_by_hand() -> None:
 
 @pytest.mark.parametrize("scores", [[0.0, 1.0, -1.0, 0.5], [30.0, 0.0, 0.3, -0.4], [700.0, 0.0, 1.0, -1.0]])
 def test_draw_follows_the_model(scores: list[float]) -> None:
-    """20,000 rankings of 3 from 4: chi-squared over all 24 joint outcomes below its 99.99th percentile."""
-    rng, n = np.random.default_rng(3), 20_000
+    """6,000 rankings of 3 from 4: chi-squared over all 24 joint outcomes below its 99.99th percentile."""
+    rng, n = np.random.default_rng(3), 6_000
     counts: dict[tuple[int, ...], int] = {}
     for _ in range(n):
         ranking = tuple(draw(scores, 3, rng).tolist())

@@ -63,15 +63,14 @@ def honest(run: Round, method: FPDGD) -> FloatVector:
     return theta_after(run, method, population(None, 0)).theta
 
 
-@pytest.mark.parametrize("m", [2, 4])
 @pytest.mark.parametrize("attack", ALL, ids=repr)
-def test_the_compiled_rounds_are_attacked_as_the_four_verbs_are(attack: AttackSettings, m: int) -> None:
+def test_the_compiled_rounds_are_attacked_as_the_four_verbs_are(attack: AttackSettings) -> None:
     """The same streams end at the same theta, for the rule that each attack is made for."""
-    rule: Aggregation = TrimmedMean(n_malicious=m)
+    rule: Aggregation = TrimmedMean(n_malicious=3)
     if isinstance(attack, FangKrum):
-        rule = Krum(n_malicious=m, strict=False, distance=attack.distance)
+        rule = Krum(n_malicious=3, strict=False, distance=attack.distance)
     method = FPDGD(Linear(SAMPLE.n_features), aggregation=rule, zero_start=True)
-    whom = population(attack, m)
+    whom = population(attack, 3)
     twin = theta_after(federation.run_round, method, whom).theta
     np.testing.assert_allclose(theta_after(fpdgd_rounds.run_round, method, whom).theta, twin, rtol=1e-9, atol=1e-12)
     assert not np.array_equal(twin, honest(federation.run_round, method))
@@ -85,8 +84,9 @@ def test_without_malicious_clients_there_is_no_attack(attack: AttackSettings) ->
         assert theta_after(run, method, population(attack, 0)).theta.tolist() == honest(run, method).tolist()
 
 
-@pytest.mark.parametrize("attack", [LittleIsEnough(z=1.5), FangKrum(), FangTrimmed()], ids=repr)
-@pytest.mark.parametrize("rule", [MultiKrum(n_malicious=2), Median()], ids=repr)
+@pytest.mark.parametrize(
+    ("attack", "rule"), [(LittleIsEnough(z=1.5), Median()), (FangKrum(), MultiKrum(n_malicious=2))], ids=repr
+)
 def test_a_neural_ranker_is_attacked_alike(attack: AttackSettings, rule: Aggregation) -> None:
     """What is sent is a vector, whoever ranks by it."""
     method = FPDGD(Neural(SAMPLE.n_features, n_hidden=4), aggregation=rule)

@@ -3,21 +3,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foltr.federated.aggregation.averaging import Mean
-from foltr.federated.aggregation.krum import Krum, MultiKrum
-from foltr.federated.aggregation.registry import Aggregation
-from foltr.federated.aggregation.trimmed_mean import Median, TrimmedMean
 from foltr.federated.fpdgd import FPDGD
-from foltr.ranking.rankers import Linear, Neural, Ranker
+from foltr.ranking.rankers import Linear
 from simulation.attacks import AttackedRound, AttackSettings, PoisonedClicks
 from simulation.attacks.backwards import Opposed
 from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
 from simulation.batched.attacks import Attack, send
-from simulation.batched.fpdgd_rounds import attack_of, play
-from simulation.data.queries import QuerySet
-from simulation.rounds.click_models import make_users
-from simulation.rounds.federation import Population, repeated, run_round
+from simulation.batched.fpdgd_rounds import attack_of
 from simulation.rounds.streams import make_streams, states_of
 
 ATTACKS = (
@@ -57,33 +50,6 @@ def test_attacks_send_what_their_settings_say(attack: AttackSettings, n_maliciou
         np.testing.assert_allclose(moved[-n_malicious:], expected, rtol=1e-9, atol=1e-12)
         assert moved[:-n_malicious].tolist() == thetas[:-n_malicious].tolist()
     assert state.tolist() == states_of((streams.attacker,))[0].tolist()
-
-
-@pytest.mark.parametrize(
-    ("ranker", "attack", "rule"),
-    [
-        (Linear(9), FangKrum(), Krum(n_malicious=3, strict=False)),
-        (Linear(9), FangKrum(knowledge="partial"), MultiKrum(n_malicious=3, strict=False)),
-        (Linear(9), FangTrimmed(), TrimmedMean(n_malicious=3)),
-        (Neural(9, 4), FangTrimmed(), Median()),
-        (Neural(9, 4), LittleIsEnough(z=1.5), Mean()),
-        (Linear(9), PoisonedClicks(), Mean()),
-    ],
-)
-def test_attacked_rounds_are_those_of_the_four_verbs(ranker: Ranker, attack: AttackSettings, rule: Aggregation) -> None:
-    """Six rounds of eight clients, three of them malicious, in one call and by the four verbs."""
-    rng = np.random.default_rng(0)
-    grades = rng.choice(3, p=[0.6, 0.2, 0.2], size=300).astype(np.int8)
-    data = QuerySet(rng.random((300, 9)), grades, np.arange(0, 301, 15), tuple(map(str, range(20))))
-    users = make_users("informational", top_grade=2)
-    population = Population(data, users, 8, 6, attack=attack, n_malicious=3)
-    method, ends = FPDGD(ranker, aggregation=rule), []
-    for rounds in (play, repeated(run_round)):
-        streams = make_streams(5, 8)
-        model, _ = rounds(method, method.initial(streams.model), population, streams, 6)
-        ends.append((model.theta, streams.attacker.random()))
-    np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=1e-7, atol=1e-8 * np.abs(ends[1][0]).max())
-    assert ends[0][1] == ends[1][1]
 
 
 class Unknown(AttackSettings, frozen=True, tag="unknown"):

@@ -66,13 +66,6 @@ def test_compiled_round_is_the_four_verbs(propensity: str, against: str, product
     assert fast.round == slow.round == 3
 
 
-def test_the_same_bits_every_time() -> None:
-    """Two runs of the compiled round from one seed do not differ in a bit."""
-    method = FedIPS(Linear(N_FEATURES), learning_rate=0.01)
-    one, other = (play(fedips_rounds.run_round, method, population())[0] for _ in range(2))
-    assert one.theta.tobytes() == other.theta.tobytes()
-
-
 def test_a_round_ends_with_enough_clicks() -> None:
     """Every user makes m clicks, and no more than the rest of that page adds."""
     players = population(n_clients=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,11 +48,14 @@ def played(play: federation.Round, method: FoltrES, where: Population, *, rounds
     return model, seen, streams
 
 
-@pytest.mark.parametrize("ranker", [Linear(7), Neural(7, 10)], ids=["linear", "neural"])
 @pytest.mark.parametrize(
-    ("reward", "antithetic", "truth_probability"),
-    list(product(["max-rr", "dcg", "ndcg"], [True, False], [1.0, 0.6])),
-)
+    ("ranker", "reward", "antithetic", "truth_probability"),
+    [
+        (Linear(7), "max-rr", True, 1.0), (Linear(7), "max-rr", False, 0.6), (Linear(7), "dcg", True, 0.6),
+        (Linear(7), "ndcg", True, 1.0), (Linear(7), "ndcg", False, 0.6),
+        (Neural(7, 10), "max-rr", True, 0.6), (Neural(7, 10), "dcg", False, 1.0),
+    ],
+)  # fmt: skip
 def test_as_the_four_verbs(ranker: Ranker, reward: str, antithetic: bool, truth_probability: float) -> None:
     """Theta, moments, what was seen and where every stream stands, after three rounds of 20 clients."""
     method = FoltrES(
@@ -75,20 +79,23 @@ def test_as_the_four_verbs(ranker: Ranker, reward: str, antithetic: bool, truth_
     assert [d.random() for d in stand.devices] == [d.random() for d in left.devices]
 
 
-@pytest.mark.parametrize("change", [{"k": 3}, {"k": 3, "reward": "ndcg"}], ids=str)
-def test_a_reward_that_sees_less_than_the_user(change: dict[str, object]) -> None:
-    """The cutoff of the reward and the length of the page are two things."""
-    method = replace(FoltrES(Linear(7), sigma=0.1), **change)  # type: ignore[arg-type]
-    where = population(made([12, 30]), clicks="pbm")
-    expected, _, _ = played(federation.run_round, method, where, rounds=2)
-    found, _, _ = played(run_round, method, where, rounds=2)
-    assert found.theta == pytest.approx(expected.theta, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("n_local", [1, 2, 4])
-def test_few_pages(n_local: int) -> None:
-    """With one page a round teaches nothing; with an even number the directions have equally many."""
-    method, where = FoltrES(Linear(7), sigma=0.1), population(made([10, 12]), n_local=n_local)
+@pytest.mark.parametrize(
+    ("change", "lengths", "clicks", "n_local", "dtype"),
+    [
+        ({"k": 3}, [12, 30], "pbm", 5, np.float64),
+        ({"k": 3, "reward": "ndcg"}, [12, 30], "pbm", 5, np.float64),
+        ({}, [10, 12], "informational", 1, np.float64),
+        ({}, [10, 12], "informational", 2, np.float64),
+        ({}, [10, 40], "informational", 5, np.float32),
+    ],
+    ids=["reward cut off before the page", "its ideal too", "one page", "two pages", "scored in 32 bits"],
+)
+def test_other_cutoffs_pages_and_precisions(
+    change: dict[str, Any], lengths: list[int], clicks: str, n_local: int, dtype: type
+) -> None:
+    """As the four verbs again. Random features have no near ties; one page a round teaches nothing."""
+    method = replace(FoltrES(Linear(7), sigma=0.1), **change)
+    where = population(made(lengths, dtype=dtype), clicks=clicks, n_local=n_local)
     expected, _, _ = played(federation.run_round, method, where, rounds=2)
     found, _, _ = played(run_round, method, where, rounds=2)
     assert found.theta == pytest.approx(expected.theta, rel=1e-9, abs=1e-12)
@@ -105,33 +112,23 @@ def test_clients_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
     assert np.array(blocks_seen) == pytest.approx(np.array(whole_seen))
 
 
-def test_features_of_32_bits_are_scored_in_32() -> None:
-    """Random features have no near ties, so that the pages are the same."""
-    where = population(made([10, 40], dtype=np.float32))
-    method = FoltrES(Linear(7), sigma=0.1)
-    expected, _, _ = played(federation.run_round, method, where, rounds=2)
-    found, _, _ = played(run_round, method, where, rounds=2)
-    assert found.theta == pytest.approx(expected.theta, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", [0, 12345, 2**32 - 1])
-@pytest.mark.parametrize("n_params", [1, 8, 137])
-def test_perturbations_are_those_of_the_device(seed: int, n_params: int) -> None:
+def test_perturbations_are_those_of_the_device() -> None:
     """To the last digit."""
-    v = np.empty(n_params)
-    perturb(np.uint64(seed), v)
-    assert (v == perturbation(seed, n_params)).all()
+    for seed, n_params in product([0, 12345, 2**32 - 1], [1, 8, 137]):
+        v = np.empty(n_params)
+        perturb(np.uint64(seed), v)
+        assert (v == perturbation(seed, n_params)).all()
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_best_first_as_by_sorting(seed: int) -> None:
+def test_best_first_as_by_sorting() -> None:
     """The k best in order, equal ones later first, as a stable ascending sort turned round."""
-    rng = np.random.default_rng(seed)
-    n, k = int(rng.integers(1, 40)), 10
-    scores = rng.integers(0, 6, n).astype(np.float32) if seed % 2 else rng.random(n).astype(np.float32)
-    ranking, shown = np.zeros(k, dtype=np.int64), min(k, n)
-    assert best_first(scores, n, shown, ranking, np.empty(k, dtype=np.float32))
-    assert ranking[:shown].tolist() == np.argsort(scores, kind="stable")[::-1][:k].tolist()
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(1, 40)), 10
+        scores = rng.integers(0, 6, n).astype(np.float32) if seed % 2 else rng.random(n).astype(np.float32)
+        ranking, shown = np.zeros(k, dtype=np.int64), min(k, n)
+        assert best_first(scores, n, shown, ranking, np.empty(k, dtype=np.float32))
+        assert ranking[:shown].tolist() == np.argsort(scores, kind="stable")[::-1][:k].tolist()
 
 
 def test_it_learns_what_users_click() -> None:

@@ -47,17 +47,22 @@ class Towards(StepMethod):
     away: float = 0.5
     step = staticmethod(clicked_step)
 
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        return (self.learning_rate, self.away)
 
-
-@pytest.mark.parametrize("method", [OwnPDGD, Towards])
-@pytest.mark.parametrize("privacy", [NoPrivacy(), FpdgdPaper(sensitivity=0.3, epsilon=5.0, n_clients=4)])
-@pytest.mark.parametrize(("dtype", "rtol"), [(np.float64, 1e-9), (np.float32, 1e-4)])
+@pytest.mark.parametrize(
+    ("method", "privacy", "dtype", "rtol"),
+    [
+        (OwnPDGD, NoPrivacy(), np.float64, 1e-9),
+        (Towards, FpdgdPaper(sensitivity=0.3, epsilon=5.0, n_clients=4), np.float64, 1e-9),
+        (Towards, NoPrivacy(), np.float32, 1e-4),
+    ],
+)
 def test_the_compiled_round_is_the_four_verbs(method: Any, privacy: Any, dtype: type, rtol: float) -> None:
-    """Under an attack, with and without privacy: the same theta, pages and clicks; and where it is recorded."""
+    """Under an attack, with and without privacy: the same theta, pages and clicks; and where it is recorded.
+
+    A field of its own is a number of the step.
+    """
     own = method(Linear(N_FEATURES), learning_rate=0.02, temperature=0.7, privacy=privacy)
+    assert own.numbers == ((0.02, 0.5) if method is Towards else (0.02,))
     population = Population(queries(dtype), cascade(), 4, 6, attack=LittleIsEnough(), n_malicious=1)
     model, pages = rounds(run_round, own, population, 4)
     twin, twin_pages = rounds(federation.run_round, own, population, 4)
@@ -99,7 +104,7 @@ def test_many_rounds_go_by_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_a_step_cannot_do_is_refused() -> None:
-    """A neural ranker, a batch, and what numba cannot compile."""
+    """A neural ranker, a batch, what numba cannot compile, and a number that the method does not have."""
     for ranker, settings in ((Neural(N_FEATURES, 4), {}), (Linear(N_FEATURES), {"update": "batch"})):
         with pytest.raises(ValueRangeError, match="OwnPDGD: a step of one's own is for a linear ranker, learned whole"):
             OwnPDGD(ranker, **settings)  # type: ignore[arg-type]
@@ -107,10 +112,18 @@ def test_what_a_step_cannot_do_is_refused() -> None:
     def wrong(theta: Any, shown: Any, clicks: Any, wanted: Any, numbers: Any) -> None:
         theta.no_such_thing()
 
+    def beyond(theta: Any, shown: Any, clicks: Any, wanted: Any, numbers: Any) -> None:
+        theta[0] += numbers[1]
+
     @dataclass(frozen=True, slots=True)
     class Wrong(StepMethod):
         step = staticmethod(wrong)
 
+    @dataclass(frozen=True, slots=True)
+    class Beyond(StepMethod):
+        step = staticmethod(beyond)
+
     population = Population(queries(np.float64), cascade(), 4, 6)
-    with pytest.raises(ValueRangeError, match=r"wrong cannot be compiled: .*no_such_thing"):
-        rounds(run_round, Wrong(Linear(N_FEATURES)), population, 1)
+    for kind, reason in ((Wrong, "wrong cannot be compiled: .*no_such_thing"), (Beyond, "Beyond.step: index .*bounds")):
+        with pytest.raises(ValueRangeError, match=reason):
+            rounds(run_round, kind(Linear(N_FEATURES)), population, 1)

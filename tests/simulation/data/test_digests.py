@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from simulation.data.cache import load_file, source_hash
 from simulation.data.datasets import fold_digests, impostor, load_fold
+from simulation.data.synthetic import SHAPES
 from simulation.environment import read_environments
 from simulation.errors import SimulationError
 from simulation.experiment import prepare
@@ -37,8 +39,10 @@ def test_files_have_the_digest_that_b2sum_prints(tmp_path: Path) -> None:
     assert sorted(by_path) == [f"PATH/Fold1/{part}.txt.gz" for part in ("test", "train", "vali")]
 
 
-def test_made_up_folds_differ_by_their_numbers() -> None:
+def test_made_up_folds_differ_by_their_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same fold has the same digests, another fold or another scale others."""
+    small = replace(SHAPES["synthetic-mq2007"], n_queries=(30, 10, 10))
+    monkeypatch.setitem(SHAPES, "synthetic-mq2007", small)
     kinds = [(1, "none"), (1, "none"), (2, "none"), (1, "log-min-max")]
     folds = [load_fold("synthetic-mq2007", number, normalise=how) for number, how in kinds]
     one, again, other, scaled = (set(fold_digests("synthetic-mq2007", fold, None).values()) for fold in folds)

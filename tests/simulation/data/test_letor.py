@@ -90,7 +90,7 @@ def test_numbers_are_those_that_python_reads(tmp_path: Path) -> None:
     """Hard and random decimals have the bits of np.float32(float(text))."""
     rng = random.Random(5)
     words = HARD.split()
-    for _ in range(20_000):
+    for _ in range(5_000):
         words.append(f"{rng.uniform(-1000, 1000):.{rng.randrange(20)}f}")
         words.append(f"{rng.randrange(10 ** rng.randrange(1, 25))}e{rng.randrange(-60, 12)}")
         words.append(repr(struct.unpack("<f", struct.pack("<I", rng.randrange(0x7F800000)))[0]))
@@ -182,19 +182,6 @@ def test_an_interrupted_query_is_put_together(tmp_path: Path) -> None:
     assert found.docids == ("1", "3", "2", "")
 
 
-def test_the_order_of_features_in_a_line_does_not_matter(tmp_path: Path) -> None:
-    """Shuffled features give the same matrix."""
-    rng = random.Random(1)
-    rows = [[(i, rng.random()) for i in range(1, 90)] for _ in range(50)]
-    texts = []
-    for _ in range(2):
-        texts.append("".join("1 qid:1 " + " ".join(f"{i}:{v!r}" for i, v in row) + "\n" for row in rows))
-        for row in rows:
-            rng.shuffle(row)
-    one, other = (parsed(tmp_path, text).features for text in texts)
-    np.testing.assert_array_equal(one, other)
-
-
 NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
@@ -231,7 +218,7 @@ def test_damaged_text_is_read_or_refused_as_by_a_plain_reader(tmp_path: Path) ->
         b"%d qid:%d 1:%d 3:0.%d 2:-%de%d # docid = x%d\r\n" % (i % 5, i // 3, i, i * i, i, i % 30, i) for i in range(12)
     )
     refusals = 0
-    for _ in range(500):
+    for _ in range(250):
         text = bytearray(good)
         for _ in range(rng.randrange(1, 4)):
             text[rng.randrange(len(text))] = rng.choice(b"0123456789019.:eE+-# \t\r\nqidx")
@@ -252,7 +239,7 @@ def test_damaged_text_is_read_or_refused_as_by_a_plain_reader(tmp_path: Path) ->
             for feature, value in features.items():
                 expected[row, feature - 1] = value
         np.testing.assert_array_equal(found.features, expected)
-    assert 100 < refusals < 450
+    assert 50 < refusals < 225
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the data sets are not beside the repository")

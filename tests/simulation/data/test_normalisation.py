@@ -7,7 +7,7 @@ from math import log
 import numpy as np
 import pytest
 
-from simulation.data.queries import NORMALISATIONS, QuerySet, min_max, normalise_queries, signed_log
+from simulation.data.queries import NORMALISATIONS, QuerySet, normalise_queries
 from simulation.errors import DatasetError
 
 
@@ -62,22 +62,6 @@ def test_every_query_is_scaled_on_its_own() -> None:
         expected = [[(x - low) / s if s else 0 for x, low, s in zip(row, values.min(axis=0), span, strict=True)]
                     for row in values]  # fmt: skip
         np.testing.assert_array_equal(scaled[data.rows(query)], np.array(expected, dtype=np.float32))
-
-
-def test_moving_and_stretching_a_feature_changes_nothing() -> None:
-    """min-max is invariant under a x + b with a > 0, powers of two being exact."""
-    rng = np.random.default_rng(1)
-    values, offsets = rng.integers(0, 1000, size=(40, 4)).astype(np.float64), np.array([0, 7, 8, 40])
-    np.testing.assert_array_equal(min_max(values * 8 + 16, offsets), min_max(values, offsets))
-
-
-def test_the_logarithm_keeps_order_sign_and_zero() -> None:
-    """It grows strictly, is odd, and is 0 at 0."""
-    values = np.array([-1e9, -5.0, -0.5, 0.0, 1e-3, 1.0, 1e9])
-    logged = signed_log(values)
-    assert (np.diff(logged) > 0).all()
-    np.testing.assert_array_equal(signed_log(-values), -logged)
-    assert logged[3] == 0
 
 
 def test_unknown_words_are_refused() -> None:

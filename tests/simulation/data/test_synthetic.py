@@ -12,7 +12,6 @@ from simulation.data.datasets import DATASETS, load_fold
 from simulation.data.letor import parse_file
 from simulation.data.queries import QuerySet, normalise_queries
 from simulation.data.synthetic import (
-    FAMILIES,
     MQ2007_SHAPE,
     MSLR_SHAPE,
     SHAPES,
@@ -31,26 +30,17 @@ def made(shape: Shape, n_queries: int, *, key: int = 0) -> QuerySet:
 
 
 @pytest.mark.parametrize("shape", [MSLR_SHAPE, MQ2007_SHAPE])
-def test_the_same_key_makes_the_same_queries(shape: Shape) -> None:
-    """Equal in every number; another key makes others."""
-    one, same, other = made(shape, 5), made(shape, 5), made(shape, 5, key=1)
-    np.testing.assert_array_equal(one.features, same.features)
-    np.testing.assert_array_equal(one.grades, same.grades)
-    assert one.features.shape != other.features.shape or (one.features != other.features).any()
-
-
-@pytest.mark.parametrize("shape", [MSLR_SHAPE, MQ2007_SHAPE])
 def test_grades_have_their_shares(shape: Shape) -> None:
-    """Within .05 of the shape's shares over 300 queries, most of them 0."""
-    grades = made(shape, 300).grades
+    """Within .05 of the shape's shares over 150 queries, most of them 0."""
+    grades = made(shape, 150).grades
     shares = np.bincount(grades, minlength=len(shape.shares)) / len(grades)
     np.testing.assert_allclose(shares, shape.shares, atol=0.05)
 
 
 def test_sizes_are_those_of_the_sets_that_are_imitated() -> None:
     """About 120 documents a query like MSLR, 41 like MQ2007 (69,623 / 1,692)."""
-    assert np.diff(made(MSLR_SHAPE, 300).offsets).mean() == pytest.approx(120, abs=10)
-    assert np.diff(made(MQ2007_SHAPE, 300).offsets).mean() == pytest.approx(69_623 / 1_692, abs=3)
+    assert np.diff(made(MSLR_SHAPE, 150).offsets).mean() == pytest.approx(120, abs=14)
+    assert np.diff(made(MQ2007_SHAPE, 150).offsets).mean() == pytest.approx(69_623 / 1_692, abs=4)
 
 
 def test_raw_features_span_orders_of_magnitude_and_scaled_ones_do_not() -> None:
@@ -60,11 +50,6 @@ def test_raw_features_span_orders_of_magnitude_and_scaled_ones_do_not() -> None:
     assert float(raw.min()) < -10
     assert (float(scaled.min()), float(scaled.max())) == (0, 1)
     assert np.isfinite(raw).all()
-
-
-def test_every_family_of_features_is_there() -> None:
-    """A world of 136 features has each family more than once."""
-    assert (np.bincount(make_world(MSLR_SHAPE, 1).families, minlength=len(FAMILIES)) > 1).all()
 
 
 def correlation(train: QuerySet, test: QuerySet) -> float:
@@ -96,13 +81,15 @@ def test_a_linear_ranker_learns_the_signal(shape: Shape, how: str) -> None:
 def test_folds_keep_one_world_and_the_registrys_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Other queries in every fold and part, the counts of the registry, the second time from the cache."""
     monkeypatch.setenv("FOLTR_CACHE", str(tmp_path))
+    small = replace(SHAPES["synthetic-mq2007"], n_queries=(90, 20, 20))
+    monkeypatch.setitem(SHAPES, "synthetic-mq2007", small)
     fold = load_fold("synthetic-mq2007", 1)
     info = DATASETS["synthetic-mq2007"]
     assert fold.train.n_features == info.n_features
     assert fold.validation is not None
     assert int(fold.train.grades.max()) == info.top_grade
     sizes = (fold.train.n_queries, fold.validation.n_queries, fold.test.n_queries)
-    assert sizes == SHAPES["synthetic-mq2007"].n_queries
+    assert sizes == small.n_queries
     again = load_fold("synthetic-mq2007", 1)
     np.testing.assert_array_equal(again.train.features, fold.train.features)
     assert not again.train.features.flags.writeable
@@ -115,7 +102,8 @@ def test_folds_keep_one_world_and_the_registrys_promise(tmp_path: Path, monkeypa
 def test_the_shapes_are_those_of_the_registry() -> None:
     """Feature counts and grades agree."""
     for name, shape in SHAPES.items():
-        assert (shape.n_features, len(shape.shares) - 1) == (DATASETS[name].n_features, DATASETS[name].top_grade)
+        info = DATASETS[name]
+        assert (shape.n_features, len(shape.shares) - 1) == (info.n_features, info.top_grade)
 
 
 def test_the_bundled_sample_is_what_the_function_writes(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def test_without_lightgbm_one_line_says_what_to_install(monkeypatch: pytest.Monk
 def test_draws_lie_in_the_papers_space() -> None:
     """And reach its ends."""
     rng = np.random.default_rng(0)
-    draws = [drawn(rng) for _ in range(20_000)]
+    draws = [drawn(rng) for _ in range(4_000)]
     for key, values in (
         ("learning_rate", LEARNING_RATES), ("num_leaves", LEAVES),
         ("min_data_in_leaf", DOCUMENTS_IN_LEAF), ("min_sum_hessian_in_leaf", HESSIAN_IN_LEAF),

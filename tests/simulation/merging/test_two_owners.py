@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from foltr.ranking.rankers import Linear
 from simulation.cells.cell import Cell
+from simulation.cells.evaluation import judge
+from simulation.data.queries import QuerySet
 from simulation.engines import CellFailed, InProcess
 from simulation.errors import FoltrError
 from simulation.experiment import work_with
-from simulation.merging.two_owners import ALPHAS, check_merging
+from simulation.labels.label_rankers import LeastSquares, learned_scorer
+from simulation.merging.two_owners import ALPHAS, alpha_curve, check_merging, chosen_alpha, combined, with_scores
 from simulation.run_folder import CURVE_KEY, Row
+from tests.simulation.judged_queries import queries, random_queries
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 SPLIT = {"kind": "groups", "groups": 3}
@@ -131,3 +137,66 @@ def test_a_client_without_queries_is_named(cell: Cell, message: str) -> None:
     """Only the data can tell."""
     events = list(InProcess().run([cell], work_with(None)))
     assert [event.message for event in events if isinstance(event, CellFailed) and message in event.message]
+
+
+def test_the_ends_of_the_grid_are_the_two_rankers() -> None:
+    """alpha = 0 is exactly the first, alpha = 1 exactly the second, even where a sum would round."""
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(size=30) * 1e17, rng.normal(size=30)
+    assert len(ALPHAS) == 101
+    assert combined(ALPHAS[0], first, second).tolist() == first.tolist()
+    assert combined(ALPHAS[-1], first, second).tolist() == second.tolist()
+    assert combined(0.25, np.array([4.0]), np.array([8.0])).tolist() == [0.75 * 4 + 0.25 * 8]
+
+
+def test_linear_rankers_combined_are_a_linear_ranker() -> None:
+    """Mixing scores is mixing thetas: what a device's blend of two linear rankers is."""
+    data, rng = random_queries(), np.random.default_rng(1)
+    one, two = rng.normal(size=(2, data.n_features))
+    judged = judge(data)
+    x = data.features.astype(np.float64)
+    curve = alpha_curve(judged, x @ one, x @ two)
+    for alpha, found in zip(ALPHAS[::10], curve[::10], strict=True):
+        assert found == judged.evaluate(Linear(data.n_features), (1 - alpha) * one + alpha * two)
+
+
+def test_the_chosen_alpha_by_hand() -> None:
+    """(1 - a) 1 < a 3 puts the relevant document first: a > 1/4, so .26 is the smallest of the best."""
+    judged = judge(queries([[0.0], [0.0]], [0, 1], 2))
+    assert chosen_alpha(judged, np.array([1.0, 0.0]), np.array([0.0, 3.0])) == 0.26
+
+
+def test_of_equal_alphas_the_smallest_is_chosen() -> None:
+    """Where both rank alike nothing speaks for the second."""
+    judged = judge(queries([[0.0], [0.0]], [0, 1], 2))
+    assert chosen_alpha(judged, np.array([0.0, 1.0]), np.array([0.0, 5.0])) == 0.0
+
+
+def test_scores_become_the_last_features() -> None:
+    """In the order of the rankers; everything else is as it was."""
+    data = queries([[1.0], [2.0], [3.0]], [0, 1, 2], 2, 1)
+    stacked = with_scores(data, lambda q: 10.0 * q.features[:, 0], lambda q: -q.features[:, 0].astype(np.float64))
+    assert stacked.features.tolist() == [[1, 10, -1], [2, 20, -2], [3, 30, -3]]
+    assert stacked.qids == data.qids
+    assert stacked.grades.tolist() == data.grades.tolist()
+
+
+def test_a_stacked_ranker_beats_both_where_each_knows_one_half() -> None:
+    """Grades are a + b; one owner has only seen a, the other b (the other feature never varied in its queries)."""
+    rng = np.random.default_rng(5)
+
+    def asked(varies: tuple[float, float], n: int) -> QuerySet:
+        features = rng.integers(0, 3, size=(n * 8, 2)) * varies
+        return queries(features, features.sum(axis=1).astype(int).tolist(), *[8] * n)
+
+    one, two = (
+        learned_scorer(LeastSquares(), asked(varies, 20), np.random.default_rng(0)) for varies in ((1, 0), (0, 1))
+    )
+    stacked = learned_scorer(LeastSquares(), with_scores(asked((1, 1), 20), one, two), np.random.default_rng(0))
+    test = asked((1, 1), 50)
+    judged = judge(test)
+    first, second, both = (
+        judged.evaluate_scores(found).ndcg for found in (one(test), two(test), stacked(with_scores(test, one, two)))
+    )
+    assert both > 0.999
+    assert max(first, second) < 0.95

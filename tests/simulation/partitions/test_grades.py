@@ -56,13 +56,6 @@ def test_dealt_queries_lose_the_other_grades() -> None:
         assert pairs(share) == kept
 
 
-def test_all_grades_of_all_clients_are_everything() -> None:
-    """#R as many as there are grades, overlapping: every client has the very same queries."""
-    data = random_queries()
-    for share in Grades(each=3, divide="overlap").split(data, 2, np.random.default_rng(0)):
-        assert (share.qids, share.features.tolist()) == (data.qids, data.features.tolist())
-
-
 def test_shared_queries_are_whole_and_nobodys_own() -> None:
     """6 draws of 12 queries, some again: those queries are whole at all clients, the others lack other grades."""
     data = random_queries()

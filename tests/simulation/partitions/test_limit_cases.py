@@ -86,12 +86,6 @@ def test_all_of_everything_is_iid(n_grades: int, partition: dict[str, Any]) -> N
     assert values(split) == values(iid)
 
 
-def test_one_client_of_all_grades_is_iid() -> None:
-    """Pairs divided among one: all of them."""
-    iid = rows(3, federation={"clients": 1})
-    assert values(rows(3, federation={"clients": 1, "partition": {"kind": "grades", "each": 3}})) == values(iid)
-
-
 def test_equal_efforts_are_one_effort() -> None:
     """Type 4 with as much from everybody: bit for bit the ordinary round, weights and all."""
     assert values(rows(3, federation={"local": [2, 2, 2, 2]})) == values(rows(3))

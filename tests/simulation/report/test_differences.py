@@ -12,13 +12,21 @@ from foltr.arrays import FloatArray
 from foltr.errors import ShapeError
 from simulation.report.differences import (
     EXACT,
+    MARGIN,
+    OWN_MARGINS,
+    Difference,
     QueryTest,
     _seed_variance,
     bootstrap_intervals,
     flip_p,
+    joined_error,
+    margin_of,
     paired,
     query_test,
+    sign_test,
+    student_quantile,
 )
+from simulation.run_folder import METRICS
 
 
 def by_brute_force(differences: list[float], total: float) -> float:
@@ -99,13 +107,6 @@ def test_false_alarms_stay_near_the_level(seeds: int, queries: float, seed: floa
     assert 0.01 < np.mean(np.array(ps) < 0.05) < 0.10
 
 
-def test_a_true_difference_is_found() -> None:
-    """Of .02 beside .1 between queries: 300 queries find it nearly always."""
-    rng = np.random.default_rng(2)
-    studies = [drawn(rng, seeds=5, queries=0.1, seed=0.002, rest=0.05) for _ in range(100)]
-    assert np.mean([query_test({f: d + 0.02 for f, d in study.items()}).p < 0.05 for study in studies]) > 0.85
-
-
 def test_the_interval_covers_the_truth() -> None:
     """In nine studies of ten at least, as the bootstrap of two ways is rather too wide."""
     rng = np.random.default_rng(3)
@@ -138,3 +139,75 @@ def test_only_runs_that_both_have_are_paired() -> None:
 def test_the_variance_of_seeds_is_what_seeds_and_queries_together_leave() -> None:
     """Means 3 and 0: 4.5 / 2; what neither explains is .5 everywhere: 4 * .5^2 / (1 * 1) / (2 * 2)."""
     assert _seed_variance(np.array([[4.0, 2.0], [0.0, 0.0]])) == 4.5 / 2 - 1 / 4
+
+
+def test_intervals_are_those_of_student() -> None:
+    """With 4 degrees 95 % are 2.776 units to both sides; a known error has the normal's 1.96."""
+    from scipy import stats  # loads slowly
+
+    assert Difference(1.0, 2.0, 4).interval(0.95) == pytest.approx((1 - 2 * 2.7764, 1 + 2 * 2.7764), abs=1e-3)
+    assert Difference(0.0, 1.0).interval(0.95) == pytest.approx((-1.95996, 1.95996), abs=1e-5)
+    assert student_quantile(0.9, 7.3) == pytest.approx(stats.t.ppf(0.9, 7.3))
+
+
+def test_a_rounding_is_never_beyond_its_range() -> None:
+    """Half a unit of the last digit has the standard error of a uniform draw, and no tail."""
+    half = 0.0005
+    assert Difference(0.0, half / math.sqrt(3), rounding=True).interval(0.9) == pytest.approx((-half, half))
+
+
+@pytest.mark.parametrize(
+    ("value", "se", "verdict"),
+    [
+        (0.0, 0.001, "equivalent"),
+        (0.003, 0.001, "equivalent, yet different"),
+        (0.02, 0.001, "different"),
+        (0.0, 0.1, "undecided"),
+        (0.004, 0.003, "undecided"),
+    ],
+)
+def test_verdicts(value: float, se: float, verdict: str) -> None:
+    """A wide interval is no agreement; small and certain is both."""
+    assert Difference(value, se).judged(0.005) == verdict
+    assert Difference(-value, se).judged(0.005) == verdict
+
+
+def test_tost_is_the_interval_rule() -> None:
+    """Both one-sided t-tests at 5 % reject exactly where the 90 % interval lies within the margin."""
+    from scipy import stats  # loads slowly
+
+    for value in np.linspace(-0.006, 0.006, 49):
+        difference = Difference(float(value), 0.0011, 6)
+        above = stats.t.sf((value + MARGIN) / 0.0011, 6) < 0.05
+        below = stats.t.cdf((value - MARGIN) / 0.0011, 6) < 0.05
+        assert difference.judged(MARGIN).startswith("equivalent") == (above and below)
+
+
+def test_margins_are_fixed_for_every_metric() -> None:
+    """Cumulative nDCG has its own unit: .005 of what 10,000 rounds can add up to at most, 1,986.54."""
+    assert {margin_of(m, rounds=10_000) for m in METRICS if m.startswith(("offline", "online"))} == {0.005}
+    assert OWN_MARGINS.keys() <= set(METRICS)
+    assert margin_of("cumulative_ndcg", rounds=10_000) == pytest.approx(0.005 * 1986.54, abs=0.01)
+    assert margin_of("cumulative_ndcg", rounds=1) == pytest.approx(0.005)
+
+
+def test_errors_join_as_by_welch() -> None:
+    """Two samples give Welch's standard error and degrees; a known part adds none, an empty one nothing."""
+    from scipy import stats  # loads slowly
+
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(size=6), 3 * rng.normal(size=9)
+    se, df = joined_error([(a.var(ddof=1) / 6, 5), (b.var(ddof=1) / 9, 8)])
+    welch = stats.ttest_ind(a, b, equal_var=False)
+    assert (a.mean() - b.mean()) / se == pytest.approx(welch.statistic)
+    assert df == pytest.approx(welch.df)
+    assert joined_error([(4.0, 3)]) == (2.0, 3)
+    assert joined_error([(0.0, 3), (9.0, math.inf)]) == (3.0, math.inf)
+
+
+def test_the_sign_test_by_hand() -> None:
+    """Four of five: 2 (1 + 5) / 32; zeros are left out, and half of each is no evidence."""
+    signs = sign_test([1.0, 2.0, 0.5, 0.1, -1.0, 0.0])
+    assert (signs.positive, signs.n, signs.p) == (4, 5, pytest.approx(12 / 32))
+    assert sign_test([1.0] * 12).p == pytest.approx(2 / 2**12)
+    assert (sign_test([1.0, -1.0]).p, sign_test([]).p) == (1.0, 1.0)

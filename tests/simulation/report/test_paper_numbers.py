@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
-from scipy import stats
 
-from simulation.report.paper_numbers import PaperVerdict, patterns, printed_digits, verdicts
+from simulation.cells.preset import ExpectedCurve, decode_preset
+from simulation.errors import PresetError
+from simulation.report.paper_numbers import PaperVerdict, papers_beside, patterns, printed_digits, verdicts
 from simulation.report.report import make_report
 from simulation.report.result_tables import paper_grid
+from simulation.report.statistics import Curve, Settings
 from tests.simulation.report.small_report import PERFECT, POISON, ROWS, expected, rows_of
+from tests.simulation.small_study import STUDY
 
 SD = math.sqrt(0.01**2 * 2.5)
 """of .65 .67 .66 .69 .68, the five seeds of ROWS[0]"""
@@ -122,49 +125,6 @@ def test_the_verdict_does_not_turn_with_the_number_of_seeds(
     assert by_count == ["too few"] * 4 + [verdict] * 6
 
 
-def test_what_is_true_is_said_as_often_as_promised() -> None:
-    """Paper and we draw from one program: "different" in one of twenty at most, though folds differ fifteen times more
-    than seeds. From programs .02 apart it is nearly always said, and "equivalent" hardly ever.
-    """
-    rng = np.random.default_rng(3)
-    same, apart = Counter[str](), Counter[str]()
-    for _ in range(400):
-        ours, theirs = rng.normal(0, 0.002, 5), rng.normal(0, 0.002)
-        same[str(verdict_by_seeds(round(0.46 + theirs, 3), ours))] += 1
-        apart[str(verdict_by_seeds(round(0.48 + theirs, 3), ours))] += 1
-    assert same["different"] + same["equivalent, yet different"] <= 0.08 * 400
-    assert apart["different"] > 0.97 * 400
-    assert apart["equivalent"] + apart["equivalent, yet different"] == 0
-
-
-def test_equivalence_is_found_and_not_invented() -> None:
-    """With ten runs on both sides equal programs are nearly always equivalent; .005 apart no more than 5 % are."""
-    rng = np.random.default_rng(4)
-    power, false = 0, 0
-    for _ in range(300):
-        ours, theirs = rng.normal(0, 0.002, 10), rng.normal(0, 0.002, 10).mean()
-        for shift in (0.0, 0.005):
-            (verdict,) = verdicts(
-                rows_of(PERFECT, 0.1, [list(0.5 + ours)]), [expected(round(float(0.5 + theirs + shift), 5), n=10)]
-            )
-            equivalent = str(verdict.verdict).startswith("equivalent")
-            power, false = power + (equivalent and not shift), false + (equivalent and bool(shift))
-    assert power > 0.95 * 300
-    assert false <= 0.08 * 300
-
-
-def test_intervals_cover_the_truth() -> None:
-    """Of the true difference 0, in 95 of 100 studies of five seeds against one run."""
-    rng = np.random.default_rng(5)
-    inside = 0
-    for _ in range(500):
-        verdict = verdict_of([list(rng.normal(0.5, 0.002, 5))], round(rng.normal(0.5, 0.002), 4))
-        assert verdict.difference is not None
-        low, high = verdict.difference.interval(0.95)
-        inside += low <= 0 <= high
-    assert stats.binomtest(inside, 500, 0.95).pvalue > 0.01
-
-
 def test_digits_are_those_of_the_print() -> None:
     """.45 beside .712 was printed .450; what is given counts, and other metrics or sources have other digits."""
     short, long = expected(0.45), expected(0.712)
@@ -199,3 +159,37 @@ def test_a_number_that_cannot_be_compared_says_why() -> None:
     report = make_report(ROWS, expected=[expected(0.5, at=7), expected(0.5, where={"users.clicks": "pbm"})])
     assert [verdict.missing for verdict in report.verdicts] == ["no offline_ndcg at round 7", "not in these results"]
     assert "-: no offline_ndcg at round 7" in paper_grid(report).notes
+
+
+ROUNDS = np.arange(5, dtype=np.float64)
+SETTINGS: Settings = (("users.clicks", "perfect"),)
+OURS = {SETTINGS: Curve(SETTINGS, ROUNDS, ROUNDS * 50, ROUNDS / 10, ROUNDS * 0)}
+
+
+def papers(**given: Any) -> list[tuple[Settings, Curve]]:
+    tables = {"metric": "offline_ndcg", "at": (50, 100, 500), "values": (0.1, 0.2, 0.3), **given}
+    return papers_beside(OURS, "offline_ndcg", [ExpectedCurve(**tables)])
+
+
+def test_points_have_both_axes() -> None:
+    """50 interactions are a round here; a point beyond our last round is left out."""
+    ((settings, curve),) = papers()
+    assert settings == SETTINGS
+    assert (curve.rounds.tolist(), curve.interactions.tolist(), curve.mean.tolist()) == ([1, 2], [50, 100], [0.1, 0.2])
+    ((_, by_rounds),) = papers(x="rounds", at=(1, 2, 9))
+    assert by_rounds.interactions.tolist() == [50, 100]
+
+
+def test_other_metrics_and_settings_have_none() -> None:
+    """Nor has a curve that lies all beyond ours."""
+    assert papers(metric="online_ndcg") == []
+    assert papers(where={"users.clicks": "poison"}) == []
+    assert papers(at=(500, 600, 700)) == []
+
+
+def test_a_curve_wants_a_value_for_each_place() -> None:
+    """In one line with its place, before anything runs."""
+    for at in ([1, 2], [2, 1, 3]):
+        wrong = {"curves": [{"metric": "offline_ndcg", "at": at, "values": [0.1, 0.2, 0.3]}]}
+        with pytest.raises(PresetError, match=r"study: expect.curves.*wanted `?at`? rising"):
+            decode_preset({**STUDY, "expect": wrong}, source="study")

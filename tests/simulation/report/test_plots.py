@@ -8,13 +8,14 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from simulation.cells.preset import ExpectedCurve, ExpectedValue
 from simulation.report.paper_numbers import papers_beside
-from simulation.report.plots import COLOURS, draw, panel_keys, write_plots
+from simulation.report.plots import COLOURS, alpha_curves, draw, draw_alphas, panel_keys, write_alpha_plot, write_plots
 from simulation.report.statistics import curves
-from simulation.run_folder import Row
+from simulation.run_folder import CURVE_KEY, Row, Setting
 
 
 def rows_of(clicks: str, rate: float, *, slope: float = 0.01, rounds: int = 5) -> list[Row]:
@@ -115,12 +116,6 @@ def test_the_papers_curve_is_beside_ours() -> None:
     assert len(poison.get_lines()) == 2
 
 
-def test_title_and_what_the_data_are_stand_above() -> None:
-    """The figure's title, and below it what stood in for the data that were asked for."""
-    figure = draw(curves(ROWS, "offline_ndcg"), title="x", heading="FPDGD, figure 3.6b", stand_in="NOT MSLR: synthetic")
-    assert figure.get_suptitle() == "FPDGD, figure 3.6b\nNOT MSLR: synthetic"
-
-
 def test_panels_of_other_heights_have_their_own_axis() -> None:
     """.3 above the others, curves that rise by .05 would be flat on a common one."""
     high = [msgspec.structs.replace(row, offline_ndcg=(row.offline_ndcg or 0) + 0.3) for row in ROWS[len(ROWS) // 2 :]]
@@ -147,13 +142,6 @@ def test_what_goes_along_with_a_panel_names_no_line() -> None:
     attacks = [(("attack", "lie"), ("z", 1.5)), (("attack", "ipm"), ("scale", 4.0)), (("attack", "adaptive"),)]
     settings = [(*attack, ("rule", rule)) for attack in attacks for rule in "abcde"]
     assert panel_keys(settings) == ["attack", "z", "scale"]
-
-
-def test_only_conditions_make_one_panel() -> None:
-    """Where nothing but the users was swept, the users are the lines."""
-    rows = [*rows_of("perfect", 0.1), *rows_of("poison", 0.1)]
-    (axes,) = draw(curves(rows, "offline_ndcg"), title="x").axes
-    assert len(axes.get_lines()) == 2
 
 
 def test_the_papers_numbers_are_where_they_belong() -> None:
@@ -198,3 +186,49 @@ def test_a_single_row_beside_a_curve_is_a_level() -> None:
 def test_a_single_row_is_no_curve(tmp_path: Path) -> None:
     """A baseline trained on labels has one row and no picture."""
     assert write_plots(tmp_path, rows_of("perfect", 0.1, rounds=1)) == []
+
+
+def row(fold: int, ndcg: float, chosen_alpha: float | None = None, **settings: Setting) -> Row:
+    return Row(
+        cell=f"f{fold}", settings=settings, fold=fold, seed=1, round=0, interactions=0,
+        offline_ndcg=ndcg, chosen_alpha=chosen_alpha,
+    )  # fmt: skip
+
+
+def study() -> list[Row]:
+    """Two folds under one condition: three points of the curve, an alpha that a client chose, a ranker beside them."""
+    curve = [
+        row(fold, alpha / 2 + fold / 10, method="a", ranker="linear", **{CURVE_KEY: alpha})
+        for fold in (1, 2)
+        for alpha in (1.0, 0.0, 0.5)
+    ]
+    chosen = [row(fold, 0.4, chosen_alpha=fold / 4, method="a", ranker="linear", client=2) for fold in (1, 2)]
+    return curve + chosen + [row(1, 0.9, method="a", ranker="Mfull"), row(1, 0.1, method="a", ranker="M1")]
+
+
+def drawn(rows: list[Row]) -> Figure:
+    return draw_alphas(alpha_curves(rows), rows, title="nDCG")
+
+
+def test_the_curve_is_the_mean_of_runs_at_each_alpha() -> None:
+    """By rising alpha; (.1 + .2) / 2 above half of alpha."""
+    ((condition, (alphas, ndcg)),) = alpha_curves(study()).items()
+    assert condition == (("method", "a"),)
+    assert alphas.tolist() == [0.0, 0.5, 1.0]
+    assert ndcg.round(12).tolist() == [0.15, 0.4, 0.65]
+
+
+def test_what_a_client_chose_and_the_other_rankers_are_drawn() -> None:
+    """A diamond at the mean alpha (1/4 + 2/4) / 2; a dashed line for Mfull, none for M1, which begins the curve."""
+    axes = drawn(study()).axes[0]
+    lines = {line.get_label(): line for line in axes.get_lines()}
+    assert set(lines) == {"(1 - alpha) M1 + alpha M2", "alpha of client 2", "Mfull"}
+    assert [list(values) for values in lines["alpha of client 2"].get_data()] == [[0.375], [0.4]]
+    assert set(lines["Mfull"].get_ydata()) == {0.9}
+
+
+def test_files_are_written_where_there_is_a_curve(tmp_path: Path) -> None:
+    """As PNG and SVG; a study without such rows has no such figure."""
+    assert write_alpha_plot(tmp_path, [row(1, 0.5, ranker="M1")]) == []
+    assert [path.name for path in write_alpha_plot(tmp_path, study())] == ["alpha.png", "alpha.svg"]
+    assert all((tmp_path / name).stat().st_size > 1000 for name in ("alpha.png", "alpha.svg"))

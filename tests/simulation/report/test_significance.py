@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from simulation.report import significance
 from simulation.report.significance import SettingsComparison, compare, holm, t_test
@@ -34,6 +33,8 @@ def test_the_papers_t_by_hand() -> None:
 
 def test_the_papers_t_takes_all_runs_as_independent() -> None:
     """It is scipy's paired test over (fold, seed), in any order, on the runs that both have."""
+    from scipy import stats  # loads slowly
+
     second = dict(reversed([(run, value + 0.1 * run[1] + 0.02 * run[0]) for run, value in RUNS.items()]))
     found = compared({**RUNS, (9, 9): 7.0}, second).dependent
     theirs = stats.ttest_rel([RUNS[run] for run in sorted(RUNS)], [second[run] for run in sorted(RUNS)])
@@ -42,6 +43,8 @@ def test_the_papers_t_takes_all_runs_as_independent() -> None:
 
 def test_fold_means_by_hand() -> None:
     """Seeds first: folds differ by .1, .2, .3. Nadeau and Bengio: .2 / (.1 sqrt(1/3 + 1/3)), 2 degrees of freedom."""
+    from scipy import stats  # loads slowly
+
     first = {(fold, seed): fold / 10 + seed / 100 for fold in (1, 2, 3) for seed in (1, 2)}
     second = {(fold, seed): (3 - 2 * seed) / 1000 + seed / 100 for fold in (1, 2, 3) for seed in (1, 2)}
     found = compared(first, second)

@@ -57,7 +57,7 @@ def run(attack: dict[str, Any], malicious: int, **federation: Any) -> Row:
     tables = {
         "data": {"dataset": "sample", "folds": [1]},
         "federation": {
-            "clients": 6, "local": 5, "rounds": 40, "evaluate_every": 40,
+            "clients": 6, "local": 5, "rounds": 24, "evaluate_every": 24,
             "attack": attack, "malicious": malicious, **federation,
         },
         "method": {"name": "fpdgd"},

@@ -15,14 +15,7 @@ from simulation.engines import InProcess
 from simulation.errors import PresetError
 from simulation.experiment import work_with
 from simulation.rounds.click_models import Users, expected_max_rr, in_turn
-from simulation.rounds.numbered_models import (
-    DBN,
-    Cascade,
-    ClickModel,
-    DependentClicks,
-    PositionBased,
-    SimplifiedDBN,
-)
+from simulation.rounds.numbered_models import DBN, Cascade, ClickModel, DependentClicks, PositionBased, SimplifiedDBN
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 A, S, E = (0.1, 0.6, 0.9), (0.2, 0.5, 0.8), (1.0, 0.7, 0.4)

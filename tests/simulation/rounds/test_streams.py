@@ -5,26 +5,6 @@ import numpy as np
 from simulation.rounds.streams import cell_streams, keep_user_state, make_streams, user_generator
 
 
-def numbers(seed: int, n_clients: int) -> list[list[float]]:
-    """Three numbers of every client's user stream, then of its device's."""
-    streams = make_streams(seed, n_clients)
-    users = [user_generator(streams, client).random(3).tolist() for client in range(n_clients)]
-    return users + [device.random(3).tolist() for device in streams.devices]
-
-
-def test_the_same_seed_gives_the_same_streams() -> None:
-    """Seed 7 twice: equal numbers; seed 8: others."""
-    assert numbers(7, 3) == numbers(7, 3)
-    assert numbers(7, 3) != numbers(8, 3)
-
-
-def test_all_streams_of_a_cell_differ() -> None:
-    """Users and devices of five clients and the model draw eleven different numbers."""
-    streams = make_streams(1, 5)
-    first = [row[0] for row in numbers(1, 5)] + [float(streams.model.random())]
-    assert len(set(first)) == 11
-
-
 def test_a_clients_streams_do_not_depend_on_how_many_clients_there_are() -> None:
     """Client 1 of 2 and client 1 of 50 draw the same."""
     few, many = make_streams(3, 2), make_streams(3, 50)

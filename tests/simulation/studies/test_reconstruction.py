@@ -26,7 +26,7 @@ from simulation.run_folder import Row
 from simulation.studies.reconstruction import pages_of, proven_mu
 
 CAPS = {"longest_step": 0.15, "longest_query": 0.15}
-USERS, N_ROUNDS, N_PAGES = 30, 2, 8
+USERS, N_ROUNDS, N_PAGES = 16, 2, 8
 
 
 def gaussian(noise_multiplier: float, **more: Any) -> dict[str, Any]:

@@ -28,6 +28,8 @@ FUNCTION_WORDS: dict[str, str] = {
     "hu": "a az és hogy nem is egy ez volt meg de csak mint már van még vagy ha el azt",
     "ro": "și de la în cu nu pe că este un o din pentru mai care sunt ce fi sau dar",
     "tr": "ve bir bu için da de ile çok daha gibi olarak ne var olan en kadar sonra ama ya",
+    "pl": "na się nie że jest od po za przez dla jak oraz są ale czy był która który przed pod przy w z",
+    "cs": "na se je že za pro jako ve od po jsou si ale při byl která který před přes není nebo aby už v z",
 }
 QUESTION_WORDS: dict[str, str] = {
     "en": "what when who whom whose which where why how do does did doing were been being has had having could would "
@@ -53,6 +55,10 @@ QUESTION_WORDS: dict[str, str] = {
     "hu": "mi mit mikor hol ki miért hogyan milyen hány mennyi melyik volt voltak",
     "ro": "când unde cine cum câte câți câtă cât ce fost erau avea",
     "tr": "nerede kim neden nasıl hangi kaç mi mı idi oldu",
+    "pl": "i do to o kiedy gdzie kto kogo komu dlaczego jaki jaka jakie jakich jakiej ile ja mnie mój moja nasz my ich jej jego "
+          "była było były ten ta te tym",
+    "cs": "a i s o do to by kdy kde kdo koho komu proč jaký jaká jaké jakých kolik já mně můj moje náš jejich jeho "
+          "její byla bylo byly ten ta tento tato",
 }  # fmt: skip
 """what else a sentence holds that says nothing about a document: words of questions, pronouns, auxiliary verbs
 
@@ -61,14 +67,16 @@ told by these."""
 STEMMERS: dict[str, str] = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "ru": "russian",
-    "hu": "hungarian", "ro": "romanian", "tr": "turkish", "ar": "arabic", "el": "greek", "he": "hebrew",
+    "hu": "hungarian", "ro": "romanian", "tr": "turkish", "pl": "polish", "cs": "czech", "ar": "arabic",
+    "el": "greek", "he": "hebrew",
 }  # fmt: skip
 SIGNS = {
     "ja": "\u3040-\u30ff", "ko": "\uac00-\ud7af", "zh": "\u4e00-\u9fff", "ar": "\u0600-\u06ff", "th": "\u0e00-\u0e7f",
     "el": "\u0370-\u03ff\u1f00-\u1fff", "he": "\u05d0-\u05ea",
 }  # fmt: skip
 """languages that are told by their letters; Japanese has Chinese ones, too"""
-LANGUAGES = ("", *FUNCTION_WORDS, *SIGNS)
+_LATER = ("pl", "cs")
+LANGUAGES = ("", *(code for code in FUNCTION_WORDS if code not in _LATER), *SIGNS, *_LATER)
 """the column value of a language is its position here, so that new ones come last; 0 is unknown"""
 PREFIXING = ("ar", "he")
 """languages that write articles and prepositions before a word as one with it"""
@@ -77,10 +85,12 @@ _OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
 NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
 """of `LANGUAGES`, in English"""
 
-_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN, _TURKISH = "[\u0430-\u045f]", "[ыэё]", "[іїєўј]", r"\w*[ğı]\w*"
+_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = "[\u0430-\u045f]", "[ыэё]", "[іїєўј]"
+_OWN_LETTERS = {"tr": "ğı", "pl": "ąęłśźż", "cs": "ěřů"}
 _AND = re.compile("^[وف](?=ال|بال|كال|لل)")
 _HEBREW_AFTER = re.compile(r"(?<=...)(?:יות|ים|ות|ה|ת)$")
 _HEBREW_LAST = str.maketrans("ךםןףץ", "כמנפצ")
+_OF_SEVERAL = re.compile("(?<=....)ow$")
 _FRONT, _BACK, _BARE = str.maketrans("ou", "öü"), str.maketrans("i", "ı"), str.maketrans("öüı", "oui")
 _SAMPLE = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
@@ -103,18 +113,19 @@ def detect(text: str) -> str:
     if count >= max(3, 0.04 * len(words)):
         return code
     told = "" if text.isascii() else language_by_letters(text)
-    return "" if told == "tr" and votes["tr"] < count else told  # a Turkish name in another language's text
+    return "" if told in _OWN_LETTERS and votes[told] < count else told  # a Turkish name in another language's text
 
 
 def language_by_letters(text: str) -> str:
     """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own.
 
-    Turkish is told by words with its letters ğ and ı.
+    Turkish, Polish and Czech are told by words with letters that few others have.
     """
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
     russian = {"ru": _CYRILLIC} if re.search(_RUSSIAN, text) and not re.search(_NOT_RUSSIAN, text) else {}
-    signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian | {"tr": _TURKISH}
+    signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian
+    signs |= {code: rf"\w*[{letters}]\w*" for code, letters in _OWN_LETTERS.items()}
     return next((code for code, sign in signs.items() if 5 * sum(map(len, re.findall(sign, text))) > n_letters), "")
 
 
@@ -131,6 +142,8 @@ def stem(word: str, language: str) -> str:
         return _hebrew_stem(word)
     if language == "tr":
         return str(_stemmer(language).stemWord(_with_harmony(word))).translate(_BARE)
+    if language == "pl":
+        return str(_stemmer(language).stemWord(_OF_SEVERAL.sub("ów", word))).replace("ó", "o")
     return str(_stemmer(language).stemWord(_AND.sub("", word) if language == "ar" else word))
 
 

@@ -15,6 +15,8 @@ TEXTS = {
     "it": "La garza sta nel lago e non si muove, come gli altri uccelli della palude.",
     "nl": "De reiger staat in het water en hij wacht op een vis die er niet is.",
     "ru": "Цапля стоит в воде и не движется, но она видит рыбу, и это так.",
+    "pl": "Czapla stoi w wodzie i czeka na rybę, której jest za mało, ale się nie rusza.",
+    "cs": "Volavka stojí ve vodě a čeká na rybu, která není vidět, ale nehýbe se.",
     "tr": "Balıkçıl suda durur ve bir balık için bekler, ama bu çok uzun olan bir iş.",
 }
 
@@ -45,7 +47,8 @@ def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
     ("text", "code"),
     [("柏林房子的租约 2024", "zh"), ("家を借りる契約", "ja"), ("집 임대 계약", "ko"), ("عقد إيجار البيت", "ar"),
      ("สัญญาเช่าบ้าน", "th"), ("Λογαριασμός ρεύματος", "el"), ("פגישה עם הרופא", "he"), ("Doktor randevusu yarın", "tr"),
-     ("a letter to Mr Erdoğan about rent", ""),
+     ("a letter to Mr Erdoğan about rent", ""), ("Paragony za paliwo, wrzesień, łącznie 312 zł", "pl"),
+     ("Tiskárna ve třetím patře, údržbář Hořínek", "cs"),
      ("Смета на ремонт крыши", "ru"), ("Кошторис на ремонт дахів і стін", ""), ("a song called ты", ""),
      ("a house called 家", ""), ("дом", "")],
 )  # fmt: skip
@@ -72,6 +75,9 @@ def test_function_words_depend_on_the_languages_in_use() -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
+        ("pl", "paragon paragony paragonu paragonów"),
+        ("pl", "reklamacja reklamacje reklamacji reklamację"),
+        ("cs", "tiskárna tiskárny tiskárnu"),
         ("tr", "kitap kitabı kitaplar kitaplarının"),
         ("el", "λογαριασμός λογαριασμού λογαριασμοί λογαριασμό"),
         ("ar", "كتاب الكتاب والكتاب بالكتاب"),

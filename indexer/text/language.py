@@ -16,9 +16,9 @@ FUNCTION_WORDS: dict[str, str] = {
     "en": "the of and to in is that it for on with as was this are be by from at not have which you an or",
     "de": "der die und das den von zu mit sich des auf für ist im dem nicht ein eine als auch es an werden wird",
     "fr": "le la les de des et en un une est que du dans pour qui sur pas au plus par avec sont ce il vous",
-    "es": "el los las de que y en un una por con para es del se no lo como más pero sus al su este",
-    "it": "il di che la le un una per non in del con sono della si da nel alla più come anche gli dei",
-    "pt": "o os as de que e em um uma para com não por mais dos da do se na no ao como foi são",
+    "es": "a el los las de que y en un una por con para es del se no lo como más pero sus al su este",
+    "it": "a il di che la le un una per non in del con sono della si da nel alla più come anche gli dei",
+    "pt": "a o os as de que e em um uma para com não por mais dos da do se na no ao como foi são",
     "nl": "de het een van en in is dat op te zijn met voor niet aan er om ook als dan maar bij door worden",
     "sv": "och att det som en på är av för med den till inte har om ett men var jag från vi så kan",
     "da": "og at det som en på er af for med den til ikke har om et men var jeg fra vi så kan der de",
@@ -55,8 +55,8 @@ QUESTION_WORDS: dict[str, str] = {
     "hu": "mi mit mikor hol ki miért hogyan milyen hány mennyi melyik volt voltak",
     "ro": "când unde cine cum câte câți câtă cât ce fost erau avea",
     "tr": "nerede kim neden nasıl hangi kaç mi mı idi oldu",
-    "pl": "i do to o kiedy gdzie kto kogo komu dlaczego jaki jaka jakie jakich jakiej ile ja mnie mój moja nasz my ich jej jego "
-          "była było były ten ta te tym",
+    "pl": "i do to o kiedy gdzie kto kogo komu dlaczego jaki jaka jakie jakich jakiej ile ja mnie mój moja nasz my ich "
+          "jej jego była było były ten ta te tym",
     "cs": "a i s o do to by kdy kde kdo koho komu proč jaký jaká jaké jakých kolik já mně můj moje náš jejich jeho "
           "její byla bylo byly ten ta tento tato",
 }  # fmt: skip
@@ -106,7 +106,8 @@ def detect(text: str) -> str:
     text = text[:_SAMPLE].lower()
     words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
     votes: defaultdict[str, int] = defaultdict(int)
-    for word, n in Counter(filter(_VOTES.__contains__, words)).items():
+    held = Counter(filter(_VOTES.__contains__, words)).items()
+    for word, n in held if len(held) > 1 else ():
         for code in _VOTES[word]:
             votes[code] += n
     code, count = max(votes.items(), key=itemgetter(1), default=("", 0))

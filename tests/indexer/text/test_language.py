@@ -27,11 +27,16 @@ def test_function_words_tell_the_language(code: str, text: str) -> None:
     assert detect(text) == code
 
 
-@pytest.mark.parametrize("text", ["", "heron stork crane", "def f(x): return x + 1", "12 13 14", "the the"])
+@pytest.mark.parametrize("text", ["", "heron stork crane", "def f(x): return x + 1", "12 13 14", "the the", "A P A A"])
 def test_too_little_tells_nothing(text: str) -> None:
-    """Fewer than three function words, or too few among many words, leave the language open."""
+    """Fewer than three function words, one alone, or too few among many words, leave the language open."""
     assert detect(text) == ""
     assert detect(TEXTS["en"] + " zyx" * 400) == ""
+
+
+def test_a_spanish_preposition_is_no_hungarian_article() -> None:
+    """ "de" and "a" are words of both languages, and Spanish is the first."""
+    assert detect("Nómina de mayo de 2024, servicio de salud: líquido a percibir 1.920 euros") == "es"
 
 
 def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:

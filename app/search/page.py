@@ -19,6 +19,7 @@ from app.search.results import Hit, SearchRequest
 from app.search.shown_page import ShownPage
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.query.nodes import Problem, Query, Word
+from indexer.retrieval.alike import ABSENT, evidence
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.features import MANIFEST_HASH
@@ -285,13 +286,19 @@ def is_one_word(query: Query) -> bool:
     return isinstance(word, Word) and not (word.exact or word.prefix) and len(query.text) >= SHORTEST
 
 
+def most_words_held(candidates: Candidates) -> int:
+    """How many of the words that say what is asked for one document holds at most."""
+    telling = [not concept.function_word for concept in candidates.concepts]
+    return int((evidence(candidates)[:, telling] > ABSENT).sum(axis=1).max(initial=0))
+
+
 _CAMEL = re.compile(r"[a-z][A-Z]")
 SURE_LETTERS = 5
 """a word of fewer is never replaced unasked"""
 
 
 def is_surely_meant(typed: str, better: str) -> bool:
-    """Whether a suggestion may be searched for unasked, and made where it finds no better.
+    """Whether a suggestion may be searched for unasked, and made where a document holds more of it, if not all.
 
     It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first or last
     letter or by two edits: too many of these are words, and forms of words, that no file happens to hold.

@@ -284,6 +284,14 @@ def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tm
         assert [[Path(hit.path).name for hit in page.hits] for page in pages] == [["c.md"], ["Packliste Texas.md"]]
 
 
+def test_another_spelling_is_offered_only_where_a_document_holds_more_of_it(tmp_path: Path) -> None:
+    """The text about the boiler holds a meter, and nothing cute; a giraffe stands nowhere."""
+    home = {"boiler.md": f"The replacement of the boiler and its meter. {SAID}", "cats.md": f"A cute cat. {SAID}"}
+    with searching(tmp_path, home) as search:
+        pages = [search.search(SearchRequest(f"{word} boiler giraffe")) for word in ("coute", "metre")]
+        assert [page.suggestion for page in pages] == ["", "meter boiler giraffe"]
+
+
 def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -> None:
     """Where nothing else was found; that is said, and not done for a text that is meant as it was typed."""
     page = office.search(SearchRequest("herring"))

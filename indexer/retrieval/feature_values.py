@@ -76,7 +76,9 @@ def _gaps(places: list[Ints], steps: list[int], n_rows: int) -> tuple[Floats, Fl
         if not (left.size and right.size):
             continue
         exact = _rows_of(left[among(left + step, right)], n_rows)
-        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, n_rows), step))
+        gaps = _smallest_gap(left, right, n_rows)
+        extra = np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)  # 1 for words as far apart as asked
+        after = np.where(exact, 1.0, extra)
         before = _smallest_gap(right, left, n_rows)
         ordered += _closeness(after)
         near += _closeness(np.minimum(after, before))
@@ -91,11 +93,6 @@ def _rows_of(places: Ints, n_rows: int) -> Mask:
     rows = np.zeros(n_rows, dtype=bool)
     rows[places >> PLACE_BITS] = True
     return rows
-
-
-def _extra(gaps: Floats, step: int) -> Floats:
-    """1 for words as far apart as asked, one more for each word that they are nearer or farther; FAR stays FAR."""
-    return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
 def places_of(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[Ints]:

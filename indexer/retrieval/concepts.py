@@ -40,7 +40,7 @@ from indexer.retrieval.dated import MONTH_NAMES, MONTHS, date_spellings
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
-from indexer.text.language import LANGUAGES, PREFIXING, is_function_word, stem
+from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, is_function_word, stem
 
 MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
@@ -572,7 +572,8 @@ def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> s
         terms: Iterable[str] = {term for own in lookup.snapshot.term_lists(field) for term in own.holding(root[:-1])}
     else:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-        terms = lookup.begun(field, word[: max(3, shared - (root[-1:] in ("i", "y")))])
+        is_changing = root[-1:] in ("i", "y") or language in FLEETING
+        terms = lookup.begun(field, word[: max(3, shared - is_changing)])
     terms = (term for term in terms if len(term) <= len(word) + LONGER)
     if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
         return {term for term in terms if {term, stem(term, language)} & {word, root}}

@@ -84,7 +84,10 @@ def _gaps(places: list[Ints], steps: list[int], n_rows: int) -> tuple[Floats, Fl
         near += _closeness(np.minimum(after, before))
         adjacent += exact
     phrase = 0.5 * adjacent / len(steps)
-    phrase[_whole_phrase(places, steps, n_rows)] = 1.0
+    starts = places[0]
+    for offset, own in zip(accumulate(steps), places[1:], strict=True):
+        starts = starts[among(starts + offset, own)]
+    phrase[_rows_of(starts, n_rows)] = 1.0
     return phrase, ordered / len(steps), near / len(steps)
 
 
@@ -129,13 +132,6 @@ def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
 
 def _closeness(gaps: Floats) -> Floats:
     return np.where(gaps < FAR, 1 / np.maximum(gaps, 1), 0.0)
-
-
-def _whole_phrase(places: list[Ints], steps: list[int], n_rows: int) -> Mask:
-    starts = places[0]
-    for offset, own in zip(accumulate(steps), places[1:], strict=True):
-        starts = starts[among(starts + offset, own)]
-    return _rows_of(starts, n_rows)
 
 
 class Usage(Struct, frozen=True, eq=False):

@@ -80,6 +80,8 @@ LANGUAGES = ("", *(code for code in FUNCTION_WORDS if code not in _LATER), *SIGN
 """the column value of a language is its position here, so that new ones come last; 0 is unknown"""
 PREFIXING = ("ar", "he")
 """languages that write articles and prepositions before a word as one with it"""
+FLEETING = ("pl", "cs")
+"""languages in which an e before the last letter of a stem comes and goes: podatek, podatku"""
 
 _OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
 NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
@@ -90,6 +92,7 @@ _OWN_LETTERS = {"tr": "ğı", "pl": "ąęłśźż", "cs": "ěřů"}
 _AND = re.compile("^[وف](?=ال|بال|كال|لل)")
 _HEBREW_AFTER = re.compile(r"(?<=...)(?:יות|ים|ות|ה|ת)$")
 _HEBREW_LAST = str.maketrans("ךםןףץ", "כמנפצ")
+_FLEETING_E = re.compile("(?<=...)i?e(?=[kcnl]$)")
 _OF_SEVERAL = re.compile("(?<=....)ow$")
 _FRONT, _BACK, _BARE = str.maketrans("ou", "öü"), str.maketrans("i", "ı"), str.maketrans("öüı", "oui")
 _SAMPLE = 4_000
@@ -143,8 +146,9 @@ def stem(word: str, language: str) -> str:
         return _hebrew_stem(word)
     if language == "tr":
         return str(_stemmer(language).stemWord(_with_harmony(word))).translate(_BARE)
-    if language == "pl":
-        return str(_stemmer(language).stemWord(_OF_SEVERAL.sub("ów", word))).replace("ó", "o")
+    if language in FLEETING:
+        word = _OF_SEVERAL.sub("ów", word) if language == "pl" else word
+        return _FLEETING_E.sub("", str(_stemmer(language).stemWord(word)).replace("ó", "o"))
     return str(_stemmer(language).stemWord(_AND.sub("", word) if language == "ar" else word))
 
 

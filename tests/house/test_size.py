@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_772),
     "console": (8, 1_065),
-    "indexer": (104, 20_632),
+    "indexer": (104, 20_627),
     "simulation": (95, 15_451),
     "federation_server": (50, 8_057),
     "foltr": (55, 8_113),

@@ -82,7 +82,9 @@ def test_function_words_depend_on_the_languages_in_use() -> None:
     [
         ("pl", "paragon paragony paragonu paragonów"),
         ("pl", "reklamacja reklamacje reklamacji reklamację"),
-        ("cs", "tiskárna tiskárny tiskárnu"),
+        ("cs", "tiskárna tiskárny tiskárnu tiskáren"),
+        ("cs", "výpadek výpadky výpadku"),
+        ("pl", "podatek podatku podatki"),
         ("tr", "kitap kitabı kitaplar kitaplarının"),
         ("el", "λογαριασμός λογαριασμού λογαριασμοί λογαριασμό"),
         ("ar", "كتاب الكتاب والكتاب بالكتاب"),

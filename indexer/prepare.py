@@ -10,7 +10,7 @@ import math
 import os
 import time
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 import msgspec
@@ -28,7 +28,6 @@ from indexer.properties import (
     PROPERTIES,
     UNSEARCHED,
     Properties,
-    Property,
     marks,
     moments,
     note_names,
@@ -157,19 +156,13 @@ def property_postings(properties: Properties) -> FieldPostings:
         for raw in raw_tokens(value[:MAX_VALUE]):
             found, width = raw_terms(raw)
             for term, offset in found:
-                for one in _forms(term, name, known):
+                is_plain, is_text = known is None or known.plain, known is not None and known.kind == "text"
+                for one in (*([term] if is_plain else ()), *([scoped_term(name, term)] if is_text else ())):
                     places.setdefault(one, []).append(at + offset)
             at += width
             n_words += width
         at += 1
     return few_postings(places, n_words)
-
-
-def _forms(term: str, name: str, known: Property | None) -> Iterable[str]:
-    if known is None or known.plain:
-        yield term
-    if known is not None and known.kind == "text":
-        yield scoped_term(name, term)
 
 
 @lru_cache(maxsize=10_000)

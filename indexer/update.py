@@ -142,7 +142,9 @@ class UpdateSession:
         elif self._batch:
             self._catalogue.commit(self._batch, generation=self._writer.generation)
         if optimize and not stop.is_set():
-            self._optimize()
+            self._meter.begin("merging")
+            self._catalogue.commit(self._batch, generation=self._writer.optimize())
+            compact(self._job.catalogue)
         return self._summary(plan, n_unchanged, stopped=self._n_done < len(readings))
 
     def _read_again(self, plan: ChangePlan, stop: threading.Event) -> int:
@@ -263,11 +265,6 @@ class UpdateSession:
         self._batch = Batch()
         self._last_commit = time.monotonic()
         self._meter.report(generation=generation)
-
-    def _optimize(self) -> None:
-        self._meter.begin("merging")
-        self._catalogue.commit(self._batch, generation=self._writer.optimize())
-        compact(self._job.catalogue)
 
     def wipe(self, forget: Callable[[bool], None]) -> None:
         """Leave nothing of what was deleted, here and where `forget` looks; begun again after a kill."""

@@ -68,7 +68,8 @@ class Notifier:
         except (OSError, WatchfilesRustInternalError) as error:
             if isinstance(error, (FileNotFoundError, PermissionError)):
                 raise FolderVanished(str(error)) from error
-            raise CannotWatch(_first_words(str(error))) from error
+            message = str(error).split(" about [", maxsplit=1)[0]  # what follows is for debugging
+            raise CannotWatch(message.rstrip(".").lower()) from error
 
     def wait(self, seconds: float, stop: threading.Event) -> list[str] | None:
         """The paths that changed, [] when none did for so long; None when changes were missed: scan everything."""
@@ -91,11 +92,6 @@ def is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _first_words(message: str) -> str:
-    """The message of the notifier without its debugging output."""
-    return message.split(" about [", maxsplit=1)[0].rstrip(".").lower()
 
 
 FIRST_PAUSE = 2.0

@@ -308,7 +308,8 @@ class Learner:
     def _by_net(self, features: FloatMatrix) -> FloatMatrix:
         model, seen = self.model, self.pace.seen(features)
         learned, r = np.zeros_like(seen), model.learned(seen)
-        middles = _middle_rows(r)
+        n = len(r)
+        middles = np.argsort(r, kind="stable")[(n - 1) // 2 : n // 2 + 1]  # of whose values the median is the mean
         for middle in middles:
             shares = model.ranker.attributions(model.theta, seen, seen[middle])
             learned += (shares - model.prior * (seen - seen[middle])) / len(middles)
@@ -476,12 +477,6 @@ class Rehearsal(Struct, frozen=True, eq=False):
             return self
         given = self.scores(page.features, marks) if scores is None else scores
         return replace(self, model=self.learner._taught(page, self.model, query, marks, given, day=date.min))
-
-
-def _middle_rows(values: FloatVector) -> tuple[int, ...]:
-    """The row of the median value, or the two rows whose mean it is."""
-    order, n = np.argsort(values, kind="stable"), len(values)
-    return tuple(int(row) for row in order[(n - 1) // 2 : n // 2 + 1])
 
 
 class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,7 +11,9 @@ def explanation(page: ResultPage, hit: Hit) -> Explanation:
     """Why a hit of a page stands where it stands, and what sets it apart from the row above it."""
     reasons = page.reasons
     if reasons is None:
-        return Explanation(hit, hit.score, (), _in_another_order(page))
+        orders = {"bm25": "by their words alone", "modified": "newest first", "name": "by name"}
+        order = orders.get(page.request.order, "newest first, for no words were asked for")
+        return Explanation(hit, hit.score, (), f"These results stand {order}.")
     place = hit.rank - 1
     contributions, summary = _contributions(reasons, place), _summary(reasons, hit)
     return Explanation(hit, hit.score, contributions, summary, contrast(page, hit), _ranked_as(reasons))
@@ -74,8 +76,3 @@ def _in_sum(reasons: Reasons, hit: Hit) -> str:
     if points >= LEAST:
         return f"several things together, most of all {text}"
     return "others rose past it" if hit.rank > hit.bm25_rank else "others fell below it"
-
-
-def _in_another_order(page: ResultPage) -> str:
-    orders = {"bm25": "by their words alone", "modified": "newest first", "name": "by name"}
-    return f"These results stand {orders.get(page.request.order, 'newest first, for no words were asked for')}."

@@ -207,8 +207,10 @@ class Granted:
         is_found, room = any(not hit.missing_words for hit in shown), tokens * BYTES_PER_TOKEN
         empty = _told(note=NOTE, results=[], next_skip=CANDIDATES)
         spare = (room - _sent(empty | {"left_out": NO_ROOM})) // 4
+        better = {} if is_found else suggest(words_of(query), self._vocabulary)
+        spelt = _WORD.sub(lambda found: better.get(fold(found[0]), found[0]), query) if better else ""
         remarks = _told(
-            did_you_mean="".join(_fitting(["" if is_found else self._spelt(query)], spare)),
+            did_you_mean="".join(_fitting([spelt], spare)),
             not_understood=_fitting((problem.message for problem in page.problems), spare),
         )
         wanted, room = shown[skip : skip + limit], room - _sent(empty | remarks)
@@ -297,11 +299,6 @@ class Granted:
             if row is not None and self.holds(row.path, row.part):
                 return row
         raise RefusedError("no document with this id may be seen; `search` gives ids")
-
-    def _spelt(self, query: str) -> str:
-        """The query with its misspelt words replaced by words of what may be seen; "" when it has none."""
-        better = suggest(words_of(query), self._vocabulary)
-        return _WORD.sub(lambda found: better.get(fold(found[0]), found[0]), query) if better else ""
 
     @property
     def _vocabulary(self) -> Vocabulary:

@@ -19,6 +19,7 @@ from app.search.results import Hit, SearchRequest
 from app.search.shown_page import ShownPage
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.query.nodes import Problem, Query, Word
+from indexer.retrieval.alike import ABSENT, evidence
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept
 from indexer.retrieval.features import MANIFEST_HASH
@@ -165,11 +166,12 @@ def make_hit(
 ) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     name, n_messages = aside.thread or ("", 0)
+    is_there = os.access(row.path, os.F_OK, follow_symlinks=False) if _ASKS_ALONE else os.path.lexists(row.path)
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
         properties=row.properties, copies=copies, twins=twins, thread=name, n_in_thread=n_messages,
-        missing_words=missing_words, missing=not aside.machine and not _is_there(row.path), passage=aside.passage,
+        missing_words=missing_words, missing=not (aside.machine or is_there), passage=aside.passage,
         foreign=aside.foreign, machine=aside.machine,
     )  # fmt: skip
 
@@ -210,12 +212,8 @@ def reasons_of(ranked: Ranked, shown: Mapping[int, int], times: Callable[[str, s
     )  # fmt: skip
 
 
-def _is_there(path: str) -> bool:
-    """os.path.lexists; where the system can say so without all that it knows of the file, in two thirds of the time."""
-    return os.access(path, os.F_OK, follow_symlinks=False) if _ASKS_ALONE else os.path.lexists(path)
-
-
 _ASKS_ALONE = os.access in os.supports_follow_symlinks
+"""whether the system says that a file is there without all that it knows of it, in two thirds of the time"""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -256,7 +254,7 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
         if concept.is_beginning:
             words[concept.surface[0] + "*"] = None
         else:
-            words.update(dict.fromkeys(" ".join(run) for run in concept.forms))
+            words.update(dict.fromkeys(" ".join(run) for run in (*concept.forms, *concept.completions)))
             words.update(dict.fromkeys(term for _, term in (*concept.own_forms, *concept.compounds)))
         words.update(dict.fromkeys(map(" ".join, concept.spellings)))
     return tuple(words)
@@ -285,13 +283,19 @@ def is_one_word(query: Query) -> bool:
     return isinstance(word, Word) and not (word.exact or word.prefix) and len(query.text) >= SHORTEST
 
 
+def most_words_held(candidates: Candidates) -> int:
+    """How many of the words that say what is asked for one document holds at most."""
+    telling = [not concept.function_word for concept in candidates.concepts]
+    return int((evidence(candidates)[:, telling] > ABSENT).sum(axis=1).max(initial=0))
+
+
 _CAMEL = re.compile(r"[a-z][A-Z]")
 SURE_LETTERS = 5
 """a word of fewer is never replaced unasked"""
 
 
 def is_surely_meant(typed: str, better: str) -> bool:
-    """Whether a suggestion may be searched for unasked, and made where it finds no better.
+    """Whether a suggestion may be searched for unasked, and made where a document holds more of it, if not all.
 
     It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first or last
     letter or by two edits: too many of these are words, and forms of words, that no file happens to hold.

@@ -99,8 +99,11 @@ def page_kind(
 ) -> PageKind | None:  # fmt: skip
     """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts.
 
-    Of source code that stands behind documents no page is."""
-    of_code = sides.source & ~sides.behind & (not holds_less(table, sides))
+    Of source code that stands behind documents no page is, nor where a mail or an office document holds more words of a
+    query than all source code does, and rarer ones."""
+    held = ((table.levels > ABSENT).sum(axis=1), table.features[:, NAMES.index("any_coverage")])
+    holds_less = all(own[sides.source].max(initial=0) < own[sides.office].max(initial=0) - ROUNDING for own in held)
+    of_code = sides.source & ~sides.behind & (not holds_less)
     share = share_of_code(of_code, table.bm25f) if candidates.concepts else 0.0
     if share <= 0.0:
         return None
@@ -111,12 +114,6 @@ def page_kind(
     values = code_values(snapshot, candidates, counts, table.bm25f, paths)
     points = share * shipped_weights(WEIGHTS, CODE_NAMES) * values
     return PageKind("source code", share, CODE_FEATURES, values, points)
-
-
-def holds_less(table: CandidateTable, sides: Sides) -> bool:
-    """Whether a mail or an office document holds more words of a query than all source code does, and rarer ones."""
-    held = ((table.levels > ABSENT).sum(axis=1), table.features[:, NAMES.index("any_coverage")])
-    return all(own[sides.source].max(initial=0) < own[sides.office].max(initial=0) - ROUNDING for own in held)
 
 
 def share_of_code(is_source: Mask, bm25f: FloatVector) -> float:

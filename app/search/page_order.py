@@ -27,6 +27,7 @@ from indexer.retrieval.alike import (
     LEAST_STEP,
     NAMESAKE_RESEMBLANCE,
     OUTSIDE,
+    UNMARKED,
     Dates,
     alike,
     asks_for_contents,
@@ -256,7 +257,9 @@ def newest_of_alike(page: Ranked) -> Moved:
     pairs, values = page.near
     contents = asks_for_contents(table.levels)[pairs].any(axis=1)
     near = pairs[~fixed[pairs].any(axis=1) & (values >= np.where(contents, NAMESAKE_RESEMBLANCE, LEAST_RESEMBLANCE))]
-    classes = alike(table.levels, near, members_of, page.scores, 2 * table.named + (page.extra["written"] < 0))
+    are_versions = np.array([version(os.path.splitext(name)[0]) != UNMARKED for name in names], dtype=bool)
+    apart = 2 * table.named + (page.extra["written"] < 0)
+    classes = alike(table.levels, near, members_of, page.scores, apart, are_versions)
 
     def day_of(i: int) -> float | None:
         return table.asides[i].day if table.asides[i].machine else page.day_of(rows[i])

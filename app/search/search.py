@@ -38,6 +38,7 @@ from app.search.page import (
     is_surely_meant,
     make_hit,
     make_hits,
+    most_words_held,
     query_terms,
     reasons_of,
     remarks,
@@ -254,7 +255,8 @@ class Search:
         unfound = not request.as_typed and not candidates.n_all_words and closeness is None
         if is_sure and unfound and instead.n_all_words:
             return meant, instead, near, better
-        return query, candidates, closeness, better if is_sure or instead.n_all_words else ""
+        is_better = instead.n_all_words or (is_sure and most_words_held(instead) > most_words_held(candidates))
+        return query, candidates, closeness, better if is_better else ""
 
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
         if request.order != "learned":

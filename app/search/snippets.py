@@ -132,9 +132,7 @@ def _folded(code: int) -> int:
     return ord(kept if kept.lower() == index_form else index_form)
 
 
-@cache
-def _letters_of(*, without_cjk: bool) -> _FoldedLetters:
-    return _FoldedLetters(without_cjk=without_cjk)
+_letters_of = cache(_FoldedLetters)
 
 
 def fold_letters(text: str, *, without_cjk: bool = False) -> str:
@@ -265,7 +263,7 @@ def snippet(
     `line` and `page` are those of the first match shown; without one it is the beginning of the text, and both are 0.
     """
     width = max(width, 20)
-    spans, behind = passage(text, words, width=width, title=title), _behind_title(text, title)
+    spans, behind = _passage(text, words, width, title)
     if not spans:
         line = _squeezed(text[behind:][: 8 * width]).strip()
         cut = line if len(line) <= width and len(text) - behind <= 8 * width else _cut(line, width - 1) + "…"
@@ -337,10 +335,16 @@ def column_of(text: str, at: int) -> int:
 
 def passage(text: str, words: Sequence[str], *, width: int = 160, title: str = "") -> tuple[Span, ...]:
     """The matches in the place that a snippet of this width shows; () where there is none."""
-    for start in sorted({0, _behind_title(text, title)}, reverse=True):
-        if spans := _best_window(text[start:], tuple(words), max(width, 20) * 2 // 3):
-            return tuple((start + a, start + b) for a, b in spans)
-    return ()
+    return _passage(text, words, max(width, 20), title)[0]
+
+
+def _passage(text: str, words: Sequence[str], width: int, title: str) -> tuple[tuple[Span, ...], int]:
+    """The matches in the best place, and where the text goes on behind its title."""
+    behind = _behind_title(text, title)
+    for start in sorted({0, behind}, reverse=True):
+        if spans := _best_window(text[start:], tuple(words), width * 2 // 3):
+            return tuple((start + a, start + b) for a, b in spans), behind
+    return (), behind
 
 
 def _best_window(text: str, words: tuple[str, ...], width: int) -> list[Span]:

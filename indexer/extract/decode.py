@@ -236,11 +236,7 @@ def _latin(text: str, wide: list[str]) -> float:
 _CENTRAL = re.compile(
     r"(?<=[A-Za-zěščřžýáíéůťďňąćęłńóśźż])[ěščřžýáíéůťďňąćęłńóśźżőű]|[ěščřžýáíéůťďňąćęłńóśźżőűĚŠČŘŽŚŻŁ](?=[a-z])"
 )
-
-
-def _central(text: str, wide: list[str]) -> float:
-    """The letters of Czech, Polish and Hungarian beside ASCII letters."""
-    return 0.88 * min(1.0, len(_CENTRAL.findall(text)) / len(wide))
+"""the letters of Czech, Polish and Hungarian beside ASCII letters"""
 
 
 _ACCENT_IN_WORD = re.compile(r"(?<=[A-Za-z])[À-ÖØ-öø-ÿŒœŠšŽž]|[À-ÖØ-öø-ÿŒœŠšŽž](?=[a-z])")
@@ -252,10 +248,6 @@ def _kana(_: str, wide: list[str]) -> float:
     return (1.2 * (kana - half) / len(wide) + 0.35) if kana * 5 > len(wide) else 0.0
 
 
-def _hangul(_: str, wide: list[str]) -> float:
-    return sum(1 for c in wide if "\uac00" <= c <= "\ud7a3") / len(wide)
-
-
 def _han(_: str, wide: list[str]) -> float:
     common = sum(1 for c in wide if c in _HAN_COMMON or c in "，。、：；“”")
     return min(1.0, 6.0 * common / len(wide)) if common * 12 > len(wide) else 0.0
@@ -264,10 +256,10 @@ def _han(_: str, wide: list[str]) -> float:
 _CANDIDATES: tuple[tuple[str, Score], ...] = (
     ("cp1252", _latin),
     ("cp850", lambda text, wide: 0.9 * _latin(text, wide)),
-    ("cp1250", _central),
+    ("cp1250", lambda text, wide: 0.88 * min(1.0, len(_CENTRAL.findall(text)) / len(wide))),
     ("cp932", _kana),
     ("euc_jp", _kana),
-    ("cp949", _hangul),
+    ("cp949", lambda _, wide: sum(1 for c in wide if "\uac00" <= c <= "\ud7a3") / len(wide)),
     ("gb18030", _han),
     ("big5", _han),
     ("cp1251", _letters(_CYRILLIC)),

@@ -262,14 +262,11 @@ class OutOfSight(Struct):
         while folder:
             if folder in self.unread:
                 return folder, CANNOT_BE_READ
-            if self._is_elsewhere(folder, old.device) and not os.path.lexists(path):
+            now = self.bare.get(folder, old.device)
+            if now != old.device and not (self._is_renumbered(folder, old.device, now) or os.path.lexists(path)):
                 return folder, COVERED if os.path.ismount(folder) else NOT_MOUNTED
             folder = folder.rpartition(os.sep)[0]
         return (os.sep, CANNOT_BE_READ) if os.sep in self.unread else None
-
-    def _is_elsewhere(self, folder: str, device: int) -> bool:
-        now = self.bare.get(folder, device)
-        return now != device and not self._is_renumbered(folder, device, now)
 
     def _is_renumbered(self, folder: str, before: int, now: int) -> bool:
         """Whether files that were on the device `before`, outside of `folder`, are on the device `now`."""

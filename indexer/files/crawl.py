@@ -358,7 +358,9 @@ class Crawl:
             return self._folder(folder, entry, linked)
         if not entry.is_file(follow_symlinks=linked):
             status = entry.stat(follow_symlinks=linked)  # a link to nowhere raises what the system says
-            return Skipped(path, "special", f"a {_kind_of_file(status.st_mode)}, which is never opened")
+            kinds = {"FIFO": stat.S_ISFIFO, "socket": stat.S_ISSOCK, "device": stat.S_ISBLK, "terminal": stat.S_ISCHR}
+            kind = next((name for name, is_one in kinds.items() if is_one(status.st_mode)), "special file")
+            return Skipped(path, "special", f"a {kind}, which is never opened")
         return self._file(entry, entry.stat(follow_symlinks=linked))
 
     def _folder(self, outer: Folder, entry: Entry, linked: bool) -> Folder | Skipped:
@@ -425,8 +427,3 @@ def _in_paths(entry: Entry) -> str:
 
 _KEEPS_CHANGES = os.name != "nt"
 """On Windows st_ctime is when a file was made."""
-
-
-def _kind_of_file(mode: int) -> str:
-    tests = {"FIFO": stat.S_ISFIFO, "socket": stat.S_ISSOCK, "device": stat.S_ISBLK, "terminal": stat.S_ISCHR}
-    return next((name for name, test in tests.items() if test(mode)), "special file")

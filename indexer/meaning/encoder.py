@@ -212,17 +212,12 @@ class _Letters(dict[int, str]):
             made = " "
         elif category[0] == "C" or category == "Mn" or char == "\ufffd":
             made = ""
-        elif _stands_alone(code, category):
+        elif category[0] == "P" or (33 <= code <= 126 and not char.isalnum()) or any(a <= code <= b for a, b in _CJK):
             made = f" {char} "
         else:
             made = char
         self[code] = made
         return made
-
-
-def _stands_alone(code: int, category: str) -> bool:
-    symbol = 33 <= code <= 126 and not chr(code).isalnum()
-    return symbol or category[0] == "P" or any(first <= code <= last for first, last in _CJK)
 
 
 class WordPieces:

@@ -100,12 +100,7 @@ def _passages(title: str, text: str, words: list[tuple[int, int]], cuts: list[tu
 def _cuts(n_words: int, most: int) -> list[tuple[int, int]]:
     """[first, last) words of each passage, at most so many."""
     n = max(round(n_words / WORDS), 1)
-    return _evenly(n_words, n) if n <= most else _apart(n_words, most)
-
-
-def _evenly(n_words: int, n: int) -> list[tuple[int, int]]:
-    """All words in `n` parts."""
-    return [(n_words * i // n, n_words * (i + 1) // n) for i in range(n)]
+    return [(n_words * i // n, n_words * (i + 1) // n) for i in range(n)] if n <= most else _apart(n_words, most)
 
 
 def _apart(n_words: int, n: int) -> list[tuple[int, int]]:
@@ -191,7 +186,8 @@ class VectorWriter:
         if not self._lock.take():
             self._lock.close()
             raise LockedError("another process is making the vectors of meaning")
-        self._remove_unfinished()
+        for path in folder.glob(f"{FILE}.*"):  # unfinished
+            path.unlink(missing_ok=True)
         self._records = read(folder, encoder)
         if not len(self._records):
             destroy(folder)
@@ -248,10 +244,6 @@ class VectorWriter:
                 raise
             raise LockedError("another process reads the vectors of meaning; they are replaced when it ends") from error
         self._records = read(self._folder, self._encoder)
-
-    def _remove_unfinished(self) -> None:
-        for path in self._folder.glob(f"{FILE}.*"):
-            path.unlink(missing_ok=True)
 
 
 def _head(encoder: str, dtype: np.dtype[np.void], n_records: int) -> bytes:

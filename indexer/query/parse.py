@@ -230,7 +230,9 @@ def parse(text: str, *, now: float | None = None, as_you_type: bool = False) -> 
     if root is None and found and not problems and not as_you_type:
         problems.append(Problem(0, len(text), "there is no word to search for"))
     shown = tuple(sorted(problems, key=lambda problem: problem.position)[:MAX_PROBLEMS])
-    return Query(text, root, shown, not parser.explicit_and and _is_plain(root), _operators(found, problems))
+    children = root.children if isinstance(root, And) else () if root is None else (root,)
+    is_plain = all(isinstance(child, Word | Phrase) or is_filter(child) for child in children)
+    return Query(text, root, shown, not parser.explicit_and and is_plain, _operators(found, problems))
 
 
 def _operators(found: Sequence[Token], problems: Sequence[Problem]) -> tuple[Problem, ...]:
@@ -252,11 +254,6 @@ def _operators(found: Sequence[Token], problems: Sequence[Problem]) -> tuple[Pro
         for token in found
         if token.kind in said and token.start not in tied | told and token.end not in opened
     )[:MAX_PROBLEMS]
-
-
-def _is_plain(root: Node | None) -> bool:
-    children = root.children if isinstance(root, And) else () if root is None else (root,)
-    return all(isinstance(child, Word | Phrase) or is_filter(child) for child in children)
 
 
 class _Parser(Struct):

@@ -8,7 +8,8 @@ newest. Two candidates are *alike* for a query when
   and
 * each concept of the query stands in both in the same place: outside the text, in the text alone, or not at all. In a
   series, whose texts differ, a concept that stands in the texts of some members only is content, and tells them
-  apart; and so does a query most of whose concepts stand in the texts alone, unless these resemble each other much.
+  apart; and so does a query most of whose concepts stand in the texts alone, unless these resemble each other much
+  or their names tell versions.
 
 Which is newer, their dates say of mails; of others the dates in their names, where all have one, then in a series the
 versions (draft, v2, final, signed), else the dates of the files; where these were written in one go, the dates in
@@ -88,9 +89,11 @@ def series(title: str, name: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def version(name: str) -> tuple[int, int]:
-    """How far a file name says that its text is, and the number of that: "plan draft 2" is (0, 2), "plan_v3" (1, 3)."""
+    """How far a file name says that its text is, and the number of that: "plan draft 2" is (0, 2), "plan_v3" (1, 3) and
+    "plan_final_v3" (2, 3)."""
     marks = [(STAGES[word], int(number or 0)) for word, number in _VERSION.findall(fold(name)) if word in STAGES]
-    return max(marks, default=UNMARKED)
+    stage, number = max(marks, default=UNMARKED)
+    return stage, number or max((own for _, own in marks), default=0)
 
 
 @lru_cache(maxsize=10_000)
@@ -113,11 +116,14 @@ def asks_for_contents(levels: Ints) -> Mask:
     return asked
 
 
-def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, apart: Ints) -> Ints:
+def alike(
+    levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, apart: Ints, are_versions: Mask
+) -> Ints:  # fmt: skip
     """The class of each candidate, `[n_docs]`: the number of the best-scored one that it is alike to.
 
     `levels` `[n_docs, n_concepts]` as `evidence` gives them, `near` `[n_pairs, 2]` pairs whose texts resemble each
-    other, `members_of` `[n_docs]` as `series` names them; those of different `apart` `[n_docs]` are never alike.
+    other, `members_of` `[n_docs]` as `series` names them; those of different `apart` `[n_docs]` are never alike. Of a
+    series, those that `are_versions` `[n_docs]` are alike in what they say, too.
     """
     classes = np.arange(len(levels))
     others: dict[int, list[int]] = defaultdict(list)
@@ -125,7 +131,7 @@ def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, a
     for i, j in near[(levels[one] == levels[other]).all(axis=1) & (apart[one] == apart[other])].tolist():
         others[i].append(j)
         others[j].append(i)
-    for rows in _tied_in_series(levels, members_of, apart):
+    for rows in _tied_in_series(levels, members_of, apart, are_versions):
         for i in rows:
             others[i].extend(rows)
     settled: set[int] = set()
@@ -137,7 +143,9 @@ def alike(levels: Ints, near: Ints, members_of: Sequence[str], scores: Floats, a
     return classes
 
 
-def _tied_in_series(levels: Ints, members_of: Sequence[str], apart: Ints) -> list[list[int]]:
+def _tied_in_series(
+    levels: Ints, members_of: Sequence[str], apart: Ints, are_versions: Mask
+) -> list[list[int]]:  # fmt: skip
     """The members of each series that hold the concepts in the same places, but those told apart by their text."""
     members: dict[str, list[int]] = defaultdict(list)
     for i, name in enumerate(members_of):
@@ -151,7 +159,7 @@ def _tied_in_series(levels: Ints, members_of: Sequence[str], apart: Ints) -> lis
     share = np.add.reduceat(own > ABSENT, np.cumsum(sizes) - sizes, axis=0, dtype=np.int64) / sizes[:, None]
     common = (share >= COMMON_SHARE)[of_group]
     told_apart = ((own == IN_TEXT) & ~common).any(axis=1)
-    told_apart |= asks_for_contents(own)
+    told_apart |= asks_for_contents(own) & ~are_versions[every]
     own = np.where(common, np.maximum(own, IN_TEXT), own)
     tied: dict[tuple[int, int, bytes], list[int]] = defaultdict(list)
     groups_apart = zip(every, of_group.tolist(), apart[every].tolist(), own, told_apart.tolist(), strict=True)

@@ -268,11 +268,13 @@ def find(
         surest = np.array(sorted(named, key=lambda number: -named[number])[:limit], dtype=np.int64)
         docs = _added(docs, surest, scores) if named else docs
         docs = _with_typed(snapshot, docs, concepts, scores, admitted, limit)
+    typed = _typed_alone(snapshot, concepts)
     return Candidates(
         docs, scores[docs], concepts, words, *_counts(found, docs, others), any_df, admitted,
         n_matches=int(np.count_nonzero(admitted)), n_all_words=int(np.count_nonzero(all_words)),
         named=np.array([named.get(number, 0) for number in docs.tolist()], dtype=np.int64),
-        as_typed=_holds_as_typed(snapshot, docs, concepts), n_best=n_best, passed_over=lookup.passed_over,
+        as_typed=np.ones(docs.size, dtype=bool) if typed is None else among(docs, typed), n_best=n_best,
+        passed_over=lookup.passed_over,
     )  # fmt: skip
 
 
@@ -444,11 +446,6 @@ def _with_typed(
     holds = np.zeros(admitted.size, dtype=bool)
     holds[typed] = True
     return _added(docs, best(scores, admitted & holds, limit, snapshot.documents), scores)
-
-
-def _holds_as_typed(snapshot: Snapshot, docs: Ints, concepts: tuple[Concept, ...]) -> Mask:
-    typed = _typed_alone(snapshot, concepts)
-    return np.ones(docs.size, dtype=bool) if typed is None else among(docs, typed)
 
 
 def _added(docs: Ints, others: Ints, scores: Floats) -> Ints:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from heapq import nsmallest
-from itertools import accumulate, takewhile
+from itertools import accumulate, combinations, takewhile
 from typing import Annotated
 
 import numpy as np
@@ -40,7 +40,7 @@ from indexer.retrieval.dated import MONTH_NAMES, MONTHS, date_spellings
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
-from indexer.text.language import LANGUAGES, PREFIXING, is_function_word, stem
+from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, is_function_word, stem
 
 MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
@@ -254,20 +254,30 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
 
 
 def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Concept]:
-    """A word that stands nowhere as the two words that it is made of, where a language joins words and a document holds
-    both."""
+    """A word that stands nowhere as the two that stand in a row, as light sheet for lightsheet; where a language joins
+    words also as the two that it is made of, if a document holds both."""
     word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
-    if lookup.elsewhere(concept).n_documents or not word.isalpha() or COMPOUNDING.isdisjoint(languages):
+    if lookup.elsewhere(concept).n_documents or not word.isalpha():
         return [concept]
-    parts = [
+    for at in range(LEAST_IN_ROW, len(word) - LEAST_IN_ROW + 1):
+        parts = word[:at], word[at:]
+        if all(is_known(lookup.snapshot, part, fields) for part in parts):
+            in_row = replace(concept, forms=(parts,), surface=(word, *parts), pieces=tuple((part,) for part in parts))
+            if lookup.counts(in_row):
+                return [in_row]
+    if COMPOUNDING.isdisjoint(languages):
+        return [concept]
+    made_of = [
         _with_own_forms(lookup, own)
         for part in _two_words(lookup, word, fields)
         for own in _raw_concepts(lookup, node, part, fields, prefix=False)
     ]
-    held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in parts if lookup.counts(own)]
-    return parts if len(held) == 2 and among(*held).any() else [concept]
+    held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in made_of if lookup.counts(own)]
+    return made_of if len(held) == 2 and among(*held).any() else [concept]
 
 
+LEAST_IN_ROW = 3
+"""letters of each of two words in a row that may be typed as one"""
 LEAST_OF_TWO = 4
 """letters of a word that makes up another with a second one"""
 LINKS = ("", "s", "n", "es", "en", "er", "e")
@@ -374,12 +384,16 @@ def _raw_concepts(
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
         forms += [term for term in node.made if term not in forms]
-        forms += [] if node.exact else [term for term in _ligatures(whole) if is_known(snapshot, term, fields)]
+        written = [] if node.exact else [term for term in _written_out(raw) if is_known(snapshot, term, fields)]
+        unwritten = () if node.exact else _without_e(lookup, whole, fields)
+        is_one = is_known(snapshot, whole, fields)
+        forms += [term for term in (*written, *(() if is_one else unwritten)) if term not in forms]
         function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
         code = typed if is_code(raw) and not node.exact and "body" in fields else ""
         concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
-        others = _other_endings(snapshot, whole, fields, forms) if known else ()
-        return [replace(concept, completions=others, is_beginning=True) if others else concept]
+        if known and (others := _other_endings(snapshot, whole, fields, forms)):
+            return [replace(concept, completions=others, is_beginning=True)]
+        return [replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept]
     if len(words := _APOSTROPHE.split(raw)) > 1 and len(words) == width and not node.exact:
         return _contracted(lookup, node, words, fields, prefix=prefix)
     return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
@@ -504,7 +518,7 @@ def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tup
     found: dict[tuple[int, str], int] = {}
     for language in languages:
         root, number = stem(word, language), LANGUAGES.index(language)
-        for field in OWN_FIELDS if len(root) >= LEAST_PART else ():
+        for field in NAMED_FIELDS if len(root) >= LEAST_PART else ():
             for term in {term for own in snapshot.term_lists(field) for term in own.holding(root)}:
                 at = term.find(root)
                 if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
@@ -537,10 +551,26 @@ def _in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Ma
     return np.asarray(snapshot.documents["language"][snapshot.postings(field, term).docs] == language)
 
 
-def _ligatures(word: str) -> list[str]:
-    """A word with œ and æ as two letters each, and with each for two letters."""
+def _written_out(raw: str) -> list[str]:
+    """A word with œ and æ as two letters each, and with each for two letters; and with umlauts as two letters."""
+    word = fold(raw)
     found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
-    return found + [word.replace(two, one) for one, two in _LIGATURES if two in word]
+    found += [word.replace(two, one) for one, two in _LIGATURES if two in word]
+    return found + ([] if raw.isascii() else [own for own in [fold(raw.lower().translate(_UMLAUTS))] if own != word])
+
+
+def _without_e(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of the index that `word` is where some ae, oe and ue stand for umlauts, in languages that have them."""
+    places = [match.end() for match in re.finditer("(?=[aou]e).", word)]
+    if (
+        not places
+        or len(places) > MOST_UMLAUTS
+        or HAVING_UMLAUTS.isdisjoint((*lookup.languages, *lookup.own_languages))
+    ):
+        return ()
+    chosen = [own for n in range(1, len(places) + 1) for own in combinations(places, n)]
+    found = ["".join(c for i, c in enumerate(word) if i not in own) for own in chosen]
+    return tuple(term for term in found if is_known(lookup.snapshot, term, fields))
 
 
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
@@ -549,7 +579,12 @@ LEAST_PART, LEAST_BESIDE = 6, 4
 """letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
 FEW_HOLD = 20
 """a word that so many documents hold by itself needs no others"""
-_LIGATURES = (("œ", "oe"), ("æ", "ae"))
+HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
+"""languages whose umlauts are also written as two letters, and how many a word may have"""
+_LIGATURES, _UMLAUTS = (
+    (("œ", "oe"), ("æ", "ae")),
+    str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}),
+)
 
 
 def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> set[str]:
@@ -559,7 +594,8 @@ def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> s
         terms: Iterable[str] = {term for own in lookup.snapshot.term_lists(field) for term in own.holding(root[:-1])}
     else:
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-        terms = lookup.begun(field, word[: max(2 if root[-1:] == "e" else 3, shared - (root[-1:] in ("e", "i", "y")))])
+        is_changing = root[-1:] in ("e", "i", "y") or language in FLEETING
+        terms = lookup.begun(field, word[: max(2 if root[-1:] == "e" else 3, shared - is_changing)])
     terms = (term for term in terms if len(term) <= len(word) + LONGER)
     if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
         return {term for term in terms if {term, stem(term, language)} & {word, root}}
@@ -584,13 +620,13 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
         found = [_adjacent_counts(snapshot, row, field) for row in (pieces, *concept.rows[1:])]
         return _summed(found) if len(found) > 1 else found[0]
     own = _any_counts(snapshot, field, concept.forms)
-    if concept.own_forms and field in OWN_FIELDS:
+    if concept.own_forms and field in NAMED_FIELDS:
         own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
     own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
     if field in ("name", "path") and concept.width == 1:
         numbered = _in_numbers(snapshot, concept, field)
         own = _filled_in(own, _summed(numbered, most=True)) if numbered else own
-    if concept.compounds and field in OWN_FIELDS:
+    if concept.compounds and field in NAMED_FIELDS:
         own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
     return own
 
@@ -632,6 +668,8 @@ YEARS = range(1970, 2060)
 """whose months are looked for in names"""
 OWN_FIELDS = ("body", "title")
 """fields in the language of their document"""
+NAMED_FIELDS = (*OWN_FIELDS, "name")
+"""the same with the name of its file"""
 
 
 def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[int, str]]) -> list[tuple[Ints, Floats]]:

@@ -76,13 +76,18 @@ def _gaps(places: list[Ints], steps: list[int], n_rows: int) -> tuple[Floats, Fl
         if not (left.size and right.size):
             continue
         exact = _rows_of(left[among(left + step, right)], n_rows)
-        after = np.where(exact, 1.0, _extra(_smallest_gap(left, right, n_rows), step))
+        gaps = _smallest_gap(left, right, n_rows)
+        extra = np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)  # 1 for words as far apart as asked
+        after = np.where(exact, 1.0, extra)
         before = _smallest_gap(right, left, n_rows)
         ordered += _closeness(after)
         near += _closeness(np.minimum(after, before))
         adjacent += exact
     phrase = 0.5 * adjacent / len(steps)
-    phrase[_whole_phrase(places, steps, n_rows)] = 1.0
+    starts = places[0]
+    for offset, own in zip(accumulate(steps), places[1:], strict=True):
+        starts = starts[among(starts + offset, own)]
+    phrase[_rows_of(starts, n_rows)] = 1.0
     return phrase, ordered / len(steps), near / len(steps)
 
 
@@ -91,11 +96,6 @@ def _rows_of(places: Ints, n_rows: int) -> Mask:
     rows = np.zeros(n_rows, dtype=bool)
     rows[places >> PLACE_BITS] = True
     return rows
-
-
-def _extra(gaps: Floats, step: int) -> Floats:
-    """1 for words as far apart as asked, one more for each word that they are nearer or farther; FAR stays FAR."""
-    return np.where(gaps < FAR, 1 + np.abs(gaps - step), gaps)
 
 
 def places_of(snapshot: Snapshot, concepts: Sequence[Concept], fields: Sequence[str], docs: Ints) -> list[Ints]:
@@ -132,13 +132,6 @@ def _smallest_gap(left: Ints, right: Ints, n_rows: int) -> Floats:
 
 def _closeness(gaps: Floats) -> Floats:
     return np.where(gaps < FAR, 1 / np.maximum(gaps, 1), 0.0)
-
-
-def _whole_phrase(places: list[Ints], steps: list[int], n_rows: int) -> Mask:
-    starts = places[0]
-    for offset, own in zip(accumulate(steps), places[1:], strict=True):
-        starts = starts[among(starts + offset, own)]
-    return _rows_of(starts, n_rows)
 
 
 class Usage(Struct, frozen=True, eq=False):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 
 from msgspec.structs import replace
 
@@ -21,22 +20,25 @@ MAX_JOINED = 8
 """words of a query whose neighbours are joined; a longer one is a sentence"""
 LEAST_JOINED, LEAST_BOTH = 3, 7
 """letters of a word that makes one with its neighbour, and of both: kick off"""
+LEAST_OF_CODE, MOST_OF_CODE = 5, 4
+"""signs of a code that is typed in groups, and its groups: WTB 8823 K1907"""
 _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 
 
 def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
     """A short query with what its neighbours are in one: a number in groups that stands somewhere as one word or in
-    other groups; of two words each with the word that both make, as database of data base and take2 of take 2, and in
+    other groups; of words each with the one that they make, as database of data base and take2 of take 2, and in
     languages that join words mietvertrag of vertrag miet."""
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
     children = _numbers_joined(list(query.root.children), snapshot)
     made = [tuple[str, ...]()] * len(children)
-    for i, (one, other) in enumerate(pairwise(children)):
-        if isinstance(one, Word) and isinstance(other, Word):
-            both = _in_one(snapshot, one, other, links)
-            made[i], made[i + 1] = made[i] + both, both
+    for n in range(2, MOST_OF_CODE + 1):
+        for i in range(len(children) - n + 1):
+            words = [own for own in children[i : i + n] if isinstance(own, Word) and own.is_plain]
+            in_one = _in_one(snapshot, [fold(word.text) for word in words], links) if len(words) == n else ()
+            made[i : i + n] = [own + in_one for own in made[i : i + n]]
     children = [replace(own, made=words) if isinstance(own, Word) and words else own
                 for own, words in zip(children, made, strict=True)]  # fmt: skip
     root = replace(query.root, children=tuple(children)) if len(children) > 1 else children[0]
@@ -71,15 +73,12 @@ def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ..
     return bool(ways) and groups not in ways
 
 
-def _in_one(snapshot: Snapshot, one: Word, other: Word, links: Iterable[str]) -> tuple[str, ...]:
-    """The words of the index that two neighbours make up."""
-    first, last = fold(one.text), fold(other.text)
-    if not (one.is_plain and other.is_plain and first.isalpha() and len(first) >= LEAST_JOINED):
-        return ()
-    if last.isdecimal():
-        found = [first + last]
-    elif last.isalpha() and len(last) >= LEAST_JOINED and len(first) + len(last) >= LEAST_BOTH:
-        found = [first + last, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
-    else:
-        found = []
+def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple[str, ...]:
+    """The words of the index that neighbours make up: of two words, or of the groups of a code."""
+    first, last, whole = words[0], words[-1], "".join(words)
+    found = list[str]()
+    if whole.isalpha() and len(words) == 2 and min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
+        found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
+    elif not whole.isalpha() and not whole.isdecimal() and whole.isalnum() and len(whole) >= LEAST_OF_CODE:
+        found = [whole]
     return tuple(term for term in dict.fromkeys(found) if is_known(snapshot, term, WRITTEN_IN))

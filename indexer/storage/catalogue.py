@@ -217,14 +217,9 @@ class Catalogue:
             self._seen = generation, seen
         lacking = [doc_id for doc_id in wanted if doc_id not in seen]
         if lacking:
-            seen.update(self._read_documents(lacking))
+            found = f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id) {_AMONG}"
+            seen.update((row[0], _document(row)) for row in self._rows(found, _json(lacking)))
         return {doc_id: seen[doc_id] for doc_id in wanted if doc_id in seen}
-
-    def _read_documents(self, doc_ids: Iterable[int]) -> dict[int, DocumentRow]:
-        rows = self._rows(
-            f"SELECT {_DOCUMENT}, pages FROM documents JOIN files USING (file_id) {_AMONG}", _json(doc_ids)
-        )
-        return {row[0]: _document(row) for row in rows}
 
     def text(self, doc_id: int) -> str:
         """The text of a document; "" when it was removed meanwhile."""

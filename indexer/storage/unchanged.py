@@ -93,11 +93,9 @@ class Stamps:
         (n_files,) = execute("SELECT count(*) FROM files").fetchone()
         if n_files == self._asked.count(True) + sum(self._passed_over.values()):
             return []
-        left = (os.fsdecode(path) for path, one in execute("SELECT path, file_id FROM files") if not self._was(one))
+        rows, asked = execute("SELECT path, file_id FROM files"), self._asked
+        left = (os.fsdecode(path) for path, one in rows if one >= len(asked) or not asked[one])
         return [path for path in left if os.path.dirname(path) not in self._passed_over]
-
-    def _was(self, file_id: int) -> bool:
-        return file_id < len(self._asked) and bool(self._asked[file_id])
 
 
 MAX_SKIPPED = 100

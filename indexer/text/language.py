@@ -16,9 +16,9 @@ FUNCTION_WORDS: dict[str, str] = {
     "en": "the of and to in is that it for on with as was this are be by from at not have which you an or",
     "de": "der die und das den von zu mit sich des auf für ist im dem nicht ein eine als auch es an werden wird",
     "fr": "le la les de des et en un une est que du dans pour qui sur pas au plus par avec sont ce il vous",
-    "es": "el los las de que y en un una por con para es del se no lo como más pero sus al su este",
-    "it": "il di che la le un una per non in del con sono della si da nel alla più come anche gli dei",
-    "pt": "o os as de que e em um uma para com não por mais dos da do se na no ao como foi são",
+    "es": "a el los las de que y en un una por con para es del se no lo como más pero sus al su este",
+    "it": "a il di che la le un una per non in del con sono della si da nel alla più come anche gli dei",
+    "pt": "a o os as de que e em um uma para com não por mais dos da do se na no ao como foi são",
     "nl": "de het een van en in is dat op te zijn met voor niet aan er om ook als dan maar bij door worden",
     "sv": "och att det som en på är av för med den till inte har om ett men var jag från vi så kan",
     "da": "og at det som en på er af for med den til ikke har om et men var jeg fra vi så kan der de",
@@ -28,6 +28,8 @@ FUNCTION_WORDS: dict[str, str] = {
     "hu": "a az és hogy nem is egy ez volt meg de csak mint már van még vagy ha el azt",
     "ro": "și de la în cu nu pe că este un o din pentru mai care sunt ce fi sau dar",
     "tr": "ve bir bu için da de ile çok daha gibi olarak ne var olan en kadar sonra ama ya",
+    "pl": "na się nie że jest od po za przez dla jak oraz są ale czy był która który przed pod przy w z",
+    "cs": "na se je že za pro jako ve od po jsou si ale při byl která který před přes není nebo aby už v z",
 }
 QUESTION_WORDS: dict[str, str] = {
     "en": "what when who whom whose which where why how do does did doing were been being has had having could would "
@@ -53,6 +55,10 @@ QUESTION_WORDS: dict[str, str] = {
     "hu": "mi mit mikor hol ki miért hogyan milyen hány mennyi melyik volt voltak",
     "ro": "când unde cine cum câte câți câtă cât ce fost erau avea",
     "tr": "nerede kim neden nasıl hangi kaç mi mı idi oldu",
+    "pl": "i do to o kiedy gdzie kto kogo komu dlaczego jaki jaka jakie jakich jakiej ile ja mnie mój moja nasz my ich "
+          "jej jego była było były ten ta te tym",
+    "cs": "a i s o do to by kdy kde kdo koho komu proč jaký jaká jaké jakých kolik já mně můj moje náš jejich jeho "
+          "její byla bylo byly ten ta tento tato",
 }  # fmt: skip
 """what else a sentence holds that says nothing about a document: words of questions, pronouns, auxiliary verbs
 
@@ -61,26 +67,33 @@ told by these."""
 STEMMERS: dict[str, str] = {
     "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian", "pt": "portuguese",
     "nl": "dutch", "sv": "swedish", "da": "danish", "no": "norwegian", "fi": "finnish", "ru": "russian",
-    "hu": "hungarian", "ro": "romanian", "tr": "turkish", "ar": "arabic", "el": "greek", "he": "hebrew",
+    "hu": "hungarian", "ro": "romanian", "tr": "turkish", "pl": "polish", "cs": "czech", "ar": "arabic",
+    "el": "greek", "he": "hebrew",
 }  # fmt: skip
 SIGNS = {
     "ja": "\u3040-\u30ff", "ko": "\uac00-\ud7af", "zh": "\u4e00-\u9fff", "ar": "\u0600-\u06ff", "th": "\u0e00-\u0e7f",
     "el": "\u0370-\u03ff\u1f00-\u1fff", "he": "\u05d0-\u05ea",
 }  # fmt: skip
 """languages that are told by their letters; Japanese has Chinese ones, too"""
-LANGUAGES = ("", *FUNCTION_WORDS, *SIGNS)
+_LATER = ("pl", "cs")
+LANGUAGES = ("", *(code for code in FUNCTION_WORDS if code not in _LATER), *SIGNS, *_LATER)
 """the column value of a language is its position here, so that new ones come last; 0 is unknown"""
 PREFIXING = ("ar", "he")
 """languages that write articles and prepositions before a word as one with it"""
+FLEETING = ("pl", "cs")
+"""languages in which an e before the last letter of a stem comes and goes: podatek, podatku"""
 
 _OTHERS = {"ja": "Japanese", "ko": "Korean", "zh": "Chinese", "th": "Thai"}
 NAMES = tuple((STEMMERS.get(code) or _OTHERS.get(code, "")).title() for code in LANGUAGES)
 """of `LANGUAGES`, in English"""
 
-_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN, _TURKISH = "[\u0430-\u045f]", "[ыэё]", "[іїєўј]", r"\w*[ğı]\w*"
+_CYRILLIC, _RUSSIAN, _NOT_RUSSIAN = "[\u0430-\u045f]", "[ыэё]", "[іїєўј]"
+_OWN_LETTERS = {"tr": "ğı", "pl": "ąęłśźż", "cs": "ěřů"}
 _AND = re.compile("^[وف](?=ال|بال|كال|لل)")
 _HEBREW_AFTER = re.compile(r"(?<=...)(?:יות|ים|ות|ה|ת)$")
 _HEBREW_LAST = str.maketrans("ךםןףץ", "כמנפצ")
+_FLEETING_E = re.compile("(?<=...)i?e(?=[kcnl]$)")
+_OF_SEVERAL = re.compile("(?<=....)ow$")
 _FRONT, _BACK, _BARE = str.maketrans("ou", "öü"), str.maketrans("i", "ı"), str.maketrans("öüı", "oui")
 _SAMPLE = 4_000
 _WORD = re.compile(r"[^\W\d_]+")
@@ -96,25 +109,27 @@ def detect(text: str) -> str:
     text = text[:_SAMPLE].lower()
     words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
     votes: defaultdict[str, int] = defaultdict(int)
-    for word, n in Counter(filter(_VOTES.__contains__, words)).items():
+    held = Counter(filter(_VOTES.__contains__, words)).items()
+    for word, n in held if len(held) > 1 else ():
         for code in _VOTES[word]:
             votes[code] += n
     code, count = max(votes.items(), key=itemgetter(1), default=("", 0))
     if count >= max(3, 0.04 * len(words)):
         return code
     told = "" if text.isascii() else language_by_letters(text)
-    return "" if told == "tr" and votes["tr"] < count else told  # a Turkish name in another language's text
+    return "" if told in _OWN_LETTERS and votes[told] < count else told  # a Turkish name in another language's text
 
 
 def language_by_letters(text: str) -> str:
     """The language whose letters a fifth of all letters of `text` are; "" for none. Russian has vowels of its own.
 
-    Turkish is told by words with its letters ğ and ı.
+    Turkish, Polish and Czech are told by words with letters that few others have.
     """
     text = text.lower()
     n_letters = sum(map(str.isalpha, text))
     russian = {"ru": _CYRILLIC} if re.search(_RUSSIAN, text) and not re.search(_NOT_RUSSIAN, text) else {}
-    signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian | {"tr": _TURKISH}
+    signs = {code: f"[{own}]" for code, own in SIGNS.items()} | russian
+    signs |= {code: rf"\w*[{letters}]\w*" for code, letters in _OWN_LETTERS.items()}
     return next((code for code, sign in signs.items() if 5 * sum(map(len, re.findall(sign, text))) > n_letters), "")
 
 
@@ -131,6 +146,9 @@ def stem(word: str, language: str) -> str:
         return _hebrew_stem(word)
     if language == "tr":
         return str(_stemmer(language).stemWord(_with_harmony(word))).translate(_BARE)
+    if language in FLEETING:
+        word = _OF_SEVERAL.sub("ów", word) if language == "pl" else word
+        return _FLEETING_E.sub("", str(_stemmer(language).stemWord(word)).replace("ó", "o"))
     return str(_stemmer(language).stemWord(_AND.sub("", word) if language == "ar" else word))
 
 

@@ -52,16 +52,11 @@ _EMLX_FLAGS = re.compile(rb"<key>flags</key>\s*<integer>(\d{1,18})</integer>")
 def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     """One document; an attachment that cannot be read becomes a note."""
     data = source.read_whole(limits.max_member_bytes, "mail")
-    data, states = _of_apple_mail(_narrow(data))
+    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]  # as some programs store a mail
+    data, states = _of_apple_mail(decode(data).encode() if is_wide else data)
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
     return read_message(data, source.depth, limits, member, states=states or letterhead.maildir_states(source.name))
-
-
-def _narrow(data: bytes) -> bytes:
-    """A mail that a program stored in UTF-16, in UTF-8; any other one as it is."""
-    is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]
-    return decode(data).encode() if is_wide else data
 
 
 def without_envelope(data: bytes) -> bytes:

@@ -21,7 +21,7 @@ def _extractor(type_: str) -> Extractor:
 
     def extract(source: Source, limits: Limits) -> Extraction:
         with open_zip(source, limits) as parts:
-            if _is_encrypted(parts):
+            if "META-INF/manifest.xml" in parts and b"encryption-data" in parts.read("META-INF/manifest.xml"):
                 raise ExtractionError("encrypted", "protected by a password")
             about = _facts(parts)
             sink = Sink(limits)
@@ -165,10 +165,3 @@ def _facts(parts: Parts) -> Facts:
         keywords=meta.get("keyword", ()), created=first(meta, "creation-date").strip(), editor=first(meta, "creator"),
         producers=meta.get("generator", ()),
     )  # fmt: skip
-
-
-def _is_encrypted(parts: Zipped) -> bool:
-    """Whether the manifest says that the content is encrypted."""
-    if "META-INF/manifest.xml" not in parts:
-        return False
-    return b"encryption-data" in parts.read("META-INF/manifest.xml")

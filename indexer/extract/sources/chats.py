@@ -139,17 +139,12 @@ def read_whatsapp(source: Source, limits: Limits) -> Extraction | None:
     begins = [match for line in lines if (match := _WHATSAPP.match(line))]
     if not begins:
         return None
-    is_month_first = _is_month_first(begins)
+    day_first = any(int(match[1]) > 12 for match in begins)
+    is_month_first = not day_first and any(int(match[2]) > 12 or match[6] for match in begins)
     name = _CHAT_NAME.search(base_name(source.name)) or _CHAT_NAME.search(Path(source.path).parent.name + ".zip")
     found = _days(_whatsapp_messages(lines, clean(name[1]) if name else "", is_month_first), limits)
     more = (f"only the {truncated}",) if truncated else ()
     return Extraction(documents=found.documents, notes=(*found.notes, *more))
-
-
-def _is_month_first(begins: list[re.Match[str]]) -> bool:
-    if any(int(match[1]) > 12 for match in begins):
-        return False
-    return any(int(match[2]) > 12 for match in begins) or any(match[6] for match in begins)
 
 
 def _whatsapp_messages(lines: list[str], chat: str, is_month_first: bool) -> Iterator[ChatMessage]:

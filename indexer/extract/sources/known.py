@@ -158,12 +158,8 @@ def places(names: Collection[str], home: Path) -> Iterator[str]:
     for name in names:
         for pattern in SOURCES[name].places:
             for path in sorted(home.glob(pattern)):
-                if name != "maildir" or _holds_maildir(path):
+                if name != "maildir" or any(any(path.glob(f"{above}cur")) for above in ("", "*/", "*/*/")):
                     yield str(path)
-
-
-def _holds_maildir(path: Path) -> bool:
-    return any(next(path.glob(f"{above}cur"), None) is not None for above in ("", "*/", "*/*/"))
 
 
 def is_mail_folder(path: str) -> bool:

@@ -183,6 +183,12 @@ OFFICE = {
     "Taxes/Steuer 2022.md": SAID,
     "Band/kickoff.md": SAID,
     "guests.md": f"The password is herring42. {SAID}",
+    "Band/bicycle.md": f"Frame WTB8823K1907. {SAID}",
+    "Akten/Arbeitszeugnis Lena.md": GESAGT,
+    "Chor/Gemellaggio Füssen.md": GESAGT,
+    "Chor/address.md": f"To vorstand@choir-fuessen.example. {GESAGT * 2}",
+    "Chor/Buergermeister.md": f"Die Rede. {GESAGT}",
+    "School/move.md": f"To the lycée Guist'hau. {SAID}",
 }  # fmt: skip
 
 
@@ -242,11 +248,31 @@ def test_months_and_numbers_are_known_in_names_and_folders(office: Search, query
         ("klage räumung", "Akten/Räumungsklage.md"),
         ("stromrechnung", "Strom/Rechnung.md"),
         ("kick off", "Band/kickoff.md"),
+        ("wtb 8823 k1907", "Band/bicycle.md"),
+        ("8823 k1907 wtb", None),
+        ("guisthau", "School/move.md"),
+        ("zeugnis", "Akten/Arbeitszeugnis Lena.md"),
     ],
 )
-def test_words_are_put_together_and_taken_apart(office: Search, query: str, first: str) -> None:
-    """Two words stand in one, in either order; a word that stands nowhere is the two that it is made of."""
-    assert paths(office, query)[0] == first
+def test_words_are_put_together_and_taken_apart(office: Search, query: str, first: str | None) -> None:
+    """Two words stand in one, in either order, the groups of a code in theirs; a word that stands nowhere is the two
+    that it is made of, or part of one in a name."""
+    page = office.search(SearchRequest(query))
+    assert (page.searched, [Path(hit.path).name for hit in page.hits[:1]]) == ("", [Path(first).name] if first else [])
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("gemellaggio fuessen", "Chor/Gemellaggio Füssen.md"),
+        ("bürgermeister", "Chor/Buergermeister.md"),
+    ],
+)
+def test_umlauts_may_be_two_letters(office: Search, query: str, first: str) -> None:
+    """In the query or in a file, also where a word with the two letters stands somewhere else: nothing is corrected."""
+    page = office.search(SearchRequest(query))
+    assert "fussen" in page.words or "buergermeister" in page.words
+    assert (Path(page.hits[0].path).name, page.searched, page.n_all_words) == (Path(first).name, "", 1)
 
 
 def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tmp_path: Path) -> None:
@@ -257,6 +283,14 @@ def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tm
         pages = [search.search(SearchRequest(text)) for text in ("wahlstet", "pakcliste")]
         assert [page.searched for page in pages] == ["wahlstedt", "packliste"]
         assert [[Path(hit.path).name for hit in page.hits] for page in pages] == [["c.md"], ["Packliste Texas.md"]]
+
+
+def test_another_spelling_is_offered_only_where_a_document_holds_more_of_it(tmp_path: Path) -> None:
+    """The text about the boiler holds a meter, and nothing cute; a giraffe stands nowhere."""
+    home = {"boiler.md": f"The replacement of the boiler and its meter. {SAID}", "cats.md": f"A cute cat. {SAID}"}
+    with searching(tmp_path, home) as search:
+        pages = [search.search(SearchRequest(f"{word} boiler giraffe")) for word in ("coute", "metre")]
+        assert [page.suggestion for page in pages] == ["", "meter boiler giraffe"]
 
 
 def test_a_word_that_stands_nowhere_is_the_beginning_of_others(office: Search) -> None:

@@ -100,10 +100,13 @@ def test_a_word_is_found_within_those_that_are_made_of_it(tmp_path: Path, catalo
         ("Ağustos faturanın ödemesi yarın", "fatura"),
         ("الفاتورة والكتاب في البيت", "كتاب"),
         ("התשלום של החשבונות", "חשבון"),
+        ("Výpadky proudu, údržbář přišel", "vypadek"),
+        ("Doniczki są, nawóz też się znajdzie", "doniczek"),
     ],
 )
 def test_a_word_is_found_with_what_grows_on_it(tmp_path: Path, catalogue: Catalogue, text: str, word: str) -> None:
-    """Suffixes of Turkish; articles and prepositions of Arabic and Hebrew: where it is common, and where it is rare."""
+    """Suffixes of Turkish, an e of Czech and Polish that comes and goes, articles and prepositions of Arabic, Hebrew:
+    where the language is common, and where it is rare."""
     for n_others in (0, 99):
         add(tmp_path / f"{n_others}", [TEXTS["en"]] * n_others + [text])
         assert found(Reader(tmp_path / f"{n_others}", catalogue).reading, word) == [n_others]

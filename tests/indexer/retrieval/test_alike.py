@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from indexer.postings import Ints, Mask
 from indexer.query.parse import parse
 from indexer.retrieval.alike import (
     ABSENT,
     IN_TEXT,
     OUTSIDE,
+    UNMARKED,
     Dates,
     alike,
     evidence,
@@ -17,6 +19,7 @@ from indexer.retrieval.alike import (
     numbers,
     series,
     twins,
+    version,
 )
 from indexer.retrieval.candidates import find
 from tests.indexer.retrieval.test_candidates import MakeIndex
@@ -25,9 +28,9 @@ from tests.matchers import matcher_of
 DAY = 86_400.0
 
 
-def together(n: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Nothing keeps the candidates apart."""
-    return np.zeros(n, dtype=np.int64)
+def together(n: int) -> tuple[Ints, Mask]:
+    """Nothing keeps the candidates apart, and none is a version."""
+    return np.zeros(n, dtype=np.int64), np.zeros(n, dtype=bool)
 
 
 def dates(
@@ -85,14 +88,19 @@ def test_like_texts_are_alike_where_the_words_stand_in_the_same_places() -> None
     """0, 1 and 2 resemble each other; the year asked for stands in the name of 1 alone, so 1 keeps its place."""
     levels = np.array([[OUTSIDE, ABSENT], [OUTSIDE, OUTSIDE], [OUTSIDE, ABSENT], [OUTSIDE, ABSENT]])
     near = np.array([[0, 1], [0, 2], [1, 2]])
-    assert alike(levels, near, [""] * 4, np.array([1.0, 3.0, 2.0, 4.0]), together(len(levels))).tolist() == [2, 1, 2, 3]
+    assert alike(levels, near, [""] * 4, np.array([1.0, 3.0, 2.0, 4.0]), *together(len(levels))).tolist() == [
+        2,
+        1,
+        2,
+        3,
+    ]
 
 
 def test_members_of_a_series_are_alike_for_what_their_titles_say() -> None:
     """Four minutes of one board, one of another: their texts need have nothing in common."""
     levels = np.full((5, 2), OUTSIDE)
     names = ["board", "board", "choir", "board", "board"]
-    assert alike(levels, NO_PAIRS, names, np.array([1.0, 2.0, 9.0, 4.0, 3.0]), together(len(levels))).tolist() == [
+    assert alike(levels, NO_PAIRS, names, np.array([1.0, 2.0, 9.0, 4.0, 3.0]), *together(len(levels))).tolist() == [
         3,
         3,
         2,
@@ -105,25 +113,28 @@ def test_what_some_texts_of_a_series_say_tells_them_apart() -> None:
     """ "Board" is in all titles, "budget" in two of five texts: those two are about it, the others are alike."""
     levels = np.array([[OUTSIDE, IN_TEXT], [OUTSIDE, ABSENT], [OUTSIDE, IN_TEXT], [OUTSIDE, ABSENT], [OUTSIDE, ABSENT]])
     scores = np.array([5.0, 3.0, 4.0, 2.0, 1.0])
-    assert alike(levels, NO_PAIRS, ["board"] * 5, scores, together(len(levels))).tolist() == [0, 1, 2, 1, 1]
+    assert alike(levels, NO_PAIRS, ["board"] * 5, scores, *together(len(levels))).tolist() == [0, 1, 2, 1, 1]
 
 
 def test_what_all_texts_of_a_series_say_does_not() -> None:
     """ "Present" stands in each of the texts: the frame of the kind, not contents."""
     levels = np.array([[OUTSIDE, IN_TEXT]] * 5)
-    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0), together(5)).tolist() == [4] * 5
+    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0), *together(5)).tolist() == [4] * 5
 
 
 def test_a_series_that_is_asked_for_what_it_says_is_not_alike() -> None:
-    """More of the words stand in the texts alone than in the names: a question about meetings, not for the newest."""
+    """More of the words stand in the texts alone than in the names: a question about meetings, not for the newest; of
+    the versions of one text it is."""
     levels = np.array([[OUTSIDE, IN_TEXT, IN_TEXT]] * 5)
-    assert alike(levels, NO_PAIRS, ["board"] * 5, np.arange(5.0), together(5)).tolist() == [0, 1, 2, 3, 4]
+    given = levels, NO_PAIRS, ["board"] * 5, np.arange(5.0), np.zeros(5, dtype=np.int64)
+    assert alike(*given, np.zeros(5, dtype=bool)).tolist() == [0, 1, 2, 3, 4]
+    assert alike(*given, np.ones(5, dtype=bool)).tolist() == [4] * 5
 
 
 def test_what_is_named_is_not_alike_to_what_is_not() -> None:
     """Like texts, like places of the words: but one of them is what was typed."""
     levels = np.array([[OUTSIDE]] * 3)
-    assert alike(levels, NO_PAIRS, ["n"] * 3, np.arange(3.0), np.array([0, 2, 0])).tolist() == [2, 1, 2]
+    assert alike(levels, NO_PAIRS, ["n"] * 3, np.arange(3.0), np.array([0, 2, 0]), together(3)[1]).tolist() == [2, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +153,7 @@ def test_what_says_which_is_newest(
 ) -> None:
     """The dates in all names before those of the files; of mails their own; of copies made at once those in texts."""
     given = dates(modified, names, ["", "", "other"], mails=mails, texts=texts)
-    dealt, said = newest_first(np.array([3.0, 2.0, 1.0]), together(3), given)
+    dealt, said = newest_first(np.array([3.0, 2.0, 1.0]), np.zeros(3, dtype=np.int64), given)
     if newest is None:
         assert (dealt.tolist(), said) == ([3.0, 2.0, 1.0], [""] * 3)
     else:
@@ -152,7 +163,7 @@ def test_what_says_which_is_newest(
 def test_a_year_in_one_name_counts_though_all_texts_hold_the_number() -> None:
     """Each text says "1" somewhere, the name of one does: that one is asked for."""
     levels = np.array([[OUTSIDE, OUTSIDE], [OUTSIDE, IN_TEXT], [OUTSIDE, IN_TEXT]])
-    assert alike(levels, NO_PAIRS, ["essay"] * 3, np.array([3.0, 2.0, 1.0]), together(len(levels))).tolist() == [
+    assert alike(levels, NO_PAIRS, ["essay"] * 3, np.array([3.0, 2.0, 1.0]), *together(len(levels))).tolist() == [
         0,
         1,
         1,
@@ -196,6 +207,11 @@ def test_words_behind_a_version_leave_it_one() -> None:
     )
     assert np.argsort(-dealt).tolist() == [2, 1, 0]
     assert said[2] == "newest of 3 alike by their versions"
+
+
+def test_a_version_has_the_number_beside_whatever_mark() -> None:
+    """Of finals the third is newer than the second."""
+    assert [version(name) for name in ("plan_final_v3", "plan draft 2 v1", "plan")] == [(2, 3), (1, 1), UNMARKED]
 
 
 @pytest.mark.parametrize(("edited", "order"), [(9e6, [3, 0, 2, 1]), (1.5e6, [3, 2, 1, 0])])

@@ -15,6 +15,8 @@ TEXTS = {
     "it": "La garza sta nel lago e non si muove, come gli altri uccelli della palude.",
     "nl": "De reiger staat in het water en hij wacht op een vis die er niet is.",
     "ru": "Цапля стоит в воде и не движется, но она видит рыбу, и это так.",
+    "pl": "Czapla stoi w wodzie i czeka na rybę, której jest za mało, ale się nie rusza.",
+    "cs": "Volavka stojí ve vodě a čeká na rybu, která není vidět, ale nehýbe se.",
     "tr": "Balıkçıl suda durur ve bir balık için bekler, ama bu çok uzun olan bir iş.",
 }
 
@@ -25,11 +27,16 @@ def test_function_words_tell_the_language(code: str, text: str) -> None:
     assert detect(text) == code
 
 
-@pytest.mark.parametrize("text", ["", "heron stork crane", "def f(x): return x + 1", "12 13 14", "the the"])
+@pytest.mark.parametrize("text", ["", "heron stork crane", "def f(x): return x + 1", "12 13 14", "the the", "A P A A"])
 def test_too_little_tells_nothing(text: str) -> None:
-    """Fewer than three function words, or too few among many words, leave the language open."""
+    """Fewer than three function words, one alone, or too few among many words, leave the language open."""
     assert detect(text) == ""
     assert detect(TEXTS["en"] + " zyx" * 400) == ""
+
+
+def test_a_spanish_preposition_is_no_hungarian_article() -> None:
+    """ "de" and "a" are words of both languages, and Spanish is the first."""
+    assert detect("Nómina de mayo de 2024, servicio de salud: líquido a percibir 1.920 euros") == "es"
 
 
 def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
@@ -45,7 +52,8 @@ def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
     ("text", "code"),
     [("柏林房子的租约 2024", "zh"), ("家を借りる契約", "ja"), ("집 임대 계약", "ko"), ("عقد إيجار البيت", "ar"),
      ("สัญญาเช่าบ้าน", "th"), ("Λογαριασμός ρεύματος", "el"), ("פגישה עם הרופא", "he"), ("Doktor randevusu yarın", "tr"),
-     ("a letter to Mr Erdoğan about rent", ""),
+     ("a letter to Mr Erdoğan about rent", ""), ("Paragony za paliwo, wrzesień, łącznie 312 zł", "pl"),
+     ("Tiskárna ve třetím patře, údržbář Hořínek", "cs"),
      ("Смета на ремонт крыши", "ru"), ("Кошторис на ремонт дахів і стін", ""), ("a song called ты", ""),
      ("a house called 家", ""), ("дом", "")],
 )  # fmt: skip
@@ -72,6 +80,11 @@ def test_function_words_depend_on_the_languages_in_use() -> None:
 @pytest.mark.parametrize(
     ("language", "words"),
     [
+        ("pl", "paragon paragony paragonu paragonów"),
+        ("pl", "reklamacja reklamacje reklamacji reklamację"),
+        ("cs", "tiskárna tiskárny tiskárnu tiskáren"),
+        ("cs", "výpadek výpadky výpadku"),
+        ("pl", "podatek podatku podatki"),
         ("tr", "kitap kitabı kitaplar kitaplarının"),
         ("el", "λογαριασμός λογαριασμού λογαριασμοί λογαριασμό"),
         ("ar", "كتاب الكتاب والكتاب بالكتاب"),

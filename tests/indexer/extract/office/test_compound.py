@@ -12,7 +12,7 @@ import pytest
 from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError
 from indexer.extract.decode import decode_page
-from indexer.extract.kinds import extract_source
+from indexer.extract.kinds import extract_file, extract_source
 from indexer.extract.source import Limits, Source
 from tests.indexer.extract.office.compound_parts import compound, message, presentation, word, workbook
 
@@ -60,6 +60,34 @@ def test_damage_of_real_files(legacy_office: Path) -> None:
     """The same for the smaller real ones."""
     paths = [path for path in sorted(legacy_office.iterdir()) if path.stat().st_size < 30_000]
     assert sum(survives(path.name, path.read_bytes(), seed) for seed, path in enumerate(paths)) > 0
+
+
+REAL = {
+    "greek_heading_styles.doc": "Überschriften in nicht‑englischer Sprache",
+    "testComment.doc": "Here is a comment",
+    "testException1.doc": "Disability Access and Inclusion Plans",
+    "testMSEquation-govdocs-863534.doc": "Lattice design strategy",
+    "testWORD_phonetic.doc": "とうきょう",
+    "testWORD_various.doc": "Footnote appears here",
+    "testWORD_no_format.doc": "Administration och övervakning",
+    "test_TIKA-1251.doc": "Ansvar- og oppgavefordeling",
+    "eng_spa_mult.doc": "All human beings are born free and equal",
+    "testPPT_embedded2.ppt": "Text for viewing",
+    "testPPT_embeded.ppt": "The quick brown fox",
+    "testPPT_custom_props.ppt": "Test extraction properties",
+    "testComment.ppt": "Here is some text",
+    "testEXCEL.xls": "Numbers and their Squares",
+    "testEXCEL_dateFormats.xls": "2018-09-20",
+    "legacy_sample.xls": "Number of freshwater ducks per year",
+    "testEXCEL_WORKBOOK_in_capitals.xls": "Inventarliste",
+}
+
+
+@pytest.mark.parametrize(("name", "words"), REAL.items())
+def test_words_of_real_files(legacy_office: Path, name: str, words: str) -> None:
+    """What Word, PowerPoint, Excel and other programs wrote is found, dates as dates."""
+    (document,) = extract_file(str(legacy_office / name), Limits()).documents
+    assert words in document.text
 
 
 def test_a_stream_beyond_the_limit_is_refused() -> None:

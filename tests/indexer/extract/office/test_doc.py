@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.kinds import extract_file
-from indexer.extract.source import Limits
 from tests.indexer.extract.office.compound_parts import compound, word, word_6
 
 Single = Callable[..., ExtractedDocument]
@@ -71,23 +68,3 @@ def test_protected_and_older_files_are_named(extract: Extract) -> None:
         with pytest.raises(ExtractionError) as failure:
             extract("a.doc", data)
         assert failure.value.kind == kind
-
-
-WORDS = {
-    "greek_heading_styles.doc": "Überschriften in nicht‑englischer Sprache",
-    "testComment.doc": "Here is a comment",
-    "testException1.doc": "Disability Access and Inclusion Plans",
-    "testMSEquation-govdocs-863534.doc": "Lattice design strategy",
-    "testWORD_phonetic.doc": "とうきょう",
-    "testWORD_various.doc": "Footnote appears here",
-    "testWORD_no_format.doc": "Administration och övervakning",
-    "test_TIKA-1251.doc": "Ansvar- og oppgavefordeling",
-    "eng_spa_mult.doc": "All human beings are born free and equal",
-}
-
-
-@pytest.mark.parametrize(("name", "words"), WORDS.items())
-def test_words_of_real_files(legacy_office: Path, name: str, words: str) -> None:
-    """What Word and other programs wrote is found."""
-    (document,) = extract_file(str(legacy_office / name), Limits()).documents
-    assert words in document.text

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.kinds import extract_file
-from indexer.extract.source import Limits
 from tests.indexer.extract.office.compound_parts import compound, presentation, record
 
 Single = Callable[..., ExtractedDocument]
@@ -65,18 +62,3 @@ def test_an_edit_that_names_itself_ends(single: Single) -> None:
     edit = data.index(struct.pack("<I", 0xE391C05F))
     data[at + 8 : at + 12] = data[edit + 4 : edit + 8]
     assert single("a.ppt", bytes(data)).text == "zebra\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    {
-        "testPPT_embedded2.ppt": "Text for viewing",
-        "testPPT_embeded.ppt": "The quick brown fox",
-        "testPPT_custom_props.ppt": "Test extraction properties",
-        "testComment.ppt": "Here is some text",
-    }.items(),
-)
-def test_words_of_real_files(legacy_office: Path, name: str, words: str) -> None:
-    """What PowerPoint wrote is found."""
-    (document,) = extract_file(str(legacy_office / name), Limits()).documents
-    assert words in document.text

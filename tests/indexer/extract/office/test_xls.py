@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
-from indexer.extract.kinds import extract_file
-from indexer.extract.source import Limits
 from tests.indexer.extract.office.compound_parts import workbook
 
 Single = Callable[..., ExtractedDocument]
@@ -38,18 +35,3 @@ def test_a_protected_workbook_is_named(extract: Extract) -> None:
     with pytest.raises(ExtractionError) as failure:
         extract("a.xls", workbook({"S": [["x"]]}, is_protected=True))
     assert failure.value.kind == "encrypted"
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    {
-        "testEXCEL.xls": "Numbers and their Squares",
-        "testEXCEL_dateFormats.xls": "2018-09-20",
-        "legacy_sample.xls": "Number of freshwater ducks per year",
-        "testEXCEL_WORKBOOK_in_capitals.xls": "Inventarliste",
-    }.items(),
-)
-def test_words_of_real_files(legacy_office: Path, name: str, words: str) -> None:
-    """What Excel wrote is found, dates as dates."""
-    (document,) = extract_file(str(legacy_office / name), Limits()).documents
-    assert words in document.text

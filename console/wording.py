@@ -20,7 +20,8 @@ def count(number: int, noun: str = "") -> str:
 
 def rows_in_words(found: Mapping[str, int]) -> str:
     """Rows by table: "2 updates, 1 member, 1 roster row"; "nothing" for none."""
-    nouns = ((n, table[:-1] if table.endswith("s") else f"{table} row") for table, n in found.items() if n)
+    named = {"depot keys" if table == "depots" else table: n for table, n in found.items() if n}  # a depot had several
+    nouns = ((n, table[:-1] if table.endswith("s") else f"{table} row") for table, n in named.items())
     return ", ".join(count(*noun) for noun in nouns) or "nothing"
 
 

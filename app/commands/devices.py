@@ -48,7 +48,8 @@ def command(ctx: click.Context) -> int:
 @FOLDER
 @SERVER
 @NAME
-def new(folder: Path | None, server: str | None, name: str) -> int:
+@click.option("--replace", "replaces", is_flag=True, help="Delete what your group's server keeps for other computers.")
+def new(folder: Path | None, server: str | None, name: str, replaces: bool) -> int:
     """Show the code for one more computer to join; the first time, start with a folder or your group's server.
 
     The code opens everything your computers exchange: show it to nobody.
@@ -62,7 +63,7 @@ def new(folder: Path | None, server: str | None, name: str) -> int:
     if devices.keys is None or devices.keys.has_left:
         if not place:
             raise click.UsageError("wanted --folder FOLDER, one that your computers have in common, or --server")
-        devices.begin(name, place)
+        devices.begin(name, place, replaces=replaces)
     elif place and place != devices.keys.folder:
         raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync` takes another place")
     _show(devices.code)
@@ -90,6 +91,7 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
     Without CODE you are asked, so that neither the shell's history nor the list of processes shows it.
     """
     devices = _devices()
+    devices.require_alone()
     place = _place(devices, folder, server)
     if not place:
         raise click.UsageError("wanted --folder FOLDER or --server, as the first computer was given")
@@ -106,12 +108,10 @@ def list_() -> int:
 
 
 @command.command("sync", examples="foltr-search devices sync")
-@click.option("--folder", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="Use this folder from now on.")  # fmt: skip
-@click.option("--server", is_flag=False, flag_value="", metavar="[ADDRESS]",
-              help="Use your group's server from now on, or the one at this ADDRESS (see `devices new`).")  # fmt: skip
+@FOLDER
+@SERVER
 def sync(folder: Path | None, server: str | None) -> int:
-    """Exchange now, and say how many records were received and sent."""
+    """Exchange now, and say how many records were received and sent; with an option, there from now on."""
     devices = _devices()
     place = _place(devices, folder, server)
     say((devices.meet_in(place) if place else devices.meet()).words())

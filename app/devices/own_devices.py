@@ -48,11 +48,16 @@ class OwnDevices:
         paths.create_data_dir()
         self.keys = read_keys(paths)
 
-    def begin(self, name: str, place: str) -> Met:
-        """Make this the first device, which meets the others in `place`: a folder, or its group's server."""
-        self._require_alone()
+    def begin(self, name: str, place: str, *, replaces: bool = False) -> Met:
+        """Make this the first device, which meets the others in `place`: a folder, or its group's server.
+
+        What the server keeps for other devices of the member goes only where it `replaces` that.
+        """
+        self.require_alone()
         generation = Generation(0, new_secret())
-        if not self._made_depot(place, generation, replaces=True):
+        if is_server(place) and not self._made_depot(place, generation, replaces=replaces):
+            raise DevicesError("only a member of a server's group can begin there")
+        if not is_server(place):
             Path(place).mkdir(parents=True, exist_ok=True)
             if SharedFolder(place).names():
                 raise DevicesError(
@@ -63,14 +68,13 @@ class OwnDevices:
         return self._become(name, place, generation, names, is_first=True)
 
     def _made_depot(self, place: str, generation: Generation, *, replaces: bool = False) -> bool:
-        """Whether `place` is a server, which then keeps files under this key if that is its group's."""
+        """Whether `place` is the server of this member's group, which then keeps files under this key."""
         with Store(self._paths.state) as store:
             member = membership.load(store)
-        if member is not None and is_of(place, member):
-            make_depot(member, generation, self._settings.federation, replaces=replaces)
-        elif replaces and is_server(place):
-            raise DevicesError("only a member of a server's group can begin there")
-        return is_server(place)
+        if member is None or not is_of(place, member):
+            return False
+        make_depot(member, generation, self._settings.federation, replaces=replaces)
+        return True
 
     def _took_over(self) -> bool:
         """Whether a former key opens what the server keeps, as after it was restored, and gives way to the present."""
@@ -95,7 +99,7 @@ class OwnDevices:
 
     def join(self, code: str, name: str, place: str) -> Met:
         """Make this one more of the devices that meet in `place`."""
-        self._require_alone()
+        self.require_alone()
         secret = from_code(code)
         trying = DeviceKeys.begun(name, place, Generation(0, secret), b"", None)
         there = common_place(trying, self._settings)
@@ -108,7 +112,8 @@ class OwnDevices:
             )
         return self._become(name, place, found[0].generation(secret), found[0].names)
 
-    def _require_alone(self) -> None:
+    def require_alone(self) -> None:
+        """DevicesError where this is one of several already."""
         if self.keys and not self.keys.has_left:
             raise DevicesError(
                 f"this is one of several devices already, as {self.keys.name!r}; `devices leave` ends it"
@@ -119,7 +124,7 @@ class OwnDevices:
         if not plain:
             raise DevicesError("wanted a name for this device, got none")
         with self._alone():
-            self._require_alone()
+            self.require_alone()
             self.keys = DeviceKeys.begun(plain, place, generation, names, self.keys)
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()

@@ -13,6 +13,7 @@ Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited, DepotPage, 
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -502,6 +503,8 @@ DEPOT_SIZES = frozenset(4096 << k for k in range(11))
 """bytes of a file in a depot, up to 4 MiB"""
 DEPOT_FILES, DEPOT_ASKED = 10_000, 100
 """files in a depot, and in one question, at most"""
+DEPOT_NAME = re.compile(r"[0-9a-f]{32}")
+"""of such a file, at random"""
 
 
 class DepotRequest(Record, frozen=True):

@@ -201,7 +201,8 @@ def state_of_member(without_server: str = "") -> Iterator[tuple[Store, Settings]
             yield store, context.settings
             exchange(context, told)
     except Unreachable as error:
-        say("; ".join(filter(None, (f"no answer from {error}; nothing is lost, try again later", without_server, MOVED))))
+        advice = [f"no answer from {error}; nothing is lost, try again later", without_server, MOVED]
+        say("; ".join(filter(None, advice)))
         raise click.exceptions.Exit(UNREACHABLE) from error
 
 

@@ -158,9 +158,10 @@ class Meeting:
         for name, content in self._place.read(sorted(stamps.keys() - unread)):
             found[name] = delivered(content, self.keys)
             if found[name] is None:
-                others[name] = content if len(content) <= LARGEST_HANDOVER else b""
+                others[name] = content
+        tried = [stamps[name] for name, content in others.items() if content]  # the rest may be there again
         # Before a removed device is believed that goes on by the former one.
-        if generation := self._handed_on(others.values(), [stamps[name] for name in others]):
+        if generation := self._handed_on([one for one in others.values() if len(one) <= LARGEST_HANDOVER], tried):
             self._use(self.keys.with_generation(generation))
             return self._read()
         n_new = sum(self._take(name, stamps[name], *one) for name, one in found.items() if one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -36,11 +37,11 @@ class Places:
         self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]
 
     def of(self, path: str) -> str:
-        """ "~/tax/2024.pdf" or "notes/2024.pdf"; what is nowhere of these stays as it is."""
+        """ "~/tax/2024.pdf" or "notes/2024.pdf", its letters composed; what is nowhere of these stays as it is."""
         plain = os.path.normpath(path)
         for folder, name in self._above:
             if plain == folder or plain.startswith(folder + os.sep):
-                return name + plain[len(folder) :]
+                return unicodedata.normalize("NFC", name + plain[len(folder) :])
         return plain
 
 

@@ -26,6 +26,8 @@ METHOD = (
     "query. How much is left is estimated by how what matters thinned out along the reading (a Poisson process along "
     f"the ranks, {SURE:.0%}); an estimate, no guarantee."
 )
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n")
+"""what a formula may begin with, in spreadsheets of the east of Asia, too"""
 COLUMNS = ("what", "answer", "time", "path", "part", "title", "blake2b_128", "state")
 
 
@@ -94,7 +96,7 @@ def as_csv(account: Mapping[str, Any]) -> str:
 
 def _plain(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def as_markdown(account: Mapping[str, Any]) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import msgspec
 import pytest
 
 from app.commands.model import forget_everything
+from app.devices import shared_folder
 from app.devices.device_keys import DeviceKeys, Generation, read_keys
 from app.devices.exchange import common_place
 from app.devices.meeting_place import Delivery, delivered, received
@@ -53,6 +56,39 @@ def two(tmp_path: Path, shared: Place) -> tuple[Computer, Computer]:
     desk.join(laptop.begin())
     laptop.meet()
     return laptop, desk
+
+
+def test_a_file_that_could_not_be_read_is_tried_again(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a stick that was pulled out in the middle: nothing that lies there unchanged is passed over for good."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    laptop.meet()
+    with monkeypatch.context() as away:
+        away.setattr(shared_folder, "open", _pulled_out, raising=False)
+        desk.meet()
+    desk.meet()
+    assert desk.picks() == laptop.picks()
+
+
+def _pulled_out(*_: object, **__: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def test_names_of_other_normal_forms_are_the_same_place(tmp_path: Path, shared: Path) -> None:
+    """A pick leads where the name of the file is written otherwise, whatever the file holds by now."""
+    composed, apart = unicodedata.normalize("NFC", "Öre.txt"), unicodedata.normalize("NFD", "Öre.txt")
+    other = {"b.txt": "trout trout"}
+    laptop = Computer(tmp_path / "laptop", shared, notes={composed: "perch, pike and a trout", **other})
+    desk = Computer(tmp_path / "desk", shared, notes={apart: "perch, pike and a trout, written later", **other})
+    desk.join(laptop.begin())
+    assert desk.ask("trout")[0] == "b.txt"
+    for _ in range(2):
+        laptop.open("trout", composed)
+    laptop.meet()
+    desk.meet()
+    assert desk.ask("trout")[0] == apart
 
 
 def one_more(tmp_path: Path, shared: Place, *others: Computer) -> Computer:

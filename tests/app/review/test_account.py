@@ -68,6 +68,7 @@ def test_names_of_files_are_no_formulas_marks_or_lines(device: Device, opened: O
     """Nothing that a file is called acts in a spreadsheet, on a page or in a terminal."""
     (device.notes / "=cmd|' '!A1.md").write_text("# =HYPERLINK(1) <script> | [x](y)\n\nfish\n")
     (device.notes / "two\nlines\x1b[31m.md").write_text("# -1\n\nfish\n")
+    (device.notes / "wide.md").write_text("# ＝1+1\n\nfish\n")
     device.index()
     review = opened()
     read_all(review)
@@ -75,6 +76,7 @@ def test_names_of_files_are_no_formulas_marks_or_lines(device: Device, opened: O
     cells = [cell for row in csv.reader(io.StringIO(as_csv(account))) for cell in row]
     assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
     assert any(cell.startswith("'=HYPERLINK") for cell in cells)
+    assert "'＝1+1" in cells  # as spreadsheets in the east of Asia have it
     page = as_markdown(account)
     assert "\x1b" not in page
     assert "\\|" in page

@@ -111,9 +111,8 @@ class DeviceProgram(CommandsByName, Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except click.ClickException as error:
-            error.message = without_codes(error.message)
-            raise
+        except click.UsageError as error:
+            raise click.UsageError(without_codes(error.format_message()), error.ctx) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         folders = click.Path(file_okay=False).shell_complete(ctx, self.params[0], incomplete)

@@ -41,7 +41,7 @@ def command(ctx: click.Context) -> int:
     They exchange encrypted files through a folder you sync anyway, or your group's server. Anyone who reads them there
     learns only sizes and times (docs/devices.md). `watch`, `serve` and the screen exchange every minute.
     """
-    return 0 if ctx.invoked_subcommand else _list()
+    return 0 if ctx.invoked_subcommand else ctx.invoke(list_)
 
 
 @command.command("new", examples="foltr-search devices new --folder ~/Sync/foltr --name laptop")
@@ -104,7 +104,13 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
 @command.command("list", examples="foltr-search devices list")
 def list_() -> int:
     """List your computers."""
-    return _list()
+    from app.commands.command import print_line
+
+    devices = _devices()
+    for one in devices.known():
+        is_this = devices.keys is not None and one.name == devices.keys.device
+        print_line(one.called + ("\tthis one" if is_this else ""))
+    return FOUND
 
 
 @command.command("sync", examples="foltr-search devices sync")
@@ -189,16 +195,6 @@ def _devices() -> OwnDevices:
 
     context = load()
     return OwnDevices(context.paths, context.settings)
-
-
-def _list() -> int:
-    from app.commands.command import print_line
-
-    devices = _devices()
-    for one in devices.known():
-        is_this = devices.keys is not None and one.name == devices.keys.device
-        print_line(one.called + ("\tthis one" if is_this else ""))
-    return FOUND
 
 
 def _show(code: str) -> None:

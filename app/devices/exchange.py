@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.devices.brought import Renaming, bring, folders_above
 from app.devices.choices import follow_choices, note_choices
@@ -215,7 +216,7 @@ class Meeting:
         if self.keys.is_to_hand_on:
             for card in self._others(counting):
                 self._place.hand_on(self.keys, card.value[1])
-            self.keys = self.keys.handed_on()
+            self.keys = replace(self.keys, is_to_hand_on=False)
             write_keys(self._paths, self.keys)
 
     def _write(self) -> int:

@@ -69,8 +69,7 @@ class OwnDevices:
 
     def _made_depot(self, place: str, generation: Generation, *, replaces: bool = False) -> bool:
         """Whether `place` is the server of this member's group, which then keeps files under this key."""
-        with Store(self._paths.state) as store:
-            member = membership.load(store)
+        member = self._member()
         if member is None or not is_of(place, member):
             return False
         make_depot(member, generation, self._settings.federation, replaces=replaces)
@@ -91,8 +90,7 @@ class OwnDevices:
         if address and not re.match(r"https?://[^#]+#[0-9a-f]{32}\b", address):
             got = repr(address) if "://" in address else "none"  # it may be the code, which nobody shows
             raise DevicesError(f"wanted the whole address that `devices new` shows, https://...#..., got {got}")
-        with Store(self._paths.state) as store:
-            member = membership.load(store)
+        member = self._member()
         if not address and (member is None or not member.group_id):
             raise DevicesError("in no group: `foltr-search join LINK` first, or --server ADDRESS from `devices new`")
         return address or (address_of(member) if member else "")
@@ -250,9 +248,12 @@ class OwnDevices:
 
     def group(self) -> str:
         """The group that this person is a member of, "" for none."""
-        with Store(self._paths.state) as store:
-            member = membership.load(store)
+        member = self._member()
         return member.group if member else ""
+
+    def _member(self) -> membership.Membership | None:
+        with Store(self._paths.state) as store:
+            return membership.load(store)
 
     def leave(self) -> str:
         """Be alone again: what was learned stays here, and the others go on under a new key, and as the group's member.

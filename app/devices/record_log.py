@@ -17,11 +17,6 @@ FARTHEST = 1 << 61
 """an `order` beyond it is no clock's: such a record is passed over, or nothing could come after it"""
 
 
-def _as_read(record: DeviceRecord) -> DeviceRecord:
-    """As it will be decoded, so that it has one id: a whole number may stand where another one is wanted."""
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=DeviceRecord)
-
-
 UNREAD = "unread "
 """stands before what a file that could not be used is known by"""
 
@@ -49,7 +44,9 @@ class RecordLog:
             forgets = db.execute("SELECT id FROM device_records WHERE forgets ORDER BY id").fetchall()
             knows = tuple(bytes(id_) for (id_,) in forgets) if happened is None else ()
             order, when = max(int(moment * 1e6), last + 1), moment if happened is None else happened
-            record = _as_read(DeviceRecord(self._device, order, when, knows, happened is not None, body))
+            record = DeviceRecord(self._device, order, when, knows, happened is not None, body)
+            # As it will be decoded, so that it has one id: a whole number may stand where another one is wanted.
+            record = msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=DeviceRecord)
             self._insert(record, "")
         return record
 

@@ -68,11 +68,11 @@ class Computer:
     def devices(self) -> OwnDevices:
         return OwnDevices(self.paths, self.settings)
 
-    def begin(self) -> str:
+    def begin(self, *, replaces: bool = False) -> str:
         if isinstance(self.shared, Running):
             self.enrol(self.shared)
         devices = self.devices()
-        devices.begin(self.name, self.where)
+        devices.begin(self.name, self.where, replaces=replaces)
         return devices.code
 
     def enrol(self, group: Running) -> None:

@@ -16,10 +16,9 @@ import pytest
 from app.commands.model import forget_everything
 from app.devices import shared_folder
 from app.devices.device_keys import DeviceKeys, Generation, read_keys
-from app.devices.exchange import common_place
 from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
-from app.devices.records import Body, DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
+from app.devices.records import DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
 from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed, to_code
 from app.devices.shared_folder import SharedFolder
 from app.learning.votes import Vote
@@ -113,11 +112,11 @@ def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, anywhere: Place) -> No
     assert laptop.ask("fish") == desk.ask("fish")
 
 
-def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, anywhere: Place) -> None:
+def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Path) -> None:
     """Where the other one keeps the same document under another name in another folder."""
-    laptop = Computer(tmp_path / "laptop", anywhere)
+    laptop = Computer(tmp_path / "laptop", shared)
     notes = {name.replace("birds", "fauna").replace(".txt", "-copy.txt"): text for name, text in laptop.notes.items()}
-    desk = Computer(tmp_path / "desk", anywhere, root="papers", notes=notes)
+    desk = Computer(tmp_path / "desk", shared, root="papers", notes=notes)
     desk.join(laptop.begin())
     last = desk.ask("fish")[-1]
     for _ in range(2):
@@ -165,9 +164,9 @@ def said_in(computer: Computer) -> tuple[object, ...]:
         return model.n_pages, model.n_picks, votes
 
 
-def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, anywhere: Place) -> None:
+def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> None:
     """Also after an old copy of the state is put back on the other one, and what that one learned meanwhile."""
-    laptop, desk = two(tmp_path, anywhere)
+    laptop, desk = two(tmp_path, shared)
     for _ in range(2):
         laptop.open("fish", "crane.txt")
     laptop.meet()
@@ -276,9 +275,9 @@ def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) ->
         assert len(set(content)) > 250  # as random bytes have it
 
 
-def test_saved_searches_and_settings_travel(tmp_path: Path, anywhere: Place) -> None:
+def test_saved_searches_and_settings_travel(tmp_path: Path, shared: Path) -> None:
     """What one changes the other has; the later change counts; config.toml holds where it was written."""
-    laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
+    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
     mine, theirs = SavedSearches(laptop.paths.saved), SavedSearches(desk.paths.saved)
     mine.save("tax", "type:pdf tax")
     theirs.save("tax", "steuer")
@@ -377,19 +376,6 @@ def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shar
     assert laptop.weights() == desk.weights()
 
 
-def test_a_lost_file_is_written_again(tmp_path: Path, shared: Path) -> None:
-    """By the device whose file it was."""
-    laptop, desk = two(tmp_path, shared)
-    laptop.open("fish", "crane.txt")
-    before = set(os.listdir(shared))
-    laptop.meet()
-    for name in set(os.listdir(shared)) - before:
-        (shared / name).unlink()
-    laptop.meet()
-    desk.meet()
-    assert laptop.weights() == desk.weights()
-
-
 def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None:
     """It goes on learning alone, the others do not hear of it, and it may come back."""
     laptop, desk = two(tmp_path, anywhere)
@@ -451,9 +437,9 @@ def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, anywhere: 
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop", "late"]
 
 
-def test_two_processes_of_one_device_take_turns(tmp_path: Path, anywhere: Place) -> None:
+def test_two_processes_of_one_device_take_turns(tmp_path: Path, shared: Path) -> None:
     """A new key that one of them made is not written over by the other, which began before."""
-    laptop, _ = two(tmp_path, anywhere)
+    laptop, _ = two(tmp_path, shared)
     begun = laptop.devices()
     laptop.devices().remove("desk")
     code = laptop.devices().code
@@ -473,14 +459,15 @@ UNUSABLE = [
 ]
 
 
-@pytest.mark.parametrize("body", UNUSABLE)
-def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, anywhere: Place, body: Body) -> None:
+def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path) -> None:
     """Of a newer version, or of a device that means harm: all else is exchanged and searched, and one can leave."""
-    laptop, desk = two(tmp_path, anywhere)
+    laptop, desk = two(tmp_path, shared)
     keys = read_keys(desk.paths)
     assert keys is not None
-    when = float("nan") if body == UNUSABLE[-1] else time.time()
-    common_place(keys, desk.settings).deliver(keys, [DeviceRecord(keys.device, 1 << 60, when, (), False, body)])
+    for body in UNUSABLE:
+        when = float("nan") if body == UNUSABLE[-1] else time.time()
+        record = DeviceRecord(keys.device, 1 << 60, when, (), False, body)
+        SharedFolder(keys.folder).deliver(keys, [record])
     desk.open("fish", "crane.txt")
     desk.meet()
     assert meet_quietly(laptop.paths, laptop.settings) == ""
@@ -507,13 +494,13 @@ def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> Non
     laptop.devices().remove("desk")
 
 
-def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, anywhere: Place) -> None:
+def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> None:
     """After it no newer one could come, and nobody could be removed any more."""
-    laptop, desk = two(tmp_path, anywhere)
+    laptop, desk = two(tmp_path, shared)
     keys = read_keys(desk.paths)
     assert keys is not None
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "laptop"]
-    common_place(keys, desk.settings).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
+    SharedFolder(keys.folder).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
     code = laptop.devices().code
     laptop.meet()
     assert laptop.devices().code == code
@@ -538,9 +525,9 @@ def test_nothing_in_the_folder_is_waited_for(tmp_path: Path, shared: Path) -> No
     assert laptop.weights() == desk.weights()
 
 
-def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, anywhere: Place) -> None:
+def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) -> None:
     """As where a computer lost its data folder and joined again: more stands behind the name of each."""
-    laptop, desk = two(tmp_path, anywhere)
+    laptop, desk = two(tmp_path, shared)
     shutil.rmtree(desk.paths.data_dir)
     desk.index()
     desk.join(laptop.devices().code)

@@ -6,6 +6,7 @@ and records that come twice are one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
@@ -71,11 +72,9 @@ def common_place(keys: DeviceKeys, settings: Settings) -> MeetingPlace:
 class Meeting:
     """One exchange, step by step."""
 
-    def __init__(
-        self, paths: Paths, settings: Settings, store: Store, catalogue: Catalogue, keys: DeviceKeys, now: float
-    ) -> None:
+    def __init__(self, paths: Paths, settings: Settings, store: Store, catalogue: Catalogue, keys: DeviceKeys) -> None:
         self._paths, self._settings, self._store, self._catalogue = paths, settings, store, catalogue
-        self.keys, self._now = keys, now
+        self.keys = keys
         self.log, self._place = RecordLog(store, keys.device), common_place(keys, settings)
         self._names = set[str]()
         self._outdated: list[str] = []
@@ -95,7 +94,7 @@ class Meeting:
         if self.keys.is_to_hand_on or not is_merged(self._store, self.log, self._catalogue):
             known = self.log.known()
             device = self.keys.device
-            follow_group(self._store, self.log, device, known.counting, self._settings, now=self._now)
+            follow_group(self._store, self.log, device, known.counting, self._settings, now=time.time())
             self._renew_key(known.counting)
             follow_choices(self._store, known.counting, self._paths, self._settings)
             self._merge(known)
@@ -125,7 +124,7 @@ class Meeting:
             words = self._stems() if old.key != new.key else ()
             renaming = Renaming.between(old, new, words, folders_above(self._catalogue.paths()))
             bring(self._store, self.log, self._catalogue, renaming)
-            self.log.add(DeviceCard(keys.device, (keys.name, public_key(keys.private))), now=self._now)
+            self.log.add(DeviceCard(keys.device, (keys.name, public_key(keys.private))))
             self._store.set_value(ADOPTED, keys.device)
             bring_along(self._store)
             note_group(self._store, self.log, keys.device)
@@ -141,9 +140,8 @@ class Meeting:
                 yield stem(word, reading.languages[0])
 
     def _merge(self, known: RecordsRead | None = None) -> None:
-        self._outdated += merge_records(
-            self._store, self._paths, self._settings.learning, self.keys, self._catalogue, now=self._now, known=known
-        )
+        learning = self._settings.learning
+        self._outdated += merge_records(self._store, self._paths, learning, self.keys, self._catalogue, known)
 
     def _read(self) -> tuple[int, int]:
         """Take what is new; how many records that were, and how many files cannot be opened."""

@@ -30,8 +30,8 @@ HOME = "~"
 class Places:
     """Names files the same on each of a person's computers: below the home, or below the indexed root they lie in."""
 
-    def __init__(self, roots: Sequence[str], home: str | None = None) -> None:
-        homes = dict.fromkeys([home or str(Path.home()), os.path.realpath(home or Path.home())])
+    def __init__(self, roots: Sequence[str]) -> None:
+        homes = dict.fromkeys([str(Path.home()), os.path.realpath(Path.home())])
         outer = sorted(roots, key=len, reverse=True)
         named = [*((one, HOME) for one in homes), *((root, os.path.basename(root)) for root in outer)]
         self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]

@@ -41,10 +41,10 @@ TROUBLES = (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error)
 
 
 class OwnDevices:
-    """This person's devices, as this one knows them; `now` in seconds since the epoch, by default the clock's."""
+    """This person's devices, as this one knows them."""
 
-    def __init__(self, paths: Paths, settings: Settings, *, now: float | None = None) -> None:
-        self._paths, self._settings, self._now = paths, settings, now
+    def __init__(self, paths: Paths, settings: Settings) -> None:
+        self._paths, self._settings = paths, settings
         paths.create_data_dir()
         self.keys = read_keys(paths)
 
@@ -172,9 +172,7 @@ class OwnDevices:
             if member is not None and is_of(keys.folder, member) and keys.folder != address_of(member):
                 keys = replace(keys, folder=address_of(member))  # its server has moved
                 write_keys(self._paths, keys)
-            meeting = Meeting(
-                self._paths, self._settings, store, catalogue, keys, time.time() if self._now is None else self._now
-            )
+            meeting = Meeting(self._paths, self._settings, store, catalogue, keys)
             met = meeting.run()
             self.keys = meeting.keys
         return met
@@ -294,7 +292,7 @@ class OwnDevices:
         with Store(self._paths.state) as store:
             if store.value(ADOPTED) != self._joined().device:
                 raise DevicesError("this device has not met the others yet; `foltr-search devices sync` does")
-            RecordLog(store, self._joined().device).add(Removed(device), now=self._now)
+            RecordLog(store, self._joined().device).add(Removed(device))
 
 
 def who_answers(paths: Paths, settings: Settings) -> str:

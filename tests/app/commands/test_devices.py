@@ -149,15 +149,8 @@ def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], 
     laptop, desk = computers
     shared = str(tmp_path / "cloud")
     code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
-    join = (
-        sys.executable,
-        "-m",
-        "app",
-        "devices",
-        "join",
-        "--folder",
-        shared,
-    )  # asked for: no list of processes has it
+    join = (sys.executable, "-m", "app", "devices", "join", "--folder", shared)
+    # The code is asked for, so that no list of processes has it.
     joined = subprocess.run(join, env=desk.environment(), input=f"{code}\n", text=True, capture_output=True, check=True)
     assert code not in joined.stdout
     last = found(desk)[-1]

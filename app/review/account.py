@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -69,7 +70,13 @@ def _judged(review: Review, one: Judgement) -> dict[str, Any]:
 
 def _state(review: Review, one: Judgement, rows: list[DocumentRow], there: DocumentRow | None) -> str:
     if there is not None:
-        return "as judged" if Path(one.path).exists() else "gone since it was indexed"
+        known = review.search.catalogue.known_of([one.path]).get(one.path)
+        try:
+            status = os.stat(one.path)
+        except OSError:
+            return "gone since it was indexed"
+        is_same = known is not None and (known.size, known.modified_ns) == (status.st_size, status.st_mtime_ns)
+        return "as judged" if is_same else "changed since it was indexed"
     if rows:
         return "moved"
     return "changed since" if review.search.catalogue.doc_ids_of(one.path) else "gone"

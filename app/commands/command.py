@@ -186,10 +186,7 @@ UNREACHABLE = 3
 
 @contextmanager
 def state_of_member(without_server: str = "") -> Iterator[tuple[Store, Settings]]:
-    """The device's state, for what concerns its group; where the server does not answer, one line and UNREACHABLE.
-
-    `without_server` says what can be done all the same.
-    """
+    """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do."""
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store
 

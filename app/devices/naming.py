@@ -24,16 +24,13 @@ PAGES_FORGOTTEN = "devices pages forgotten"
 """the records by which pages were forgotten that this state has followed, one after another"""
 
 
-HOME = "~"
-
-
 class Places:
     """Names files the same on each of a person's computers: below the home, or below the indexed root they lie in."""
 
     def __init__(self, roots: Sequence[str]) -> None:
         homes = dict.fromkeys([str(Path.home()), os.path.realpath(Path.home())])
         outer = sorted(roots, key=len, reverse=True)
-        named = [*((one, HOME) for one in homes), *((root, os.path.basename(root)) for root in outer)]
+        named = [*((one, "~") for one in homes), *((root, os.path.basename(root)) for root in outer)]
         self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]
 
     def of(self, path: str) -> str:

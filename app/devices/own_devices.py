@@ -49,10 +49,7 @@ class OwnDevices:
         self.keys = read_keys(paths)
 
     def begin(self, name: str, place: str, *, replaces: bool = False) -> Met:
-        """Make this the first device, which meets the others in `place`: a folder, or its group's server.
-
-        What the server keeps for other devices of the member goes only where it `replaces` that.
-        """
+        """Make this the first device, which meets the others in a folder or at a server, whose files it may replace."""
         self.require_alone()
         generation = Generation(0, new_secret())
         if is_server(place) and not self._made_depot(place, generation, replaces=replaces):

@@ -59,7 +59,8 @@ def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
     judged = {Path(one["path"]).name: one for one in account["judged"]}
     assert {name: one["state"] for name, one in judged.items()} == {
         "heron.txt": "moved", "list.txt": "changed since", "invoice.html": "gone",
-        "return 2024.txt": "gone since it was indexed", "kingfisher.md": "as judged", "fish_counter.py": "changed since it was indexed",
+        "return 2024.txt": "gone since it was indexed", "kingfisher.md": "as judged",
+        "fish_counter.py": "changed since it was indexed",
     }  # fmt: skip
     assert judged["heron.txt"]["also_at"] == [{"path": str(device.notes / "moved.txt")}]
     assert judged["kingfisher.md"]["also_at"] == [{"path": str(device.notes / "copy.md")}]

@@ -157,7 +157,7 @@ class Meeting:
         for name, content in self._place.read(sorted(stamps.keys() - unread)):
             found[name] = delivered(content, self.keys)
             if found[name] is None:
-                others[name] = content
+                others[name] = content[: LARGEST_HANDOVER + 1]
         tried = [stamps[name] for name, content in others.items() if content]  # the rest may be there again
         # Before a removed device is believed that goes on by the former one.
         if generation := self._handed_on([one for one in others.values() if len(one) <= LARGEST_HANDOVER], tried):

@@ -80,9 +80,8 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 
     This adds one entry to its configuration, or replaces the old one. You see the change before it is written.
     """
-    for folder in folders:
-        if re.search("[\x00-\x1f\x7f\ud800-\udfff]", folder):
-            raise click.UsageError(f"wanted a folder whose name is text, got {safe_line(repr(folder))}")
+    if odd := [folder for folder in folders if re.search("[\x00-\x1f\x7f\ud800-\udfff]", folder)]:
+        raise click.UsageError(f"wanted a folder whose name is text, got {safe_line(repr(odd[0]))}")
     options = ["--as", name, *(["--learn"] if learn else [])]
     started = [*_own_command(), "mcp", *options, "--", *folders]
     text = ASSISTANTS[name].with_entry(Path.home(), started)

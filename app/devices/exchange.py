@@ -150,6 +150,9 @@ class Meeting:
         if ours and not names and self._place.emptiness:
             raise DevicesError(self._place.emptiness)
         self.log.forget_files(ours - names)
+        theirs = known.keys() - ours
+        if theirs & names:  # else nothing of the others is there, as for one that is shut out
+            self.log.pass_over(name for name in theirs if name.removeprefix(UNREAD).split()[0] not in names)
         # Taken before the reading, and by the key: what none opened may be finished since, or open with another one.
         stamps = {name: f"{self._place.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
         unread = {name for name, stamp in stamps.items() if UNREAD + stamp in known}

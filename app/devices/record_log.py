@@ -137,5 +137,10 @@ class RecordLog:
         """They are gone: what only they held is to be written again."""
         with self._store.transaction() as db:
             gone = [(name,) for name in names]
-            db.executemany("DELETE FROM device_files WHERE name = ?", gone)
+            self.pass_over(name for (name,) in gone)
             db.executemany("UPDATE device_records SET file = '' WHERE file = ?", gone)
+
+    def pass_over(self, names: Iterable[str]) -> None:
+        """Files that are gone, whose records others hold as well."""
+        with self._store.transaction() as db:
+            db.executemany("DELETE FROM device_files WHERE name = ?", [(name,) for name in names])

@@ -17,12 +17,9 @@ if TYPE_CHECKING:
 
 PLAIN_SECONDS = 5.0
 """between two lines where there is no terminal, as in a log"""
-
 LIVE_SECONDS = 0.1
-
 MARGIN = 4
 """columns left free at the right, so that the ^C that a terminal echoes breaks no line"""
-
 _ERASE_REST, _ERASE_BELOW, _UP = "\x1b[K", "\x1b[J", "\x1b[1A"
 
 

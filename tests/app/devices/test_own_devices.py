@@ -24,6 +24,7 @@ from app.devices.shared_folder import SharedFolder
 from app.learning.votes import Vote
 from app.search.saved import SavedSearches
 from app.settings import Settings
+from app.store import Store
 from console.durable import UNFINISHED
 from tests.app.devices.computers import Computer
 from tests.federation_server.client import Running, make_server, running
@@ -366,14 +367,21 @@ def test_a_file_that_is_finished_while_it_is_read_is_read_again(
 
 
 def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shared: Path) -> None:
-    """The folder does not fill with the years."""
+    """The folder does not fill with the years, nor what each keeps of its files, usable or not."""
     laptop, desk = two(tmp_path, shared)
-    for _ in range(36):
+    for number in range(36):
         laptop.open("fish", "crane.txt")
         laptop.meet()
+        if number % 4 == 0:
+            odd = shared / f"{number:032x}"
+            odd.write_bytes(os.urandom(LEAST_SIZE))
+            desk.meet()
+            odd.unlink()
     assert len(os.listdir(shared)) < 36
     desk.meet()
     assert laptop.weights() == desk.weights()
+    with Store(desk.paths.state) as store:
+        assert {name for (name,) in store.rows("SELECT name FROM device_files")} == set(os.listdir(shared))
 
 
 def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.devices.device_keys import DeviceKeys, read_keys
 from app.devices.naming import ADOPTED
 from app.devices.own_devices import OwnDevices
 from app.federation import membership
@@ -61,6 +62,12 @@ class Computer:
     @property
     def name(self) -> str:
         return self.place.name
+
+    @property
+    def keys(self) -> DeviceKeys:
+        keys = read_keys(self.paths)
+        assert keys is not None
+        return keys
 
     def index(self) -> None:
         update_index(self.settings, self.paths, roots=[str(self.place / self.root)])

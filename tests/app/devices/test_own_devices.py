@@ -15,7 +15,7 @@ import pytest
 
 from app.commands.model import forget_everything
 from app.devices import shared_folder
-from app.devices.device_keys import DeviceKeys, Generation, read_keys
+from app.devices.device_keys import DeviceKeys, Generation
 from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
 from app.devices.records import DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
@@ -195,8 +195,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
     """No file that is written from then on opens with any key that it has; the others go on together."""
     laptop, desk = two(tmp_path, shared)
     lost = one_more(tmp_path, shared, laptop, desk)
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     laptop.devices().remove("lost")
     before = set(os.listdir(shared))
     for computer in (desk, laptop):
@@ -222,8 +221,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
 
 def takes_over(lost: Computer, desk: Computer) -> None:
     """The removed device hands a key of its own to another one, by all that it has."""
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "desk"]
     stolen = Generation(keys.newest.number + 7, bytes(16))
     SharedFolder(keys.folder).hand_on(keys.with_generation(stolen), public)
@@ -263,8 +261,7 @@ def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) ->
     SavedSearches(laptop.paths.saved).save("tax", "type:pdf heron")
     laptop.meet()
     desk.meet()
-    keys = read_keys(laptop.paths)
-    assert keys is not None
+    keys = laptop.keys
     secrets = [keys.newest.secret, keys.newest.key, keys.names, keys.private, keys.device]
     for path in shared.iterdir():
         content = path.read_bytes()
@@ -470,8 +467,7 @@ UNUSABLE = [
 def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path) -> None:
     """Of a newer version, or of a device that means harm: all else is exchanged and searched, and one can leave."""
     laptop, desk = two(tmp_path, shared)
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    keys = desk.keys
     for body in UNUSABLE:
         when = float("nan") if body == UNUSABLE[-1] else time.time()
         record = DeviceRecord(keys.device, 1 << 60, when, (), False, body)
@@ -487,8 +483,7 @@ def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path) ->
 def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> None:
     """A card that puts a key of its own under another's name, or one that none can seal for, is not read."""
     laptop, desk = two(tmp_path, shared)
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    keys = desk.keys
     cards = {one.called: one for one in laptop.devices().known()}
     for public in (public_key(new_private_key()), bytes(32), b"short"):
         with pytest.raises(ValueError, match="key"):
@@ -505,8 +500,7 @@ def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> Non
 def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> None:
     """After it no newer one could come, and nobody could be removed any more."""
     laptop, desk = two(tmp_path, shared)
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    keys = desk.keys
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "laptop"]
     SharedFolder(keys.folder).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
     code = laptop.devices().code
@@ -544,8 +538,7 @@ def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) 
     assert first != second
     assert first.startswith("desk ")
     assert second.startswith("desk ")
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    keys = desk.keys
     (former,) = {first, second} - {one.called for one in desk.devices().known() if one.name == keys.device}
     laptop.devices().remove(former)
     desk.meet()
@@ -578,8 +571,7 @@ def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shar
     laptop, desk = two(tmp_path, shared)
     lost = one_more(tmp_path, shared, laptop, desk)
     laptop.devices().remove("lost")
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     accomplice = DeviceKeys.begun("printer", str(shared), keys.newest, keys.names, None)
     card = DeviceCard(accomplice.device, ("printer", public_key(accomplice.private)))
     SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, time.time(), (), False, card)])
@@ -599,8 +591,7 @@ def test_a_state_or_a_key_put_back_alone_hears_the_rest_again(tmp_path: Path, sh
     laptop.devices().remove("lost")
     laptop.open("fish", "crane.txt")
     laptop.meet()
-    keys = read_keys(laptop.paths)
-    assert keys is not None
+    keys = laptop.keys
     handed_on = {name: (shared / name).read_bytes() for name in os.listdir(shared)
                  if delivered((shared / name).read_bytes(), keys) is None}  # fmt: skip
     for name in handed_on:

@@ -90,8 +90,7 @@ def test_the_server_learns_names_sizes_and_times_alone(
     SavedSearches(laptop.paths.saved).save("tax", "type:pdf meadow")
     laptop.meet()
     desk.meet()
-    keys = read_keys(laptop.paths)
-    assert keys is not None
+    keys = laptop.keys
     group.stop()
     held = b"".join(path.read_bytes() for path in group.made.folder.iterdir() if path.is_file())
     logged = "\n".join(record.getMessage() for record in caplog.records if "foltr-server" in record.name)
@@ -170,8 +169,7 @@ def test_a_computer_that_was_removed_gets_nothing(group: Running, tmp_path: Path
     for computer in (desk, laptop, desk):
         computer.open("fish", "stork.txt")
         computer.meet()
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     thief = Client(group.made.public_address, Identity(depot_seed(keys.newest.secret)))
     seen = msgspec.json.decode(thief.send("GET", "/v1/depot").content, type=DepotPage)
     with reading(group.made.engine) as connection:

@@ -90,11 +90,10 @@ class Meeting:
         if is_new:
             note_choices(self._store, self.log, self.keys, self._paths, self._settings)
         if is_merged(self._store, self.log, self._catalogue):  # else a state that was put back hears itself first
-            note_group(self._store, self.log, self.keys.device)
+            note_group(self.log)
         if self.keys.is_to_hand_on or not is_merged(self._store, self.log, self._catalogue):
             known = self.log.known()
-            device = self.keys.device
-            follow_group(self._store, self.log, device, known.counting, self._settings, now=time.time())
+            follow_group(self.log, known.counting, self._settings, now=time.time())
             self._renew_key(known.counting)
             follow_choices(self._store, known.counting, self._paths, self._settings)
             self._merge(known)
@@ -127,7 +126,7 @@ class Meeting:
             self.log.add(DeviceCard(keys.device, (keys.name, public_key(keys.private))))
             self._store.set_value(ADOPTED, keys.device)
             bring_along(self._store)
-            note_group(self._store, self.log, keys.device)
+            note_group(self.log)
             self._merge()
         write_keys(self._paths, keys)  # for who has the former names open, and looks at this file
 

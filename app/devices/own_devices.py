@@ -224,7 +224,7 @@ class OwnDevices:
         with self._alone():
             keys = self._joined()
             with Store(self._paths.state) as store:
-                hand_pen(store, RecordLog(store, keys.device), keys.device, other)
+                hand_pen(RecordLog(store, keys.device), other)
             return self._meet()
 
     def take_pen(self) -> Met:
@@ -238,7 +238,7 @@ class OwnDevices:
     def holder(self) -> bytes:
         """The device that answers the group for all, b"" where it is none of those that are known."""
         with Store(self._paths.state) as store:
-            found = holder(store, RecordLog(store, self._joined().device))
+            found = holder(RecordLog(store, self._joined().device))
         return found if any(one.name == found for one in self.known()) else b""
 
     def group(self) -> str:
@@ -282,7 +282,7 @@ class OwnDevices:
         with Store(self._paths.state) as store:
             for heir in heirs if pen.holds(store) else ():
                 with suppress(DevicesError):  # of one that nothing came from
-                    hand_pen(store, RecordLog(store, keys.device), keys.device, heir.name)
+                    hand_pen(RecordLog(store, keys.device), heir.name)
                     break
 
     def _note_removed(self, device: bytes) -> None:

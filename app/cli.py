@@ -11,11 +11,11 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.command import NAME, Group, error_line, say
+from app.commands.command import NAME, Group, error_line, say, without_codes
 from console.command_line import CommandsByName, run
 
 if TYPE_CHECKING:
@@ -107,6 +107,12 @@ class DeviceProgram(CommandsByName, Group):
         if like := difflib.get_close_matches(name, COMMANDS, n=1, cutoff=LIKE):
             say(f"searched for `{name}`; the command is `{like[0]}`")
         return "search", search, args
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            raise click.UsageError(without_codes(error.format_message()), error.ctx) from error
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         folders = click.Path(file_okay=False).shell_complete(ctx, self.params[0], incomplete)

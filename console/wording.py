@@ -20,8 +20,8 @@ def count(number: int, noun: str = "") -> str:
 
 def rows_in_words(found: Mapping[str, int]) -> str:
     """Rows by table: "2 updates, 1 member, 1 roster row"; "nothing" for none."""
-    nouns = ((n, table[:-1] if table.endswith("s") else f"{table} row") for table, n in found.items() if n)
-    return ", ".join(count(*noun) for noun in nouns) or "nothing"
+    tables = {table.replace("depots", "depot keys"): n for table, n in found.items() if n}  # one depot had several
+    return ", ".join(count(n, t[:-1] if t.endswith("s") else f"{t} row") for t, n in tables.items()) or "nothing"
 
 
 def also_as(paths: Sequence[str]) -> str:

@@ -69,8 +69,11 @@ class Configuration(Struct, frozen=True):
         path = self.path(home)
         if self._is_toml:
             self._listed(path)
-            own = rf"\n*^\[{re.escape(self.key)}\.{ENTRY}\]\n(?:(?!\[).*\n?)*"
-            return re.sub(own, "\n", _text(path), flags=re.MULTILINE).removeprefix("\n")
+            own = rf"\n*^\[{re.escape(self.key)}\.(['\"]?){ENTRY}\1(?:\.[^\]\n]*)?\]\n(?:(?!\[).*\n?)*"
+            text = re.sub(own, "\n", _text(path), flags=re.MULTILINE).removeprefix("\n")
+            if ENTRY in tomllib.loads(text).get(self.key, {}):
+                raise ConfigurationError(f"{path}: {ENTRY} is under {self.key} in another form; change it by hand")
+            return text
         return self._changed(path, None)
 
     def write(self, home: Path, text: str) -> None:

@@ -16,6 +16,7 @@ import click
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
 from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
 from app.paths import ASSISTANT
+from console.printable import safe_line
 
 EXAMPLES = """
 foltr-search assistant                                 list assistants, and what each may see
@@ -79,9 +80,12 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 
     This adds one entry to its configuration, or replaces the old one. You see the change before it is written.
     """
+    if odd := [folder for folder in folders if re.search("[\x00-\x1f\x7f\ud800-\udfff]", folder)]:
+        raise click.UsageError(f"wanted a folder whose name is text, got {safe_line(repr(odd[0]))}")
     options = ["--as", name, *(["--learn"] if learn else [])]
     started = [*_own_command(), "mcp", *options, "--", *folders]
-    return _exchange(ASSISTANTS[name], ASSISTANTS[name].with_entry(Path.home(), started), yes=yes)
+    text = ASSISTANTS[name].with_entry(Path.home(), started)
+    return _exchange(ASSISTANTS[name], text, "restart the assistant to use it", yes=yes)
 
 
 @command.command("remove", examples="foltr-search assistant remove cursor")
@@ -89,7 +93,8 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 @_yes
 def remove(name: str, yes: bool) -> int:
     """Remove this program from the configuration of the assistant NAME. Its log stays: see `reset`."""
-    return _exchange(ASSISTANTS[name], ASSISTANTS[name].without_entry(Path.home()), yes=yes)
+    text = ASSISTANTS[name].without_entry(Path.home())
+    return _exchange(ASSISTANTS[name], text, "restart the assistant: until then it can still search", yes=yes)
 
 
 @command.command("log", examples="foltr-search assistant log cursor --limit 20")
@@ -124,7 +129,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
             told = {"time": request.time, "tool": request.tool, "query": request.query, "given": given, "gone": n_gone}
             click.echo(json.dumps(told))
             continue
-        click.echo(f"{iso_minute(request.time)}  {request.tool}  {printed_path(request.query)}".rstrip())
+        click.echo(f"{iso_minute(request.time)}  {request.tool}  {safe_line(request.query)}".rstrip())
         for path in given:
             click.echo(f"    {printed_path(path)}")
         if n_gone:
@@ -155,7 +160,7 @@ def _own_command() -> list[str]:
     return [os.path.abspath(program)] if program and named == "foltr-search" else [sys.executable, "-m", "app"]
 
 
-def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
+def _exchange(configuration: Configuration, text: str, afterwards: str, *, yes: bool) -> int:
     """Show what will change in a configuration, ask, and write it."""
     path, before = configuration.path(Path.home()), configuration.text(Path.home())
     if text == before:
@@ -166,7 +171,7 @@ def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
     if not yes:
         click.confirm("Write this?", abort=True, err=True)
     configuration.write(Path.home(), text)
-    say(f"wrote {path}; restart the assistant to use it")
+    say(f"wrote {path}; {afterwards}")
     return 0
 
 

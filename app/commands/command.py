@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import sys
 import threading
@@ -141,7 +142,7 @@ def error_line(error: Exception) -> str:
     from foltr.errors import FoltrError
     from indexer.errors import IndexDamaged, IndexerError
 
-    message = " ".join(str(error).split())
+    message = without_codes(" ".join(str(error).split()))
     if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
         return f"{message}; `{NAME} index` rebuilds it, and what was learned stays"
     if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):
@@ -151,6 +152,15 @@ def error_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return what_failed(error)
     return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
+
+
+_CODE = re.compile(r"\b(\w{4}(-\w{4}){7}|[A-Z2-7]{32})\b")
+"""by which a person's computers join each other"""
+
+
+def without_codes(message: str) -> str:
+    """An error that shows no code, wherever one was typed: it opens everything that the computers exchange."""
+    return _CODE.sub("(a code)", message)
 
 
 def _remember_assignments(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
@@ -175,8 +185,8 @@ UNREACHABLE = 3
 
 
 @contextmanager
-def state_of_member(*, meets_first: bool = True) -> Iterator[tuple[Store, Settings]]:
-    """The device's state, for what concerns its group; where the server does not answer, one line and UNREACHABLE."""
+def state_of_member(without_server: str = "", *, meets_first: bool = True) -> Iterator[tuple[Store, Settings]]:
+    """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do."""
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store
 
@@ -188,7 +198,8 @@ def state_of_member(*, meets_first: bool = True) -> Iterator[tuple[Store, Settin
             yield store, context.settings
             exchange(context, told)
     except Unreachable as error:
-        say(f"no answer from {error}; nothing is lost, try again later; {MOVED}")
+        advice = [f"no answer from {error}; nothing is lost, try again later", without_server, MOVED]
+        say("; ".join(filter(None, advice)))
         raise click.exceptions.Exit(UNREACHABLE) from error
 
 

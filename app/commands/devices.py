@@ -41,14 +41,15 @@ def command(ctx: click.Context) -> int:
     They exchange encrypted files through a folder you sync anyway, or your group's server. Anyone who reads them there
     learns only sizes and times (docs/devices.md). `watch`, `serve` and the screen exchange every minute.
     """
-    return 0 if ctx.invoked_subcommand else _list()
+    return 0 if ctx.invoked_subcommand else ctx.invoke(list_)
 
 
 @command.command("new", examples="foltr-search devices new --folder ~/Sync/foltr --name laptop")
 @FOLDER
 @SERVER
 @NAME
-def new(folder: Path | None, server: str | None, name: str) -> int:
+@click.option("--replace", "replaces", is_flag=True, help="Delete what your group's server keeps for other computers.")
+def new(folder: Path | None, server: str | None, name: str, replaces: bool) -> int:
     """Show the code for one more computer to join; the first time, start with a folder or your group's server.
 
     The code opens everything your computers exchange: show it to nobody.
@@ -62,7 +63,7 @@ def new(folder: Path | None, server: str | None, name: str) -> int:
     if devices.keys is None or devices.keys.has_left:
         if not place:
             raise click.UsageError("wanted --folder FOLDER, one that your computers have in common, or --server")
-        devices.begin(name, place)
+        devices.begin(name, place, replaces=replaces)
     elif place and place != devices.keys.folder:
         raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync` takes another place")
     _show(devices.code)
@@ -90,6 +91,7 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
     Without CODE you are asked, so that neither the shell's history nor the list of processes shows it.
     """
     devices = _devices()
+    devices.require_alone()
     place = _place(devices, folder, server)
     if not place:
         raise click.UsageError("wanted --folder FOLDER or --server, as the first computer was given")
@@ -102,16 +104,22 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
 @command.command("list", examples="foltr-search devices list")
 def list_() -> int:
     """List your computers; exit code 1 if this one is alone."""
-    return _list()
+    from app.commands.command import print_line
+
+    devices = _devices()
+    if devices.keys is None or devices.keys.has_left:
+        say("this device is alone; `foltr-search devices new` or `devices join CODE` begins")
+        return NOTHING_FOUND
+    for one in devices.known():
+        print_line(one.called + ("\tthis one" if one.name == devices.keys.device else ""))
+    return FOUND
 
 
 @command.command("sync", examples="foltr-search devices sync")
-@click.option("--folder", type=click.Path(file_okay=False, exists=True, path_type=Path),
-              help="Use this folder from now on.")  # fmt: skip
-@click.option("--server", is_flag=False, flag_value="", metavar="[ADDRESS]",
-              help="Use your group's server from now on, or the one at this ADDRESS (see `devices new`).")  # fmt: skip
+@FOLDER
+@SERVER
 def sync(folder: Path | None, server: str | None) -> int:
-    """Exchange now, and say how many records were received and sent."""
+    """Exchange now, and say how many records were received and sent; with an option, there from now on."""
     devices = _devices()
     place = _place(devices, folder, server)
     say((devices.meet_in(place) if place else devices.meet()).words())
@@ -189,18 +197,6 @@ def _devices() -> OwnDevices:
 
     context = load()
     return OwnDevices(context.paths, context.settings)
-
-
-def _list() -> int:
-    from app.commands.command import print_line
-
-    devices = _devices()
-    if devices.keys is None or devices.keys.has_left:
-        say("this device is alone; `foltr-search devices new` or `devices join CODE` begins")
-        return NOTHING_FOUND
-    for one in devices.known():
-        print_line(one.called + ("\tthis one" if one.name == devices.keys.device else ""))
-    return FOUND
 
 
 def _show(code: str) -> None:

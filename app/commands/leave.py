@@ -24,7 +24,8 @@ def command(local: bool, at_once: bool, yes: bool) -> int:
     from app.federation import membership
     from app.federation.admission import Admission, what_others_miss
 
-    with state_of_member() as (store, settings):
+    by_itself = "`foltr-search leave --local` ends the membership here without telling the server"
+    with state_of_member(by_itself) as (store, settings):
         is_member = bool(store.rows("SELECT 1 FROM membership"))  # whose record may be damaged
         if is_member and not local and (missed := what_others_miss(store)):
             say(missed)

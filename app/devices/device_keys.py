@@ -76,9 +76,6 @@ class DeviceKeys(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     def with_generation(self, generation: Generation) -> DeviceKeys:
         return msgspec.structs.replace(self, generations=(*self.generations, generation), is_to_hand_on=True)
 
-    def handed_on(self) -> DeviceKeys:
-        return msgspec.structs.replace(self, is_to_hand_on=False)
-
     def left(self) -> DeviceKeys:
         """Without what others' records could be read by; names stay, or nothing learned would be found again."""
         return msgspec.structs.replace(self, folder="", generations=())

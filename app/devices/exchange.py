@@ -6,10 +6,12 @@ and records that come twice are one.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
+from msgspec.structs import replace
 
 from app.devices.brought import Renaming, bring, folders_above
 from app.devices.choices import follow_choices, note_choices
@@ -70,11 +72,9 @@ def common_place(keys: DeviceKeys, settings: Settings) -> MeetingPlace:
 class Meeting:
     """One exchange, step by step."""
 
-    def __init__(
-        self, paths: Paths, settings: Settings, store: Store, catalogue: Catalogue, keys: DeviceKeys, now: float
-    ) -> None:
+    def __init__(self, paths: Paths, settings: Settings, store: Store, catalogue: Catalogue, keys: DeviceKeys) -> None:
         self._paths, self._settings, self._store, self._catalogue = paths, settings, store, catalogue
-        self.keys, self._now = keys, now
+        self.keys = keys
         self.log, self._place = RecordLog(store, keys.device), common_place(keys, settings)
         self._names = set[str]()
         self._outdated: list[str] = []
@@ -90,11 +90,10 @@ class Meeting:
         if is_new:
             note_choices(self._store, self.log, self.keys, self._paths, self._settings)
         if is_merged(self._store, self.log, self._catalogue):  # else a state that was put back hears itself first
-            note_group(self._store, self.log, self.keys.device)
+            note_group(self.log)
         if self.keys.is_to_hand_on or not is_merged(self._store, self.log, self._catalogue):
             known = self.log.known()
-            device = self.keys.device
-            follow_group(self._store, self.log, device, known.counting, self._settings, now=self._now)
+            follow_group(self.log, known.counting, self._settings, now=time.time())
             self._renew_key(known.counting)
             follow_choices(self._store, known.counting, self._paths, self._settings)
             self._merge(known)
@@ -124,10 +123,10 @@ class Meeting:
             words = self._stems() if old.key != new.key else ()
             renaming = Renaming.between(old, new, words, folders_above(self._catalogue.paths()))
             bring(self._store, self.log, self._catalogue, renaming)
-            self.log.add(DeviceCard(keys.device, (keys.name, public_key(keys.private))), now=self._now)
+            self.log.add(DeviceCard(keys.device, (keys.name, public_key(keys.private))))
             self._store.set_value(ADOPTED, keys.device)
             bring_along(self._store)
-            note_group(self._store, self.log, keys.device)
+            note_group(self.log)
             self._merge()
         write_keys(self._paths, keys)  # for who has the former names open, and looks at this file
 
@@ -140,9 +139,8 @@ class Meeting:
                 yield stem(word, reading.languages[0])
 
     def _merge(self, known: RecordsRead | None = None) -> None:
-        self._outdated += merge_records(
-            self._store, self._paths, self._settings.learning, self.keys, self._catalogue, now=self._now, known=known
-        )
+        learning = self._settings.learning
+        self._outdated += merge_records(self._store, self._paths, learning, self.keys, self._catalogue, known)
 
     def _read(self) -> tuple[int, int]:
         """Take what is new; how many records that were, and how many files cannot be opened."""
@@ -151,6 +149,9 @@ class Meeting:
         if ours and not names and self._place.emptiness:
             raise DevicesError(self._place.emptiness)
         self.log.forget_files(ours - names)
+        theirs = known.keys() - ours
+        if theirs & names:  # else nothing of the others is there, as for one that is shut out
+            self.log.pass_over(name for name in theirs if name.removeprefix(UNREAD).split()[0] not in names)
         # Taken before the reading, and by the key: what none opened may be finished since, or open with another one.
         stamps = {name: f"{self._place.stamp(name)} {self.keys.newest.number}" for name in names - known.keys()}
         unread = {name for name, stamp in stamps.items() if UNREAD + stamp in known}
@@ -158,9 +159,10 @@ class Meeting:
         for name, content in self._place.read(sorted(stamps.keys() - unread)):
             found[name] = delivered(content, self.keys)
             if found[name] is None:
-                others[name] = content if len(content) <= LARGEST_HANDOVER else b""
+                others[name] = content[: LARGEST_HANDOVER + 1]
+        tried = [stamps[name] for name, content in others.items() if content]  # the rest may be there again
         # Before a removed device is believed that goes on by the former one.
-        if generation := self._handed_on(others.values(), [stamps[name] for name in others]):
+        if generation := self._handed_on([one for one in others.values() if len(one) <= LARGEST_HANDOVER], tried):
             self._use(self.keys.with_generation(generation))
             return self._read()
         n_new = sum(self._take(name, stamps[name], *one) for name, one in found.items() if one)
@@ -214,7 +216,7 @@ class Meeting:
         if self.keys.is_to_hand_on:
             for card in self._others(counting):
                 self._place.hand_on(self.keys, card.value[1])
-            self.keys = self.keys.handed_on()
+            self.keys = replace(self.keys, is_to_hand_on=False)
             write_keys(self._paths, self.keys)
 
     def _write(self) -> int:

@@ -14,20 +14,19 @@ from app.federation import membership, pen
 from app.federation.adoption import consider_known
 from app.federation.pen import GroupView
 from app.settings import Settings
-from app.store import Store
 from foltr.errors import FoltrError
 
 TOLD = "devices group"
 """a digest of what the others were told last"""
 
 
-def note_group(store: Store, log: RecordLog, device: bytes) -> None:
+def note_group(log: RecordLog) -> None:
     """Make a record of what this device knows, where that is something else than it said last."""
-    with store.transaction():
-        view = msgspec.msgpack.encode(pen.view(store))
-        if store.value(TOLD) != (digest := hashlib.blake2b(device + view, digest_size=16).digest()):
-            log.add(GroupTold(device, view))
-            store.set_value(TOLD, digest)
+    with log.store.transaction():
+        view = msgspec.msgpack.encode(pen.view(log.store))
+        if log.store.value(TOLD) != (digest := hashlib.blake2b(log.device + view, digest_size=16).digest()):
+            log.add(GroupTold(log.device, view))
+            log.store.set_value(TOLD, digest)
 
 
 def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, GroupView]:
@@ -43,12 +42,11 @@ def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, GroupView]:
     return found
 
 
-def follow_group(
-    store: Store, log: RecordLog, device: bytes, counting: Sequence[DeviceRecord], settings: Settings, *, now: float
-) -> None:
+def follow_group(log: RecordLog, counting: Sequence[DeviceRecord], settings: Settings, *, now: float) -> None:
     """Be the member that the others are, say what this one knows then, and test a ranker that has come."""
+    store = log.store
     pen.follow(store, list(views(counting).values()))
-    note_group(store, log, device)
+    note_group(log)
     if not pen.holds(store) and membership.load(store) is not None:
         try:
             consider_known(store, settings, now=int(now))
@@ -56,17 +54,17 @@ def follow_group(
             membership.note_standing(store, error=str(error))
 
 
-def hand_pen(store: Store, log: RecordLog, device: bytes, to: bytes) -> None:
+def hand_pen(log: RecordLog, to: bytes) -> None:
     """Let another device answer from now on; DevicesError where it has not been heard of yet."""
     seat = next((view.seat for name, view in views(log.counting()).items() if name == to), None)
     if seat is None:
         raise DevicesError("nothing came from that computer yet; `foltr-search devices sync` on both, then again")
-    with store.transaction():
-        pen.hand_over(store, seat)
-        note_group(store, log, device)
+    with log.store.transaction():
+        pen.hand_over(log.store, seat)
+        note_group(log)
 
 
-def holder(store: Store, log: RecordLog) -> bytes:
+def holder(log: RecordLog) -> bytes:
     """The device that answers for all, b"" where none that is known does."""
     known = views(log.counting())
     seat = max((view.pen for view in known.values()), key=lambda one: one.rank, default=pen.Pen()).seat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Sequence
 
 from app.devices.device_keys import DeviceKeys
@@ -46,8 +47,8 @@ def is_merged(store: Store, log: RecordLog, catalogue: Catalogue) -> bool:
 
 
 def merge_records(
-    store: Store, paths: Paths, settings: LearningSettings, keys: DeviceKeys, catalogue: Catalogue, *, now: float,
-    known: RecordsRead | None = None,
+    store: Store, paths: Paths, settings: LearningSettings, keys: DeviceKeys, catalogue: Catalogue,
+    known: RecordsRead | None,
 ) -> Sequence[str]:  # fmt: skip
     """Make the state what all records say, in one transaction; `known` is what they were shortly before.
 
@@ -71,7 +72,7 @@ def merge_records(
         learner = Learner(
             store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=settings
         )
-        lessons = lessons_of(counting)
+        lessons, now = lessons_of(counting), time.time()
         learner.hold(lessons.votes, n_pages=lessons.n_pages, n_picks=lessons.n_picks, updated=lessons.updated, now=now)
         found = log.stamp()
         store.set_value(MERGED, found if are_all_here else found + b" %d" % catalogue.generation)

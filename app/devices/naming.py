@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -23,24 +24,21 @@ PAGES_FORGOTTEN = "devices pages forgotten"
 """the records by which pages were forgotten that this state has followed, one after another"""
 
 
-HOME = "~"
-
-
 class Places:
     """Names files the same on each of a person's computers: below the home, or below the indexed root they lie in."""
 
-    def __init__(self, roots: Sequence[str], home: str | None = None) -> None:
-        homes = dict.fromkeys([home or str(Path.home()), os.path.realpath(home or Path.home())])
+    def __init__(self, roots: Sequence[str]) -> None:
+        homes = dict.fromkeys([str(Path.home()), os.path.realpath(Path.home())])
         outer = sorted(roots, key=len, reverse=True)
-        named = [*((one, HOME) for one in homes), *((root, os.path.basename(root)) for root in outer)]
+        named = [*((one, "~") for one in homes), *((root, os.path.basename(root)) for root in outer)]
         self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]
 
     def of(self, path: str) -> str:
-        """ "~/tax/2024.pdf" or "notes/2024.pdf"; what is nowhere of these stays as it is."""
+        """ "~/tax/2024.pdf" or "notes/2024.pdf", its letters composed; what is nowhere of these stays as it is."""
         plain = os.path.normpath(path)
         for folder, name in self._above:
             if plain == folder or plain.startswith(folder + os.sep):
-                return name + plain[len(folder) :]
+                return unicodedata.normalize("NFC", name + plain[len(folder) :])
         return plain
 
 

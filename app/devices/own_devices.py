@@ -42,18 +42,20 @@ TROUBLES = (FoltrError, IndexerError, SettingsError, OSError, sqlite3.Error)
 
 
 class OwnDevices:
-    """This person's devices, as this one knows them; `now` in seconds since the epoch, by default the clock's."""
+    """This person's devices, as this one knows them."""
 
-    def __init__(self, paths: Paths, settings: Settings, *, now: float | None = None) -> None:
-        self._paths, self._settings, self._now = paths, settings, now
+    def __init__(self, paths: Paths, settings: Settings) -> None:
+        self._paths, self._settings = paths, settings
         paths.create_data_dir()
         self.keys = read_keys(paths)
 
-    def begin(self, name: str, place: str) -> Met:
-        """Make this the first device, which meets the others in `place`: a folder, or its group's server."""
-        self._require_alone()
+    def begin(self, name: str, place: str, *, replaces: bool = False) -> Met:
+        """Make this the first device, which meets the others in a folder or at a server, whose files it may replace."""
+        self.require_alone()
         generation = Generation(0, new_secret())
-        if not self._made_depot(place, generation, replaces=True):
+        if is_server(place) and not self._made_depot(place, generation, replaces=replaces):
+            raise DevicesError("only a member of a server's group can begin there")
+        if not is_server(place):
             Path(place).mkdir(parents=True, exist_ok=True)
             if SharedFolder(place).names():
                 raise DevicesError(
@@ -64,14 +66,12 @@ class OwnDevices:
         return self._become(name, place, generation, names, is_first=True)
 
     def _made_depot(self, place: str, generation: Generation, *, replaces: bool = False) -> bool:
-        """Whether `place` is a server, which then keeps files under this key if that is its group's."""
-        with Store(self._paths.state) as store:
-            member = membership.load(store)
-        if member is not None and is_of(place, member):
-            make_depot(member, generation, self._settings.federation, replaces=replaces)
-        elif replaces and is_server(place):
-            raise DevicesError("only a member of a server's group can begin there")
-        return is_server(place)
+        """Whether `place` is the server of this member's group, which then keeps files under this key."""
+        member = self._member()
+        if member is None or not is_of(place, member):
+            return False
+        make_depot(member, generation, self._settings.federation, replaces=replaces)
+        return True
 
     def _took_over(self) -> bool:
         """Whether a former key opens what the server keeps, as after it was restored, and gives way to the present."""
@@ -88,15 +88,14 @@ class OwnDevices:
         if address and not re.match(r"https?://[^#]+#[0-9a-f]{32}\b", address):
             got = repr(address) if "://" in address else "none"  # it may be the code, which nobody shows
             raise DevicesError(f"wanted the whole address that `devices new` shows, https://...#..., got {got}")
-        with Store(self._paths.state) as store:
-            member = membership.load(store)
+        member = self._member()
         if not address and (member is None or not member.group_id):
             raise DevicesError("in no group: `foltr-search join LINK` first, or --server ADDRESS from `devices new`")
         return address or (address_of(member) if member else "")
 
     def join(self, code: str, name: str, place: str) -> Met:
         """Make this one more of the devices that meet in `place`."""
-        self._require_alone()
+        self.require_alone()
         secret = from_code(code)
         trying = DeviceKeys.begun(name, place, Generation(0, secret), b"", None)
         there = common_place(trying, self._settings)
@@ -109,7 +108,8 @@ class OwnDevices:
             )
         return self._become(name, place, found[0].generation(secret), found[0].names)
 
-    def _require_alone(self) -> None:
+    def require_alone(self) -> None:
+        """DevicesError where this is one of several already."""
         if self.keys and not self.keys.has_left:
             raise DevicesError(
                 f"this is one of several devices already, as {self.keys.name!r}; `devices leave` ends it"
@@ -120,7 +120,7 @@ class OwnDevices:
         if not plain:
             raise DevicesError("wanted a name for this device, got none")
         with self._alone():
-            self._require_alone()
+            self.require_alone()
             self.keys = DeviceKeys.begun(plain, place, generation, names, self.keys)
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()
@@ -170,9 +170,7 @@ class OwnDevices:
             if member is not None and is_of(keys.folder, member) and keys.folder != address_of(member):
                 keys = replace(keys, folder=address_of(member))  # its server has moved
                 write_keys(self._paths, keys)
-            meeting = Meeting(
-                self._paths, self._settings, store, catalogue, keys, time.time() if self._now is None else self._now
-            )
+            meeting = Meeting(self._paths, self._settings, store, catalogue, keys)
             met = meeting.run()
             self.keys = meeting.keys
         return met
@@ -227,7 +225,7 @@ class OwnDevices:
         with self._alone():
             keys = self._joined()
             with Store(self._paths.state) as store:
-                hand_pen(store, RecordLog(store, keys.device), keys.device, other)
+                hand_pen(RecordLog(store, keys.device), other)
             return self._meet()
 
     def take_pen(self) -> Met:
@@ -241,14 +239,17 @@ class OwnDevices:
     def holder(self) -> bytes:
         """The device that answers the group for all, b"" where it is none of those that are known."""
         with Store(self._paths.state) as store:
-            found = holder(store, RecordLog(store, self._joined().device))
+            found = holder(RecordLog(store, self._joined().device))
         return found if any(one.name == found for one in self.known()) else b""
 
     def group(self) -> str:
         """The group that this person is a member of, "" for none."""
-        with Store(self._paths.state) as store:
-            member = membership.load(store)
+        member = self._member()
         return member.group if member else ""
+
+    def _member(self) -> membership.Membership | None:
+        with Store(self._paths.state) as store:
+            return membership.load(store)
 
     def leave(self) -> str:
         """Be alone again: what was learned stays here, and the others go on under a new key, and as the group's member.
@@ -282,14 +283,14 @@ class OwnDevices:
         with Store(self._paths.state) as store:
             for heir in heirs if pen.holds(store) else ():
                 with suppress(DevicesError):  # of one that nothing came from
-                    hand_pen(store, RecordLog(store, keys.device), keys.device, heir.name)
+                    hand_pen(RecordLog(store, keys.device), heir.name)
                     break
 
     def _note_removed(self, device: bytes) -> None:
         with Store(self._paths.state) as store:
             if store.value(ADOPTED) != self._joined().device:
                 raise DevicesError("this device has not met the others yet; `foltr-search devices sync` does")
-            RecordLog(store, self._joined().device).add(Removed(device), now=self._now)
+            RecordLog(store, self._joined().device).add(Removed(device))
 
 
 def who_answers(paths: Paths, settings: Settings) -> str:

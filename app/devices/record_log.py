@@ -17,11 +17,6 @@ FARTHEST = 1 << 61
 """an `order` beyond it is no clock's: such a record is passed over, or nothing could come after it"""
 
 
-def _as_read(record: DeviceRecord) -> DeviceRecord:
-    """As it will be decoded, so that it has one id: a whole number may stand where another one is wanted."""
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=DeviceRecord)
-
-
 UNREAD = "unread "
 """stands before what a file that could not be used is known by"""
 
@@ -39,27 +34,29 @@ class RecordLog:
     """All records, of whichever device; any process may add to them."""
 
     def __init__(self, store: Store, device: bytes) -> None:
-        self._store, self._device = store, device
+        self.store, self.device = store, device
 
     def add(self, body: Body, *, now: float | None = None, happened: float | None = None) -> DeviceRecord:
         """Write down what happens; `happened` is when it did, of something that this device brings along."""
         moment = time.time() if now is None else now
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             (last,) = db.execute("SELECT coalesce(max(place), 0) FROM device_records").fetchone()
             forgets = db.execute("SELECT id FROM device_records WHERE forgets ORDER BY id").fetchall()
             knows = tuple(bytes(id_) for (id_,) in forgets) if happened is None else ()
             order, when = max(int(moment * 1e6), last + 1), moment if happened is None else happened
-            record = _as_read(DeviceRecord(self._device, order, when, knows, happened is not None, body))
+            record = DeviceRecord(self.device, order, when, knows, happened is not None, body)
+            # As it will be decoded, so that it has one id: a whole number may stand where another one is wanted.
+            record = msgspec.msgpack.decode(msgspec.msgpack.encode(record), type=DeviceRecord)
             self._insert(record, "")
         return record
 
     def take(self, records: Iterable[DeviceRecord], file: str) -> int:
         """Keep what came in a file; how many are new."""
-        with self._store.transaction():
+        with self.store.transaction():
             return sum(self._insert(record, file) for record in records if record.order < FARTHEST)
 
     def _insert(self, record: DeviceRecord, file: str) -> int:
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             row = (record.id, record.order, isinstance(record.body, Forgotten), msgspec.msgpack.encode(record), file)
             if db.execute("INSERT OR IGNORE INTO device_records VALUES (?, ?, ?, ?, ?)", row).rowcount:
                 return 1
@@ -68,7 +65,7 @@ class RecordLog:
 
     def all(self, where: str = "") -> list[DeviceRecord]:
         """In no order."""
-        rows = self._store.rows(f"SELECT record FROM device_records {where}")
+        rows = self.store.rows(f"SELECT record FROM device_records {where}")
         return [decode_record(row, DeviceRecord, DevicesError, "a record of this person's devices") for (row,) in rows]
 
     def counting(self) -> list[DeviceRecord]:
@@ -77,7 +74,7 @@ class RecordLog:
 
     def stamp(self) -> bytes:
         """Another one with every record that comes or goes."""
-        ids = b"".join(bytes(id_) for (id_,) in self._store.rows("SELECT id FROM device_records ORDER BY id"))
+        ids = b"".join(bytes(id_) for (id_,) in self.store.rows("SELECT id FROM device_records ORDER BY id"))
         return hashlib.blake2b(ids, digest_size=ID_BYTES).hexdigest().encode()
 
     def known(self, before: RecordsRead | None = None) -> RecordsRead:
@@ -94,13 +91,13 @@ class RecordLog:
 
     def lie_in(self, ids: Iterable[bytes], file: str) -> None:
         """These are in that file now."""
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             db.executemany("UPDATE device_records SET file = ? WHERE id = ?", [(file, id_) for id_ in ids])
 
     def drop(self, ids: Iterable[bytes]) -> list[str]:
         """Records that mean nothing any more; the files of this device that hold them, to be written anew."""
         ours, outdated = {name for name, is_ours in self.files().items() if is_ours}, set[str]()
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             for id_ in ids:
                 outdated.update(file for (file,) in db.execute("SELECT file FROM device_records WHERE id = ?", (id_,)))
                 db.execute("DELETE FROM device_records WHERE id = ?", (id_,))
@@ -111,15 +108,15 @@ class RecordLog:
 
     def files(self) -> dict[str, bool]:
         """The files that were read, and whether this device wrote them."""
-        return {name: bool(is_ours) for name, is_ours in self._store.rows("SELECT name, is_ours FROM device_files")}
+        return {name: bool(is_ours) for name, is_ours in self.store.rows("SELECT name, is_ours FROM device_files")}
 
     def drop_all(self) -> None:
         """Neither records nor files any more; what was learned of them stays."""
-        self._store.erase("device_records", "device_files")
+        self.store.erase("device_records", "device_files")
 
     def read_anew(self) -> None:
         """As if no file had ever been read or written."""
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             db.execute("DELETE FROM device_files")
             db.execute("UPDATE device_records SET file = ''")
 
@@ -129,16 +126,21 @@ class RecordLog:
 
     def try_unread(self) -> None:
         """Try these again."""
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             db.execute("DELETE FROM device_files WHERE name GLOB ?", (f"{UNREAD}*",))
 
     def note_file(self, name: str, *, is_ours: bool) -> None:
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             db.execute("INSERT OR REPLACE INTO device_files VALUES (?, ?)", (name, is_ours))
 
     def forget_files(self, names: Iterable[str]) -> None:
         """They are gone: what only they held is to be written again."""
-        with self._store.transaction() as db:
+        with self.store.transaction() as db:
             gone = [(name,) for name in names]
-            db.executemany("DELETE FROM device_files WHERE name = ?", gone)
+            self.pass_over(name for (name,) in gone)
             db.executemany("UPDATE device_records SET file = '' WHERE file = ?", gone)
+
+    def pass_over(self, names: Iterable[str]) -> None:
+        """Files that are gone, whose records others hold as well."""
+        with self.store.transaction() as db:
+            db.executemany("DELETE FROM device_files WHERE name = ?", [(name,) for name in names])

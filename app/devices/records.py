@@ -145,14 +145,10 @@ class DeviceRecord(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return hashlib.blake2b(msgspec.msgpack.encode(self), digest_size=ID_BYTES).digest()
 
 
-def in_order(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
-    """Each record once, in the one order in which all devices read them."""
-    return sorted({record.id: record for record in records}.values(), key=lambda record: (record.order, record.id))
-
-
 def that_count(records: Iterable[DeviceRecord]) -> list[DeviceRecord]:
     """Those that mean something, in order: not the forgotten ones, and not what a later one has taken the place of."""
-    ordered = in_order(records)
+    once = {record.id: record for record in records}.values()
+    ordered = sorted(once, key=lambda record: (record.order, record.id))
     gone = {record.id for record in forgotten(ordered)}
     known = [record for record in ordered if record.id not in gone]
     last = {_name(record.body): record.id for record in known}

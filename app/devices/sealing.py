@@ -25,8 +25,6 @@ from foltr.errors import FoltrError
 SECRET_BYTES, CHECK_BYTES, DEVICE_BYTES = 16, 4, 16
 LEAST_SIZE = 4096
 """bytes of the smallest file"""
-NAME = re.compile(r"[0-9a-f]{32}")
-"""of a file, at random"""
 BOX = 40
 """bytes that a box adds"""
 

@@ -16,7 +16,7 @@ import msgspec
 
 from app.devices.device_keys import DeviceKeys, Generation
 from app.devices.meeting_place import FullError, MeetingPlace
-from app.devices.sealing import NAME, DevicesError
+from app.devices.sealing import DevicesError
 from app.federation.failures import Declined, Distrusted
 from app.federation.membership import Membership
 from app.federation.transport import Transport
@@ -24,7 +24,7 @@ from app.settings import FederationSettings
 from foltr.errors import RecordError
 from foltr.federated import wire
 from foltr.federated.envelope import Identity
-from foltr.federated.wire import DepotChange, DepotFiles, DepotPage, DepotRequest, R, decode, encode
+from foltr.federated.wire import DEPOT_NAME, DepotChange, DepotFiles, DepotPage, DepotRequest, R, decode, encode
 
 PATIENCE = 10.0
 """seconds for the list, which comes first: a server that does not answer holds up what else its device does"""
@@ -33,8 +33,9 @@ SAID = {
     "update it, or take a folder that all your computers reach (--folder)",
     "no-depot": "the group's server keeps nothing for these computers, which work on alone: on one that is a member "
     "`foltr-search devices sync --server` begins anew, or on each `devices sync --folder FOLDER`",
-    "other-depot": "the group's server keeps files of your computers under another code: `foltr-search devices leave`, "
-    "then join with the code that another computer shows now",
+    "other-depot": "the group's server keeps files of your computers under another code: join with the code that one "
+    "of them shows now, after `foltr-search devices leave` where this is one of several. If none is left, "
+    "`foltr-search devices new --server --replace` deletes those files, with what no other computer has received",
     "former-key": "your other computers have just taken a new key; exchange again",
 }
 """what a person is told for the server's reasons"""
@@ -105,7 +106,7 @@ class ServerDepot(MeetingPlace):
         if len(page.files) > wire.DEPOT_FILES:
             raise Distrusted(f"the server lists more than {wire.DEPOT_FILES:,} files of your computers")
         self.is_shut = page.is_former
-        return {name for name, size in page.files.items() if NAME.fullmatch(name) and size in wire.DEPOT_SIZES}
+        return {name for name, size in page.files.items() if DEPOT_NAME.fullmatch(name) and size in wire.DEPOT_SIZES}
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         waiting = list(names)

@@ -11,8 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from app.devices.meeting_place import MeetingPlace
-from app.devices.sealing import LEAST_SIZE, NAME, DevicesError
+from app.devices.sealing import LEAST_SIZE, DevicesError
 from console.durable import UNFINISHED, create_durably
+from foltr.federated.wire import DEPOT_NAME
 
 _LEFTOVER = re.compile(rf"[0-9a-f]{{32}}{re.escape(UNFINISHED)}[0-9a-f]{{8}}")
 LEFT_SECONDS = 86_400.0
@@ -40,7 +41,7 @@ class SharedFolder(MeetingPlace):
             with suppress(OSError):  # another device has just finished it, or nothing can be removed here
                 if time.time() - path.lstat().st_mtime > LEFT_SECONDS:
                     path.unlink()
-        return {name for name in found if NAME.fullmatch(name)}
+        return {name for name in found if DEPOT_NAME.fullmatch(name)}
 
     def remove(self, names: Sequence[str]) -> None:
         for name in names:

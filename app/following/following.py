@@ -52,7 +52,8 @@ def follow_changes(
     with ExitStack() as ending:
         place = ending.enter_context(closing(FileLock(paths.watch_lock)))
         while not place.take():
-            on_progress(Progress(phase="idle", note=_followed_by(place)))
+            other = place.read().removeprefix("foltr-search ") or "another process"  # short, for it stays in sight
+            on_progress(Progress(phase="idle", note=f"{other} follows the changes"))
             if stop.wait(WAIT_SECONDS):
                 return
         place.write(f"{HOLDER} (process {os.getpid()})")
@@ -80,11 +81,6 @@ def _followed(follower: Follower) -> bool:
     except IndexDamaged:
         return False
     return True
-
-
-def _followed_by(place: FileLock) -> str:
-    """Short, for it stays in sight: "watch (process 4711) follows the changes"."""
-    return f"{place.read().removeprefix('foltr-search ') or 'another process'} follows the changes"
 
 
 @dataclass(slots=True)

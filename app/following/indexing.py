@@ -179,9 +179,10 @@ def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tup
 
 def reader_pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:
     chosen = settings.index
+    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return WorkerPool(
         prepare_file,
-        n_workers=chosen.workers or min(available_cores(), MAX_WORKERS),
+        n_workers=chosen.workers or min(n_cores, MAX_WORKERS),
         seconds=chosen.seconds_per_file,
         memory_mb=chosen.memory_mb,
         limits=Limits(
@@ -191,11 +192,6 @@ def reader_pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:
             recognised=str(paths.data_dir / recognised.FILE),
         ),
     )
-
-
-def available_cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def make_updater(

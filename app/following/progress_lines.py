@@ -5,37 +5,28 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TextIO
 
 from console.wording import columns, fit, fit_left
 
 if TYPE_CHECKING:
+    from io import TextIOBase
+
     from indexer.progress import Progress, UpdateSummary
 
 
 PLAIN_SECONDS = 5.0
 """between two lines where there is no terminal, as in a log"""
-
 LIVE_SECONDS = 0.1
-
 MARGIN = 4
 """columns left free at the right, so that the ^C that a terminal echoes breaks no line"""
-
 _ERASE_REST, _ERASE_BELOW, _UP = "\x1b[K", "\x1b[J", "\x1b[1A"
-
-
-class Screen(Protocol):
-    """What progress is written to."""
-
-    def isatty(self) -> bool: ...
-    def write(self, text: str, /) -> int: ...
-    def flush(self) -> None: ...
 
 
 class ProgressWriter:
     """Writes progress as it comes; a context manager that leaves a clean line behind."""
 
-    def __init__(self, stream: Screen | None = None, *, quiet: bool = False, columns: int = 0) -> None:
+    def __init__(self, stream: TextIO | TextIOBase | None = None, *, quiet: bool = False, columns: int = 0) -> None:
         """`columns` of the terminal; 0: those of this process's own."""
         self._stream = sys.stderr if stream is None else stream
         self._live = self._stream.isatty()

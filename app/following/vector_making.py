@@ -95,8 +95,7 @@ class Making:
     @property
     def said(self) -> str:
         """What is there now, in one line; "" where nothing is."""
-        said = map(self._said_of, self._makers)
-        return "; ".join(filter(None, said))
+        return "; ".join(filter(None, map(self._said_of, self._makers)))
 
     @staticmethod
     def _said_of(maker: VectorMaker) -> str:

@@ -49,10 +49,6 @@ MAX_FILE = 50_000_000
 """bytes; of a larger one only the text can be had"""
 
 
-class _Gone(FoltrError):
-    """A document that is no longer there."""
-
-
 class FarAnswers:
     """Answers the questions of one line, one after another."""
 
@@ -142,7 +138,7 @@ class FarAnswers:
     def _row(self, doc_id: int) -> DocumentRow:
         row = self._search.catalogue.documents([doc_id]).get(doc_id)
         if row is None:
-            raise _Gone("it is no longer indexed there")
+            raise FoltrError("it is no longer indexed there")
         return row
 
     def _hit(self, row: DocumentRow, aside: Aside = PLAIN) -> Hit:

@@ -42,18 +42,7 @@ def matters(variable: str) -> bool:
 def identity() -> bytes:
     """What client and server must have in common to give the same answers: version, place, Python, file names."""
     place = os.path.dirname(os.path.abspath(app.__file__))
-    text = os.fsencode(f"{app.VERSION} {sys.hexversion:x} {sys.getfilesystemencoding()} {place}")
-    return b"%b %x" % (text, _sum(text))
-
-
-def is_whole(identity: bytes) -> bool:
-    """Whether a program has said this of itself, and it was not damaged on its way."""
-    text, _, last = identity.rpartition(b" ")
-    return last == b"%x" % _sum(text)
-
-
-def _sum(text: bytes) -> int:
-    return sum(place * byte for place, byte in enumerate(text, 1))
+    return os.fsencode(f"{app.VERSION} {sys.hexversion:x} {sys.getfilesystemencoding()} {place}")
 
 
 def question(wanted: bytes, arguments: Sequence[str] = ()) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,6 +27,8 @@ METHOD = (
     "query. How much is left is estimated by how what matters thinned out along the reading (a Poisson process along "
     f"the ranks, {SURE:.0%}); an estimate, no guarantee."
 )
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n")
+"""what a formula may begin with, in spreadsheets of the east of Asia, too"""
 COLUMNS = ("what", "answer", "time", "path", "part", "title", "blake2b_128", "state")
 
 
@@ -67,7 +70,13 @@ def _judged(review: Review, one: Judgement) -> dict[str, Any]:
 
 def _state(review: Review, one: Judgement, rows: list[DocumentRow], there: DocumentRow | None) -> str:
     if there is not None:
-        return "as judged" if Path(one.path).exists() else "gone since it was indexed"
+        known = review.search.catalogue.known_of([one.path]).get(one.path)
+        try:
+            status = os.stat(one.path)
+        except OSError:
+            return "gone since it was indexed"
+        is_same = known is not None and (known.size, known.modified_ns) == (status.st_size, status.st_mtime_ns)
+        return "as judged" if is_same else "changed since it was indexed"
     if rows:
         return "moved"
     return "changed since" if review.search.catalogue.doc_ids_of(one.path) else "gone"
@@ -94,7 +103,7 @@ def as_csv(account: Mapping[str, Any]) -> str:
 
 def _plain(text: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return "'" + text if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    return f"'{text}" if text.startswith(_FORMULA) else text
 
 
 def as_markdown(account: Mapping[str, Any]) -> str:

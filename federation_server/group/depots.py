@@ -7,7 +7,6 @@ former key then sees nothing but files that hand the new one on, and changes not
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -23,7 +22,6 @@ from foltr.federated import wire
 from foltr.federated.envelope import KEY_BYTES, pseudonym
 from foltr.federated.wire import DepotChange, DepotFiles, DepotPage, DepotRequest
 
-NAME = re.compile("[0-9a-f]{32}")
 LARGEST_CHANGE = 6_000_000
 """bytes of a request with the largest file in base64"""
 LARGEST_ANSWER = 4 << 20
@@ -83,7 +81,7 @@ def page(connection: Connection, depot: Depot) -> DepotPage:
 
 def files(connection: Connection, depot: Depot, names: Sequence[str]) -> DepotFiles:
     """Those that are there, the first at least, and more while they fit into one answer."""
-    if len(names) > wire.DEPOT_ASKED or not all(map(NAME.fullmatch, names)):
+    if len(names) > wire.DEPOT_ASKED or not all(map(wire.DEPOT_NAME.fullmatch, names)):
         raise Refused("malformed", f"names of files, {wire.DEPOT_ASKED} at most")
     asked = select(depot_files.c.name, depot_files.c.size).where(_seen(depot), depot_files.c.name.in_(names))
     sizes = {row.name: row.size for row in connection.execute(asked)}
@@ -110,7 +108,8 @@ def change(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
         depot = _succeeded(connection, depot, asked.successor)
     if depot.former:
         raise Refused("former-key")
-    if len(asked.removed) > wire.DEPOT_FILES or not all(map(NAME.fullmatch, (*asked.removed, asked.name or "0" * 32))):
+    names = (*asked.removed, asked.name) if asked.name else asked.removed
+    if len(asked.removed) > wire.DEPOT_FILES or not all(map(wire.DEPOT_NAME.fullmatch, names)):
         raise Refused("malformed", f"files have random names, and {wire.DEPOT_FILES:,} are removed at once at most")
     own = depot_files.c.device == depot.device
     connection.execute(delete(depot_files).where(own, depot_files.c.name.in_(asked.removed)))

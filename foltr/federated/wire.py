@@ -13,6 +13,7 @@ Receipt, JournalPage, ServerMove (each as Signed), SumTask, Invited, DepotPage, 
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import cache
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -62,8 +63,7 @@ class Invite(Record, frozen=True):
     fingerprint: str
     """of the server's identity key: lower-case hex of its BLAKE2b-256"""
     token: str
-    """single-use secret from which an Ed25519 key is derived (federated.sealed.roster.invite_identity); the server
-    never sees it"""
+    """single-use secret of an Ed25519 key (federated.sealed.roster.invite_identity); the server never sees it"""
     group_id: str
     """the group's random name"""
     certificate: str = ""
@@ -500,8 +500,8 @@ class Farewell(Record, frozen=True):
 
 DEPOT_SIZES = frozenset(4096 << k for k in range(11))
 """bytes of a file in a depot, up to 4 MiB"""
-DEPOT_FILES, DEPOT_ASKED = 10_000, 100
-"""files in a depot, and in one question, at most"""
+DEPOT_FILES, DEPOT_ASKED, DEPOT_NAME = 10_000, 100, re.compile("[0-9a-f]{32}")
+"""files in a depot, and in one question, at most; a file's name, at random"""
 
 
 class DepotRequest(Record, frozen=True):

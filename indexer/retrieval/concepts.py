@@ -400,9 +400,9 @@ def _raw_concepts(
 
 
 _APOSTROPHE = re.compile("['\u2019]")
-_CONTRACTED = frozenset("d ll m re s t ve".split())
+_CONTRACTED = frozenset(["d", "ll", "m", "re", "s", "t", "ve"])
 """what is left of a word behind an apostrophe: I'd, we'll, don't"""
-_ELIDED = frozenset("c d j l m n qu s t".split())
+_ELIDED = frozenset(["c", "d", "j", "l", "m", "n", "qu", "s", "t"])
 """and before one: l'école, d'accordo, qu'il"""
 
 

@@ -129,3 +129,4 @@ def test_rows_read_as_what_they_are() -> None:
     """One and many, a table without a plural, and none."""
     assert rows_in_words({"updates": 2, "members": 1, "answers": 0, "roster": 1}) == "2 updates, 1 member, 1 roster row"
     assert rows_in_words({"updates": 0}) == "nothing"
+    assert rows_in_words({"depots": 2}) == "2 depot keys"  # of one depot, after a computer was removed

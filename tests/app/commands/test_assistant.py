@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tomllib
 from contextlib import closing
@@ -93,6 +94,46 @@ def test_the_change_is_shown_and_asked_for_first(device: Device) -> None:
     assert "wanted one of claude-code" in unknown.stderr
 
 
+@pytest.mark.parametrize(
+    "listed",
+    [
+        '[mcp_servers.foltr-search]\ncommand = "old"\n\n[mcp_servers.foltr-search.env]\nA = "1"\n',
+        '[mcp_servers."foltr-search"]\ncommand = "old"\n',
+    ],
+)
+def test_an_entry_written_otherwise_is_exchanged_whole(tmp_path: Path, listed: str) -> None:
+    """With its sub-tables and however it is quoted; one in a line is left to its owner, for the file to stay TOML."""
+    one = ASSISTANTS["codex"]
+    one.write(tmp_path, 'mcp_servers.foltr-search = {command = "old"}\n')
+    with pytest.raises(ConfigurationError, match="by hand"):
+        one.with_entry(tmp_path, ["/bin/foltr-search", "mcp"])
+    one.write(tmp_path, listed)
+    text = one.with_entry(tmp_path, ["/bin/foltr-search", "mcp"])
+    assert tomllib.loads(text) == {"mcp_servers": {"foltr-search": {"command": "/bin/foltr-search", "args": ["mcp"]}}}
+    assert tomllib.loads(one.without_entry(tmp_path)) == {}
+
+
+def test_a_folder_that_no_configuration_can_name_is_refused(device: Device) -> None:
+    """One whose name has a control character or is no text: JSON and TOML would be broken."""
+    for name in (b"a\xff", b"a\x7f"):
+        os.mkdir(os.path.join(os.fsencode(device.home), name))
+        for assistant in ("codex", "cursor"):
+            folder = os.fsdecode(os.path.join(os.fsencode(device.home), name))
+            done = device.run("assistant", "install", assistant, folder, "--yes", env={"HOME": str(device.home)})
+            assert done.returncode == 2
+            assert "wanted a folder whose name is text" in done.stderr
+            assert not ASSISTANTS[assistant].path(device.home).exists()
+
+
+def test_who_is_removed_is_said_to_search_until_its_restart(device: Device) -> None:
+    """A server that runs already knows nothing of the list."""
+    home = {"HOME": str(device.home)}
+    added = device.run("assistant", "install", "cursor", str(device.notes), "--yes", env=home)
+    assert "restart the assistant to use it" in added.stderr
+    gone = device.run("assistant", "remove", "cursor", "--yes", env=home)
+    assert "restart the assistant: until then it can still search" in gone.stderr
+
+
 @pytest.mark.parametrize("name", ["cursor", "of-my-own"])
 def test_the_log_says_what_was_asked_and_given(device: Device, name: str) -> None:
     """Of a file that is gone only that there was one; after `reset` nothing; `purge` takes it all.
@@ -116,6 +157,10 @@ def test_the_log_says_what_was_asked_and_given(device: Device, name: str) -> Non
     assert [(one["tool"], one["query"], one["given"], one["gone"]) for one in records] == [
         ("fetch", "", [], 1), ("search", "numbat", [], 1),
     ]  # fmt: skip
+    forged = "numbat\n2026-01-01 00:00  fetch"
+    with closing(Granted(settings, paths, [str(device.notes)])) as granted:
+        granted.search(forged)
+    assert "2026-01-01 00:00  fetch" not in device.run("assistant", "log", name).stdout.splitlines()
     assert device.run("assistant", "reset", name, "--yes").returncode == 0
     assert device.run("assistant", "log", name).returncode == 1
     assert "wanted" in device.run("assistant", "log", "../x").stderr

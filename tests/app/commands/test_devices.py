@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.devices.sealing import to_code
 from tests.app.conftest import Device, make_device
 from tests.federation_server.client import make_server, running
 from tests.waiting import until
@@ -108,20 +109,55 @@ def test_the_whole_way_by_a_server(computers: tuple[Device, Device], tmp_path: P
         assert synced.stderr.count("nobody answers there") == 1
 
 
+def test_files_of_others_at_the_server_are_not_replaced_unasked(
+    computers: tuple[Device, Device], tmp_path: Path
+) -> None:
+    """`new --server` on another computer of the member says what there is and would be lost; `--replace` does it."""
+    laptop, _ = computers
+    with running(make_server(tmp_path / "server", quorum=1000)) as group:
+        done(laptop, "join", group.link(), "--yes")
+        code = done(laptop, "devices", "new", "--server").splitlines()[0]
+        (laptop.data_dir / "devices.key").unlink()
+        asked = laptop.run("devices", "new", "--server")
+        assert asked.returncode == 2
+        assert "keeps files of your computers under another code" in asked.stderr
+        assert "`foltr-search devices new --server --replace` deletes those files" in asked.stderr
+        assert "this device is alone" in laptop.run("devices").stderr
+        assert done(laptop, "devices", "new", "--server", "--replace").splitlines()[0] != code
+
+
+def test_no_error_shows_a_code(device: Device) -> None:
+    """Wherever it was typed in place of something else, with or without its dashes."""
+    code = to_code(bytes(range(16)))
+    for before in (
+        ("devices",), ("devices", "new"), ("devices", "remove"), ("devices", "join", "x"), ("join",),
+        ("devices", "join", code, "--folder"), ("devices", "join", "--server"), ("devices", "sync", "--server"),
+    ):  # fmt: skip
+        ran = device.run(*before, code)
+        assert ran.returncode == 2, (before, ran)
+        assert code not in ran.stderr, (before, ran.stderr)
+    for typed in (code.lower(), code.replace("-", "")):
+        assert typed not in device.run("devices", typed).stderr
+
+
+def test_a_computer_that_joined_is_asked_for_no_code(computers: tuple[Device, Device], tmp_path: Path) -> None:
+    """It is told that it is one of several."""
+    laptop, _ = computers
+    done(laptop, "devices", "new", "--folder", str(tmp_path / "cloud"), "--name", "laptop")
+    again = laptop.run("devices", "join", "--folder", str(tmp_path / "cloud"))
+    assert again.returncode == 2
+    assert again.stderr == (
+        "foltr-search: this is one of several devices already, as 'laptop'; `devices leave` ends it\n"
+    )
+
+
 def test_who_follows_changes_meets_the_others(computers: tuple[Device, Device], tmp_path: Path) -> None:
     """`watch` by itself takes over what another one sent."""
     laptop, desk = computers
     shared = str(tmp_path / "cloud")
     code = done(laptop, "devices", "new", "--folder", shared, "--name", "laptop").splitlines()[0]
-    join = (
-        sys.executable,
-        "-m",
-        "app",
-        "devices",
-        "join",
-        "--folder",
-        shared,
-    )  # asked for: no list of processes has it
+    join = (sys.executable, "-m", "app", "devices", "join", "--folder", shared)
+    # The code is asked for, so that no list of processes has it.
     joined = subprocess.run(join, env=desk.environment(), input=f"{code}\n", text=True, capture_output=True, check=True)
     assert code not in joined.stdout
     last = found(desk)[-1]

@@ -123,6 +123,8 @@ def test_a_server_that_is_gone_is_exit_code_3(device: Device, group: Group) -> N
         assert len(done.stderr.splitlines()) == 1
         assert "nobody answers there" in done.stderr
         assert "if the server has moved, its operator has a link for `foltr-search federation move`" in done.stderr
+        offered = "`foltr-search leave --local` ends the membership here without telling the server"
+        assert (offered in done.stderr) == (command[0] == "leave")
     assert "nobody answers there" in device.run("federation").stdout
     assert "erased" in device.run("leave", "--local", "--yes").stderr
     assert "belongs to no group" in device.run("leave", "--local", "--yes").stderr

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.devices.device_keys import DeviceKeys, read_keys
 from app.devices.naming import ADOPTED
 from app.devices.own_devices import OwnDevices
 from app.federation import membership
@@ -62,17 +63,23 @@ class Computer:
     def name(self) -> str:
         return self.place.name
 
+    @property
+    def keys(self) -> DeviceKeys:
+        keys = read_keys(self.paths)
+        assert keys is not None
+        return keys
+
     def index(self) -> None:
         update_index(self.settings, self.paths, roots=[str(self.place / self.root)])
 
     def devices(self) -> OwnDevices:
         return OwnDevices(self.paths, self.settings)
 
-    def begin(self) -> str:
+    def begin(self, *, replaces: bool = False) -> str:
         if isinstance(self.shared, Running):
             self.enrol(self.shared)
         devices = self.devices()
-        devices.begin(self.name, self.where)
+        devices.begin(self.name, self.where, replaces=replaces)
         return devices.code
 
     def enrol(self, group: Running) -> None:

@@ -61,9 +61,9 @@ class Held:
                     log.take(records, "file")
             known = log.known()
             if known.stamp == before:
-                note_group(store, log, self.name)
+                note_group(log)
             else:
-                follow_group(store, log, self.name, known.counting, SETTINGS, now=now)
+                follow_group(log, known.counting, SETTINGS, now=now)
             known = log.known()
             gone = {one.id for one in known.records if isinstance(one.body, GroupTold)}
             log.drop(gone - {one.id for one in known.counting})
@@ -93,7 +93,7 @@ class Held:
     def hand_over(self, to: Held) -> None:
         with Store(self.paths.state) as store:
             try:
-                hand_pen(store, RecordLog(store, self.name), self.name, to.name)
+                hand_pen(RecordLog(store, self.name), to.name)
             except (DevicesError, SpentError):
                 return
 
@@ -190,10 +190,10 @@ def test_a_view_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     with Store(tmp_path / "state.sqlite") as store:
         log = RecordLog(store, b"a" * 16)
         pen.be_one_of_several(store, is_first=True)
-        note_group(store, log, b"a" * 16)
+        note_group(log)
         log.add(GroupTold(b"b" * 16, b"\x81\xa1v\x02"))
         assert list(views(log.counting())) == [b"a" * 16]
-        follow_group(store, log, b"a" * 16, log.counting(), SETTINGS, now=1.0)
+        follow_group(log, log.counting(), SETTINGS, now=1.0)
         assert pen.holds(store)
 
 
@@ -229,9 +229,9 @@ def test_what_a_stolen_device_says_stops_nothing(tmp_path: Path, number: int) ->
             log = RecordLog(store, b"a" * 16)
             pen.be_one_of_several(store, is_first=has_pen)
             log.add(GroupTold(b"b" * 16, msgspec.msgpack.encode(view)))
-            follow_group(store, log, b"a" * 16, log.counting(), SETTINGS, now=1.0)
+            follow_group(log, log.counting(), SETTINGS, now=1.0)
             assert pen.holds(store) == has_pen
             pen.take(store)
-            follow_group(store, log, b"a" * 16, log.counting(), SETTINGS, now=1.0)
+            follow_group(log, log.counting(), SETTINGS, now=1.0)
             assert pen.holds(store)
             assert b"a" * 16 in views(log.counting())

@@ -17,9 +17,14 @@ from app.devices.naming import Places
         ("/mnt/disk/photos/raw/a.nef", "raw/a.nef"),
         ("/home/anna/notes/../tax/2024.pdf", "~/tax/2024.pdf"),
         ("/etc/hosts", "/etc/hosts"),
+        ("/home/anna/O\u0308re.txt", "~/\u00d6re.txt"),
     ],
 )
-def test_a_place_is_told_below_the_home_or_the_root(path: str, place: str) -> None:
-    """The home goes before roots in it, the inner root before the outer; what is nowhere of these stays."""
+def test_a_place_is_told_below_the_home_or_the_root(monkeypatch: pytest.MonkeyPatch, path: str, place: str) -> None:
+    """The home goes before roots in it, the inner root before the outer; what is nowhere of these stays.
+
+    Letters are composed.
+    """
     roots = ["/home/anna/notes", "/mnt/disk/photos", "/mnt/disk/photos/raw"]
-    assert Places(roots, home="/home/anna").of(path) == place
+    monkeypatch.setenv("HOME", "/home/anna")
+    assert Places(roots).of(path) == place

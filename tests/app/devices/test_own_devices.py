@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,16 +14,17 @@ import msgspec
 import pytest
 
 from app.commands.model import forget_everything
-from app.devices.device_keys import DeviceKeys, Generation, read_keys
-from app.devices.exchange import common_place
+from app.devices import shared_folder
+from app.devices.device_keys import DeviceKeys, Generation
 from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
-from app.devices.records import Body, DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
+from app.devices.records import DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
 from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed, to_code
 from app.devices.shared_folder import SharedFolder
 from app.learning.votes import Vote
 from app.search.saved import SavedSearches
 from app.settings import Settings
+from app.store import Store
 from console.durable import UNFINISHED
 from tests.app.devices.computers import Computer
 from tests.federation_server.client import Running, make_server, running
@@ -55,6 +58,39 @@ def two(tmp_path: Path, shared: Place) -> tuple[Computer, Computer]:
     return laptop, desk
 
 
+def test_a_file_that_could_not_be_read_is_tried_again(
+    tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a stick that was pulled out in the middle: nothing that lies there unchanged is passed over for good."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("fish", "crane.txt")
+    laptop.meet()
+    with monkeypatch.context() as away:
+        away.setattr(shared_folder, "open", _pulled_out, raising=False)
+        desk.meet()
+    desk.meet()
+    assert desk.picks() == laptop.picks()
+
+
+def _pulled_out(*_: object, **__: object) -> None:
+    raise OSError(errno.EIO, "Input/output error")
+
+
+def test_names_of_other_normal_forms_are_the_same_place(tmp_path: Path, shared: Path) -> None:
+    """A pick leads where the name of the file is written otherwise, whatever the file holds by now."""
+    composed, apart = unicodedata.normalize("NFC", "Öre.txt"), unicodedata.normalize("NFD", "Öre.txt")
+    other = {"b.txt": "trout trout"}
+    laptop = Computer(tmp_path / "laptop", shared, notes={composed: "perch, pike and a trout", **other})
+    desk = Computer(tmp_path / "desk", shared, notes={apart: "perch, pike and a trout, written later", **other})
+    desk.join(laptop.begin())
+    assert desk.ask("trout")[0] == "b.txt"
+    for _ in range(2):
+        laptop.open("trout", composed)
+    laptop.meet()
+    desk.meet()
+    assert desk.ask("trout")[0] == apart
+
+
 def one_more(tmp_path: Path, shared: Place, *others: Computer) -> Computer:
     """Called lost, joined by the code of the first of the others, who have met it."""
     lost = Computer(tmp_path / "lost", shared)
@@ -77,11 +113,11 @@ def test_a_pick_on_one_leads_on_the_other(tmp_path: Path, anywhere: Place) -> No
     assert laptop.ask("fish") == desk.ask("fish")
 
 
-def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, anywhere: Place) -> None:
+def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Path) -> None:
     """Where the other one keeps the same document under another name in another folder."""
-    laptop = Computer(tmp_path / "laptop", anywhere)
+    laptop = Computer(tmp_path / "laptop", shared)
     notes = {name.replace("birds", "fauna").replace(".txt", "-copy.txt"): text for name, text in laptop.notes.items()}
-    desk = Computer(tmp_path / "desk", anywhere, root="papers", notes=notes)
+    desk = Computer(tmp_path / "desk", shared, root="papers", notes=notes)
     desk.join(laptop.begin())
     last = desk.ask("fish")[-1]
     for _ in range(2):
@@ -129,9 +165,9 @@ def said_in(computer: Computer) -> tuple[object, ...]:
         return model.n_pages, model.n_picks, votes
 
 
-def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, anywhere: Place) -> None:
+def test_what_was_forgotten_is_so_everywhere(tmp_path: Path, shared: Path) -> None:
     """Also after an old copy of the state is put back on the other one, and what that one learned meanwhile."""
-    laptop, desk = two(tmp_path, anywhere)
+    laptop, desk = two(tmp_path, shared)
     for _ in range(2):
         laptop.open("fish", "crane.txt")
     laptop.meet()
@@ -159,8 +195,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
     """No file that is written from then on opens with any key that it has; the others go on together."""
     laptop, desk = two(tmp_path, shared)
     lost = one_more(tmp_path, shared, laptop, desk)
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     laptop.devices().remove("lost")
     before = set(os.listdir(shared))
     for computer in (desk, laptop):
@@ -186,8 +221,7 @@ def test_a_device_that_was_removed_reads_nothing_new(tmp_path: Path, shared: Pat
 
 def takes_over(lost: Computer, desk: Computer) -> None:
     """The removed device hands a key of its own to another one, by all that it has."""
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "desk"]
     stolen = Generation(keys.newest.number + 7, bytes(16))
     SharedFolder(keys.folder).hand_on(keys.with_generation(stolen), public)
@@ -227,8 +261,7 @@ def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) ->
     SavedSearches(laptop.paths.saved).save("tax", "type:pdf heron")
     laptop.meet()
     desk.meet()
-    keys = read_keys(laptop.paths)
-    assert keys is not None
+    keys = laptop.keys
     secrets = [keys.newest.secret, keys.newest.key, keys.names, keys.private, keys.device]
     for path in shared.iterdir():
         content = path.read_bytes()
@@ -240,9 +273,9 @@ def test_the_folder_tells_sizes_and_times_alone(tmp_path: Path, shared: Path) ->
         assert len(set(content)) > 250  # as random bytes have it
 
 
-def test_saved_searches_and_settings_travel(tmp_path: Path, anywhere: Place) -> None:
+def test_saved_searches_and_settings_travel(tmp_path: Path, shared: Path) -> None:
     """What one changes the other has; the later change counts; config.toml holds where it was written."""
-    laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
+    laptop, desk = Computer(tmp_path / "laptop", shared), Computer(tmp_path / "desk", shared)
     mine, theirs = SavedSearches(laptop.paths.saved), SavedSearches(desk.paths.saved)
     mine.save("tax", "type:pdf tax")
     theirs.save("tax", "steuer")
@@ -331,27 +364,21 @@ def test_a_file_that_is_finished_while_it_is_read_is_read_again(
 
 
 def test_files_of_one_device_become_one_when_there_are_many(tmp_path: Path, shared: Path) -> None:
-    """The folder does not fill with the years."""
+    """The folder does not fill with the years, nor what each keeps of its files, usable or not."""
     laptop, desk = two(tmp_path, shared)
-    for _ in range(36):
+    for number in range(36):
         laptop.open("fish", "crane.txt")
         laptop.meet()
+        if number % 4 == 0:
+            odd = shared / f"{number:032x}"
+            odd.write_bytes(os.urandom(LEAST_SIZE))
+            desk.meet()
+            odd.unlink()
     assert len(os.listdir(shared)) < 36
     desk.meet()
     assert laptop.weights() == desk.weights()
-
-
-def test_a_lost_file_is_written_again(tmp_path: Path, shared: Path) -> None:
-    """By the device whose file it was."""
-    laptop, desk = two(tmp_path, shared)
-    laptop.open("fish", "crane.txt")
-    before = set(os.listdir(shared))
-    laptop.meet()
-    for name in set(os.listdir(shared)) - before:
-        (shared / name).unlink()
-    laptop.meet()
-    desk.meet()
-    assert laptop.weights() == desk.weights()
+    with Store(desk.paths.state) as store:
+        assert {name for (name,) in store.rows("SELECT name FROM device_files")} == set(os.listdir(shared))
 
 
 def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None:
@@ -415,9 +442,9 @@ def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, anywhere: 
     assert [one.called for one in desk.devices().known()] == ["desk", "laptop", "late"]
 
 
-def test_two_processes_of_one_device_take_turns(tmp_path: Path, anywhere: Place) -> None:
+def test_two_processes_of_one_device_take_turns(tmp_path: Path, shared: Path) -> None:
     """A new key that one of them made is not written over by the other, which began before."""
-    laptop, _ = two(tmp_path, anywhere)
+    laptop, _ = two(tmp_path, shared)
     begun = laptop.devices()
     laptop.devices().remove("desk")
     code = laptop.devices().code
@@ -437,14 +464,14 @@ UNUSABLE = [
 ]
 
 
-@pytest.mark.parametrize("body", UNUSABLE)
-def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, anywhere: Place, body: Body) -> None:
+def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, shared: Path) -> None:
     """Of a newer version, or of a device that means harm: all else is exchanged and searched, and one can leave."""
-    laptop, desk = two(tmp_path, anywhere)
-    keys = read_keys(desk.paths)
-    assert keys is not None
-    when = float("nan") if body == UNUSABLE[-1] else time.time()
-    common_place(keys, desk.settings).deliver(keys, [DeviceRecord(keys.device, 1 << 60, when, (), False, body)])
+    laptop, desk = two(tmp_path, shared)
+    keys = desk.keys
+    for body in UNUSABLE:
+        when = float("nan") if body == UNUSABLE[-1] else time.time()
+        record = DeviceRecord(keys.device, 1 << 60, when, (), False, body)
+        SharedFolder(keys.folder).deliver(keys, [record])
     desk.open("fish", "crane.txt")
     desk.meet()
     assert meet_quietly(laptop.paths, laptop.settings) == ""
@@ -456,8 +483,7 @@ def test_what_cannot_be_used_here_stops_nothing(tmp_path: Path, anywhere: Place,
 def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> None:
     """A card that puts a key of its own under another's name, or one that none can seal for, is not read."""
     laptop, desk = two(tmp_path, shared)
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    keys = desk.keys
     cards = {one.called: one for one in laptop.devices().known()}
     for public in (public_key(new_private_key()), bytes(32), b"short"):
         with pytest.raises(ValueError, match="key"):
@@ -471,13 +497,12 @@ def test_no_device_gets_the_keys_of_another(tmp_path: Path, shared: Path) -> Non
     laptop.devices().remove("desk")
 
 
-def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, anywhere: Place) -> None:
+def test_a_key_beyond_all_numbers_is_not_taken(tmp_path: Path, shared: Path) -> None:
     """After it no newer one could come, and nobody could be removed any more."""
-    laptop, desk = two(tmp_path, anywhere)
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    laptop, desk = two(tmp_path, shared)
+    keys = desk.keys
     (public,) = [one.value[1] for one in desk.devices().known() if one.called == "laptop"]
-    common_place(keys, desk.settings).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
+    SharedFolder(keys.folder).hand_on(keys.with_generation(Generation(2**64 - 1, bytes(16))), public)
     code = laptop.devices().code
     laptop.meet()
     assert laptop.devices().code == code
@@ -502,9 +527,9 @@ def test_nothing_in_the_folder_is_waited_for(tmp_path: Path, shared: Path) -> No
     assert laptop.weights() == desk.weights()
 
 
-def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, anywhere: Place) -> None:
+def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, shared: Path) -> None:
     """As where a computer lost its data folder and joined again: more stands behind the name of each."""
-    laptop, desk = two(tmp_path, anywhere)
+    laptop, desk = two(tmp_path, shared)
     shutil.rmtree(desk.paths.data_dir)
     desk.index()
     desk.join(laptop.devices().code)
@@ -513,8 +538,7 @@ def test_of_two_with_one_name_each_can_be_removed(tmp_path: Path, anywhere: Plac
     assert first != second
     assert first.startswith("desk ")
     assert second.startswith("desk ")
-    keys = read_keys(desk.paths)
-    assert keys is not None
+    keys = desk.keys
     (former,) = {first, second} - {one.called for one in desk.devices().known() if one.name == keys.device}
     laptop.devices().remove(former)
     desk.meet()
@@ -547,8 +571,7 @@ def test_what_a_removed_device_wrote_since_brings_nobody_in(tmp_path: Path, shar
     laptop, desk = two(tmp_path, shared)
     lost = one_more(tmp_path, shared, laptop, desk)
     laptop.devices().remove("lost")
-    keys = read_keys(lost.paths)
-    assert keys is not None
+    keys = lost.keys
     accomplice = DeviceKeys.begun("printer", str(shared), keys.newest, keys.names, None)
     card = DeviceCard(accomplice.device, ("printer", public_key(accomplice.private)))
     SharedFolder(keys.folder).deliver(keys, [DeviceRecord(keys.device, 1 << 60, time.time(), (), False, card)])
@@ -568,8 +591,7 @@ def test_a_state_or_a_key_put_back_alone_hears_the_rest_again(tmp_path: Path, sh
     laptop.devices().remove("lost")
     laptop.open("fish", "crane.txt")
     laptop.meet()
-    keys = read_keys(laptop.paths)
-    assert keys is not None
+    keys = laptop.keys
     handed_on = {name: (shared / name).read_bytes() for name in os.listdir(shared)
                  if delivered((shared / name).read_bytes(), keys) is None}  # fmt: skip
     for name in handed_on:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,11 +36,11 @@ UNSEEN = {"FOLTR_FORCE_POLL": "1"}
 
 
 @contextmanager
-def following(device: Device, **variables: str) -> Iterator[subprocess.Popen[bytes]]:
+def following(device: Device, **variables: str) -> Iterator[BaseProcess]:
     """`watch` on an indexed device, ready to be asked, killed at the end."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "app", "watch", "--quiet"], env=device.environment(**variables),
-        cwd=device.home, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    process = copied.start(
+        copied.COMMAND, ["watch", "--quiet"], variables=device.environment(**variables), cwd=device.home,
+        out=Path(os.devnull), err=Path(os.devnull), daemon=False,
     )  # fmt: skip
     try:
         until(lambda: Path(index_socket_path(str(device.data_dir))).exists())
@@ -46,7 +48,7 @@ def following(device: Device, **variables: str) -> Iterator[subprocess.Popen[byt
         yield process
     finally:
         process.kill()
-        process.wait(PATIENCE)
+        process.join(PATIENCE)
 
 
 def handed(device: Device, *arguments: str, code: str = ASKER, **variables: str) -> tuple[str, str]:
@@ -143,10 +145,10 @@ def test_a_process_that_is_stopped_or_killed_is_done_without(device: Device) -> 
     """The command works alone, and so it does when its helper dies at work."""
     device.index()
     with following(device, **UNSEEN) as process:
-        process.send_signal(signal.SIGSTOP)
+        os.kill(process.pid or 0, signal.SIGSTOP)
         (device.notes / "one.txt").write_text("a bittern booms", encoding="ascii")
         assert "1 new" in device.run("index", env=UNSEEN).stderr
-        process.send_signal(signal.SIGCONT)
+        os.kill(process.pid or 0, signal.SIGCONT)
         until(lambda: handed(device, **UNSEEN)[0] == "0")
         for i in range(40):
             (device.notes / f"{i}.txt").write_text(f"stork {i} " * 40_000, encoding="ascii")

@@ -41,6 +41,7 @@ from indexer.extract.media.recognition import choose
 from indexer.extract.source import Limits
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
+from tests.tiny_recogniser import TinyRecogniser
 from tests.waiting import until
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ def picture(path: Path, text: str) -> None:
     drawn = Image.new("RGB", (736, 226) if path.suffix == ".pdf" else (736, 736), "white")
     ImageDraw.Draw(drawn).text((30, 70), text, font=ImageFont.load_default(size=44), fill="black")
     drawn.save(path)
+    if path.suffix == ".png":
+        path.write_bytes(path.read_bytes() + text.encode())  # for the tiny recogniser
 
 
 def found(device: Device, query: str) -> list[str]:
@@ -175,8 +178,9 @@ SETTINGS = Settings(index=IndexSettings(workers=1), ocr=OcrSettings(engine=ANY o
 
 
 @pytest.fixture
-def recognising(paths: Paths, notes: Path) -> Iterator[Recognising]:
-    """Over one picture that waits."""
+def recognising(paths: Paths, notes: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Recognising]:
+    """Over one picture that waits for an engine of no weight."""
+    monkeypatch.setattr("app.following.recognising.engine_for", lambda chosen: (TinyRecogniser(), ""))
     picture(notes / "sign.png", "Mind the okapi")
     update_index(SETTINGS, paths, roots=(str(notes),))
     with (
@@ -191,7 +195,6 @@ def digest_of(paths: Paths, path: Path) -> bytes:
         return catalogue.known(str(path))[str(path)].digest
 
 
-@needs_engine
 def test_a_day_has_so_much_processor_time_and_no_more(paths: Paths, notes: Path, recognising: Recognising) -> None:
     """Once it is spent nothing is begun, and the reason is said; no bound, no reason."""
     reports: list[Progress] = []
@@ -280,20 +283,16 @@ def test_what_was_heard_of_a_recording_stays_when_the_rest_cannot_be(
     assert listening.n_texts == 1
 
 
-@needs_engine
 def test_what_one_engine_could_not_read_another_one_tries(paths: Paths, notes: Path, recognising: Recognising) -> None:
     """A content with a text is left alone, whoever made it; one without is tried again by another engine."""
     store, digest = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "sign.png")
     remember(store, digest, engine="another", pages=[], reason="too dark")
     while recognising.step():
         pass
-    engine, pages, _ = recall_pages(store, digest) or ("", [], "")
-    assert engine.startswith(ANY)
-    assert "okapi" in pages[0].lower()
+    assert recall_pages(store, digest) == ("tiny", ["Mind the okapi"], "")
     assert recognising.n_texts == 1
 
 
-@needs_engine
 def test_a_text_belongs_to_the_content_that_was_read(paths: Paths, notes: Path, recognising: Recognising) -> None:
     """The picture is another one by the time it is read: nothing is kept for the old content, and the new has its."""
     store, before = paths.data_dir / "ocr.sqlite", digest_of(paths, notes / "sign.png")
@@ -302,10 +301,9 @@ def test_a_text_belongs_to_the_content_that_was_read(paths: Paths, notes: Path, 
         pass
     assert before not in tried(store)
     update_index(SETTINGS, paths, roots=(str(notes),))
-    assert "zebra" in (recall_pages(store, digest_of(paths, notes / "sign.png")) or ("", [""]))[1][0].lower()
+    assert recall_pages(store, digest_of(paths, notes / "sign.png")) == ("tiny", ["Mind the zebra"], "")
 
 
-@needs_engine
 def test_a_picture_that_is_gone_is_no_failure(paths: Paths, notes: Path, recognising: Recognising) -> None:
     (notes / "sign.png").unlink()
     while recognising.step():
@@ -313,27 +311,6 @@ def test_a_picture_that_is_gone_is_no_failure(paths: Paths, notes: Path, recogni
     assert tried(paths.data_dir / "ocr.sqlite") == {}
 
 
-@needs_engine
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
-def test_what_an_update_suspended_goes_on_with_the_next_step(paths: Paths, recognising: Recognising) -> None:
-    """The reader stands still while something else needs the processor, and then reads the file it had in hand."""
-    before = set(multiprocessing.active_children())
-    with (
-        closing(Catalogue.open(paths.catalogue)) as catalogue,
-        closing(Recognising(SETTINGS.ocr, paths, catalogue, lambda _: None, may_be_suspended=True)) as one,
-    ):
-        assert one.step()
-        (reader,) = {*multiprocessing.active_children()} - before
-        one.suspend()
-        until(lambda: psutil.Process(reader.pid).status() == "stopped")
-        assert one.step()
-        assert psutil.Process(reader.pid).status() != "stopped"
-        while one.step():
-            pass
-        assert one.n_texts == 1
-
-
-@needs_engine
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a stopped process with its parent")
 def test_a_file_in_hand_stands_still_as_soon_as_it_must_wait(paths: Paths, recognising: Recognising) -> None:
     """On battery, say: the reader stops at the next moment, why is said, and on mains it goes on with the same file."""
@@ -351,6 +328,8 @@ def test_a_file_in_hand_stands_still_as_soon_as_it_must_wait(paths: Paths, recog
         until(lambda: psutil.Process(reader.pid).status() == "stopped")
         assert reports[-1].note == "recognising text in pictures waits: on battery"
         why[0] = ""
+        assert one.step()
+        assert psutil.Process(reader.pid).status() != "stopped"
         while one.step():
             pass
         assert one.n_texts == 1
@@ -374,7 +353,7 @@ def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest
     assert multiprocessing.active_children() == before
 
 
-WORDS = ("okapi", "zebra", "heron", "otter")
+WORDS = ("okapi", "zebra", "otter")
 
 
 @needs_engine
@@ -389,7 +368,7 @@ def test_following_changes_recognises_once_that_is_switched_on(device: Device) -
     assert not (device.data_dir / "ocr.sqlite").exists()
     on = {**off, "FOLTR_OCR__BACKGROUND": "true", "FOLTR_OCR__PAUSE_ON_BATTERY": "false"}
     with watching(device, on, kill=True):
-        until(lambda: len(rows(device)) >= 2)
+        until(lambda: len(rows(device)) >= 1)
     before = rows(device)
     with watching(device, on):
         until(lambda: len(rows(device)) == len(WORDS))  # a search a moment would take the processor from it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from unittest import mock
 
@@ -14,6 +15,7 @@ from app.machines.far_messages import MARK
 from app.machines.ssh_line import SshLine
 from app.opener import MachineError
 from app.search.results import ResultPage, SearchRequest
+from app.search.search import Search
 from tests.app.machines.machines_of_one import MODIFIED, instead, make_machine, searching
 
 WORDS = ["heron", "stork", "crane", "fish", "pond", "river", "moss", "stone", "the", "and", "waits", "waiting", "ducks"]
@@ -42,32 +44,31 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return base
 
 
+@pytest.fixture(scope="module")
+def here_and_every(base: Path) -> Iterator[tuple[Search, Search]]:
+    """Searches that stay open for all questions, as the screen's do."""
+    with searching(base / "here") as here, searching(base / "all") as every:
+        yield here, every
+
+
 def places(page: ResultPage) -> list[tuple[str, float]]:
     """Where each result lies below its root, and its score: best first, equal ones by their places."""
     found = [(hit.path.partition("/notes/")[2], round(hit.score, 9)) for hit in page.hits]
     return sorted(found, key=lambda one: (-one[1], one[0]))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "heron pond",
-        "waiting",
-        '"the pond"',
-        "stork -fish",
-        "get_or_create",
-        "name:moss river",
-        "ext:txt crane",
-        "zebra",
-        "stork-and heron",
-        "moss-frog pond",
-    ],
-)
-def test_the_page_of_three_machines_is_that_of_one_index(base: Path, text: str) -> None:
+TEXTS = (
+    "heron pond", "waiting", '"the pond"', "stork -fish", "get_or_create", "name:moss river", "ext:txt crane", "zebra",
+    "stork-and heron", "moss-frog pond",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_page_of_three_machines_is_that_of_one_index(here_and_every: tuple[Search, Search], text: str) -> None:
     """The same documents with the same scores, and as many matches."""
-    with searching(base / "here") as here, searching(base / "all") as every:
-        page = here.search(SearchRequest(text, on=("desk", "nas")))
-        whole = every.search(SearchRequest(text, as_typed=True))
+    here, every = here_and_every
+    page = here.search(SearchRequest(text, on=("desk", "nas")))
+    whole = every.search(SearchRequest(text, as_typed=True))
     assert page.unasked == ()
     assert places(page) == places(whole)
     assert (page.n_matches, page.n_all_words, page.n_documents) == (

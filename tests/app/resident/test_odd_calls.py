@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import random
 import socket
-import subprocess
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -74,7 +73,7 @@ def call_oddly(rng: random.Random, path: str, device: Device) -> None:
         caller.close()
 
 
-def n_open(process: subprocess.Popen[Any] | BaseProcess) -> int:
+def n_open(process: BaseProcess) -> int:
     return len(os.listdir(f"/proc/{process.pid}/fd"))
 
 

@@ -42,7 +42,7 @@ def test_an_account_says_all_and_agrees_in_its_forms(device: Device, opened: Ope
 
 
 def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
-    """Moved, changed, gone, or gone without the index knowing; copies are named."""
+    """Moved, changed, gone, or changed or gone without the index knowing; copies are named."""
     read_all(opened())
     birds, tax = device.notes / "birds", device.notes / "tax"
     (device.notes / "copy.md").write_text((birds / "kingfisher.md").read_text())
@@ -51,6 +51,7 @@ def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
     (tax / "invoice.html").unlink()
     device.index()
     (tax / "return 2024.txt").unlink()
+    (device.notes / "code" / "fish_counter.py").write_text("# counts no fish\n")
     account = account_of(opened(), now=0.0)
     assert (
         account["searched"]["n_documents"] == account["searched"]["n_documents_in_index"] - 1 == 5
@@ -58,7 +59,8 @@ def test_what_became_of_a_file_is_said(device: Device, opened: Open) -> None:
     judged = {Path(one["path"]).name: one for one in account["judged"]}
     assert {name: one["state"] for name, one in judged.items()} == {
         "heron.txt": "moved", "list.txt": "changed since", "invoice.html": "gone",
-        "return 2024.txt": "gone since it was indexed", "kingfisher.md": "as judged", "fish_counter.py": "as judged",
+        "return 2024.txt": "gone since it was indexed", "kingfisher.md": "as judged",
+        "fish_counter.py": "changed since it was indexed",
     }  # fmt: skip
     assert judged["heron.txt"]["also_at"] == [{"path": str(device.notes / "moved.txt")}]
     assert judged["kingfisher.md"]["also_at"] == [{"path": str(device.notes / "copy.md")}]
@@ -68,6 +70,7 @@ def test_names_of_files_are_no_formulas_marks_or_lines(device: Device, opened: O
     """Nothing that a file is called acts in a spreadsheet, on a page or in a terminal."""
     (device.notes / "=cmd|' '!A1.md").write_text("# =HYPERLINK(1) <script> | [x](y)\n\nfish\n")
     (device.notes / "two\nlines\x1b[31m.md").write_text("# -1\n\nfish\n")
+    (device.notes / "wide.md").write_text("# ＝1+1\n\nfish\n")
     device.index()
     review = opened()
     read_all(review)
@@ -75,6 +78,7 @@ def test_names_of_files_are_no_formulas_marks_or_lines(device: Device, opened: O
     cells = [cell for row in csv.reader(io.StringIO(as_csv(account))) for cell in row]
     assert not any(cell.startswith(("=", "+", "-", "@")) for cell in cells)
     assert any(cell.startswith("'=HYPERLINK") for cell in cells)
+    assert "'＝1+1" in cells  # as spreadsheets in the east of Asia have it
     page = as_markdown(account)
     assert "\x1b" not in page
     assert "\\|" in page

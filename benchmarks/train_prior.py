@@ -9,7 +9,7 @@ leads the tenth by LEAD points. No weight becomes negative. Weights of the user'
 collections; `benchmarks.refinding` and `benchmarks.preferences` say why they are what they are.
 
 The collections are those of the shared folder and, in folders of the same form, three more that the Glasgow group
-publishes (CACM, LISA, NPL).
+publishes (CACM, LISA, NPL). `python -m benchmarks start_model` then gives the weights to new groups.
 
     python -m benchmarks train_prior FOLDER ...            the table, leaving the tested collection out
     python -m benchmarks train_prior FOLDER ... --write    and app/prior.json from all of them

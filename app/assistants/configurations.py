@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -92,6 +91,8 @@ class Configuration(Struct, frozen=True):
         return listed
 
     def _read(self, path: Path) -> dict[str, Any]:
+        import tomllib
+
         text = _text(path)
         try:
             whole = tomllib.loads(text) if self._is_toml else json.loads(text or "{}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 import re
@@ -157,6 +156,8 @@ def _own_command() -> list[str]:
 
 def _exchange(configuration: Configuration, text: str, *, yes: bool) -> int:
     """Show what will change in a configuration, ask, and write it."""
+    import difflib
+
     path, before = configuration.path(Path.home()), configuration.text(Path.home())
     if text == before:
         say(f"{path} was not changed")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_numpy, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_numpy, print_line, printed_path, say
 
 if TYPE_CHECKING:
     from app.handing_over import Prepared
@@ -110,8 +110,6 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
 
 
 def _print(search: Search, rank: int, what: str) -> int:
-    from app.commands.command import print_line, printed_path
-
     print_line(printed_path(what))
     if rank:
         search.open_kept(rank)

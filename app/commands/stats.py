@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, Command, load, print_json, say
 from console.wording import count, iso_day
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ def command(days: int | None, as_json: bool) -> int:
             "over_time": [asdict(bucket) for bucket in stretches],
             "interleaving": asdict(comparison),
         }
-        click.echo(json.dumps(record))
+        print_json(record)
     elif overall is None:
         say("nothing was opened yet, or only on the last page, which counts once you search for something else")
     else:

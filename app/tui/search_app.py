@@ -33,7 +33,7 @@ from app.tui.preview.preview_pane import PreviewBody
 from app.tui.screen_parts import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import on_the_terminal, outliving, watch_terminal
-from app.tui.themes import DAY, NIGHT, problem_of, theme_named
+from app.tui.themes import DAY, NIGHT, problem_of, readable, theme_named
 from console.printable import safe_line
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class FoltrApp(KeyByKey):
         """The theme's, and the colour of the lines between panes; in the terminal's own colours an accent as ours."""
         variables = super().get_css_variables()
         if not self.current_theme.ansi:
-            return variables | {"rule": variables["panel"]}
+            return variables | {"rule": variables["panel"]} | readable(variables, is_dark=self.current_theme.dark)
         return variables | {
             "rule": "ansi_bright_black",
             "accent": "ansi_yellow" if self.current_theme.dark else "ansi_red",

@@ -39,7 +39,7 @@ CONTRAST = 4.5
 
 def readable(variables: Mapping[str, str], *, is_dark: bool) -> dict[str, str]:
     """The colours of matches, warnings and errors, moved to white or black until each can be read on this theme."""
-    behind = [Color.parse(variables[name]) for name in ("background", "surface", "panel")]
+    behind = [Color.parse(variables[name]) for name in ("background", "surface")]
     found = {}
     for name in ("accent", "warning", "error"):
         colour, end = Color.parse(variables[name]), WHITE if is_dark else BLACK

@@ -6,21 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import (
-    FAILED,
-    INTERRUPTED,
-    NOTHING_FOUND,
-    Command,
-    Context,
-    collect_from_here,
-    load,
-    load_numpy,
-    print_line,
-    printed_path,
-    say,
-    setting_option,
-    stop_on_interrupt,
-)
+from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
 from app.commands.completion import remembered_folders
 
 if TYPE_CHECKING:
@@ -68,6 +54,7 @@ def command(
     Only new and changed files are read. With the extra `meaning`, texts are then read for search by meaning, which
     takes longer; you can search by words meanwhile. Ctrl-C keeps what is done, and the next run continues.
     """
+    from app.commands.command import collect_from_here, load_numpy, stop_on_interrupt
     from app.following.progress_lines import ProgressWriter, summarise
 
     if suggest:
@@ -117,6 +104,7 @@ def command(
 
 def _suggest() -> int:
     """One line for each: what names it on the command line, how much it is, what it is."""
+    from app.commands.command import NOTHING_FOUND, print_line, printed_path
     from app.folders import suggest_roots
     from app.settings import chosen_to_index
 

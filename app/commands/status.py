@@ -44,9 +44,11 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     if as_json:
         _print_json(status, resident, with_failures if failures else None, passed_over if outside else None)
     elif failures:
-        _print_failures(with_failures)
+        for one in with_failures:
+            print_line(f"{printed_path(one.path)}\t{one.kind}\t{_in_one_line(one.reason)}")
     elif outside:
-        _print_left_out(passed_over)
+        for folder in passed_over:
+            print_line(_in_words(folder, "\t"))
     else:
         _print_status(status, resident, context, len(with_failures), passed_over)
     return 0
@@ -119,11 +121,6 @@ def _in_words(one: LeftOut, between: str) -> str:
     return between.join(filter(None, (printed_path(one.path), number, one.rule, one.remedy)))
 
 
-def _print_left_out(passed_over: list[LeftOut]) -> None:
-    for one in passed_over:
-        print_line(_in_words(one, "\t"))
-
-
 def _unwiped(status: IndexStatus) -> str:
     """What was deleted and is still on the disk."""
     if not status.n_unwiped:
@@ -153,11 +150,6 @@ def _unread(n_failures: int, n_listed: int) -> str:
     """How many files could not be read, and how many places of others."""
     others = f"; {count(n_listed - n_failures, 'place')} in or beside others" if n_listed > n_failures else ""
     return count(n_failures, "file") + others + (" (--failures lists them)" if n_listed else "")
-
-
-def _print_failures(failures: list[Failure]) -> None:
-    for failure in failures:
-        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{_in_one_line(failure.reason)}")
 
 
 SHOWN_PARTS = 3

@@ -246,7 +246,7 @@ def printed_path(path: str) -> str:
     """On a terminal without control and direction characters, else what stdout writes as the path's very bytes."""
     if sys.stdout.isatty():
         return display_path(path)
-    return os.fsencode(path).decode(sys.stdout.encoding, "surrogateescape")
+    return os.fsencode(path).decode(sys.stdout.encoding or "utf-8", "surrogateescape")
 
 
 def print_line(line: str) -> None:
@@ -258,4 +258,4 @@ def print_json(record: Mapping[str, Any]) -> None:
     """One line of JSON, which is UTF-8 whatever stdout's encoding is."""
     import json
 
-    print_line(json.dumps(record, ensure_ascii=sys.stdout.encoding.lower() != "utf-8"))
+    print_line(json.dumps(record, ensure_ascii=(sys.stdout.encoding or "utf-8").lower() != "utf-8"))

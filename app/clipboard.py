@@ -41,20 +41,16 @@ TMUX = Copier(("tmux", "load-buffer", "-w", "-"), note="tmux's buffer, which pas
 def copiers(env: Mapping[str, str], platform: str = sys.platform) -> list[Copier]:
     """The programs that may reach the user's clipboard here, the best first."""
     is_remote = bool(env.get("SSH_CONNECTION") or env.get("SSH_TTY"))
-    found = []
-    if env.get("TERMUX_VERSION"):
-        found.append(TERMUX)
-    if env.get("WAYLAND_DISPLAY") and not is_remote:
-        found.append(WL_COPY)
-    if env.get("DISPLAY"):
-        found += [XCLIP, XSEL]
-    if platform == "darwin" and not is_remote:
-        found.append(PBCOPY)
-    if platform == "win32" or env.get("WSL_DISTRO_NAME"):
-        found.append(CLIP)
-    if env.get("TMUX"):
-        found.append(TMUX)
-    return found
+    reach = (
+        (TERMUX, env.get("TERMUX_VERSION")),
+        (WL_COPY, env.get("WAYLAND_DISPLAY") and not is_remote),
+        (XCLIP, env.get("DISPLAY")),
+        (XSEL, env.get("DISPLAY")),
+        (PBCOPY, platform == "darwin" and not is_remote),
+        (CLIP, platform == "win32" or env.get("WSL_DISTRO_NAME")),
+        (TMUX, env.get("TMUX")),
+    )
+    return [copier for copier, is_there in reach if is_there]
 
 
 def copy(text: str, env: Mapping[str, str] | None = None) -> str:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -56,19 +56,14 @@ class CommandsByName(click.Group):
     """A program whose commands are modules; imported only when one is asked for."""
 
     modules: Mapping[str, str] = {}
+    """by command: `MODULE:NAME`, or a module, whose command is its `command`"""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return import_command(self.modules[cmd_name]) if cmd_name in self.modules else None
-
-
-def import_command(place: str) -> click.Command:
-    """The command at `MODULE:NAME`, or a module's only one, its `command`."""
-    module, _, name = place.partition(":")
-    command: click.Command = vars(importlib.import_module(module))[name or "command"]
-    return command
+        module, _, name = self.modules.get(cmd_name, "").partition(":")
+        return vars(importlib.import_module(module))[name or "command"] if module else None
 
 
 def run(
@@ -98,16 +93,24 @@ def run(
     except (BrokenPipeError, SystemExit) as error:
         if isinstance(error, SystemExit) and sys.stdout is out:
             raise  # not click's answer to a broken pipe, which is to wrap stdout and exit with 1
-        # The reader has seen enough (`| head`). What is still buffered goes nowhere, so that exiting stays quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
+        _forget_unwritten(out)  # the reader has seen enough (`| head`)
         return 0
     except Exception as error:
         message = None if os.environ.get("FOLTR_DEBUG") else describe(error)
         if message is None:
             raise
         _say(program, message)
+        try:
+            out.flush()
+        except OSError:  # as of a full disk, which would be told again
+            _forget_unwritten(out)
         return FAILED
     return code if isinstance(code, int) else 0
+
+
+def _forget_unwritten(out: TextIO) -> None:
+    """What is still buffered goes nowhere, so that exiting stays quiet."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), out.fileno())
 
 
 @contextmanager

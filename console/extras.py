@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -41,24 +42,18 @@ def how_to_add(extra: str) -> str:
     if not (source := _source(record, ",".join(sorted(wanted)))):
         return _by_pip(*parts.get(extra, ()), tool=tool, place=place)
     if tool:
-        return _quoted(*tool.split(), "install", "--force", *editable, source)
+        return shlex.join([*tool.split(), "install", "--force", *editable, source])
     return _by_pip(*editable, source, place=place)
-
-
-def _quoted(*words: str) -> str:
-    import shlex
-
-    return shlex.join(words)
 
 
 def _by_pip(*what: str, tool: str = "", place: str = sys.prefix) -> str:
     """Beside what is in `place`; pipx has a word of its own for it, and environments of uv have no pip."""
     if tool == "pipx":
-        return _quoted("pipx", "inject", NAME, *what)
+        return shlex.join(["pipx", "inject", NAME, *what])
     command = [sys.executable, "-m", "pip", "install"]
     if find_spec("pip") is None:
         command = ["uv", "pip", "install", "--python", sys.executable]
-    return _quoted(*([] if os.access(place, os.W_OK) else ["sudo"]), *command, *what)
+    return shlex.join([*([] if os.access(place, os.W_OK) else ["sudo"]), *command, *what])
 
 
 def _source(record: dict[str, Any], extras: str) -> str:

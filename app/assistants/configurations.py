@@ -9,7 +9,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +68,8 @@ class Configuration(Struct, frozen=True):
         path = self.path(home)
         if self._is_toml:
             self._listed(path)
+            import tomllib
+
             own = rf"\n*^\[{re.escape(self.key)}\.(['\"]?){ENTRY}\1(?:\.[^\]\n]*)?\]\n(?:(?!\[).*\n?)*"
             text = re.sub(own, "\n", _text(path), flags=re.MULTILINE).removeprefix("\n")
             if ENTRY in tomllib.loads(text).get(self.key, {}):
@@ -95,6 +96,8 @@ class Configuration(Struct, frozen=True):
         return listed
 
     def _read(self, path: Path) -> dict[str, Any]:
+        import tomllib
+
         text = _text(path)
         try:
             whole = tomllib.loads(text) if self._is_toml else json.loads(text or "{}")

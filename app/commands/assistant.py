@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
 import re
 import shutil
@@ -14,7 +12,7 @@ from pathlib import Path
 import click
 
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
-from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, Group, load, print_json, printed_path, say
 from app.paths import ASSISTANT
 from console.printable import safe_line
 
@@ -107,7 +105,6 @@ def log(name: str, limit: int, as_json: bool) -> int:
     Documents that are no longer indexed are only counted.
     """
     from app.assistants.requests import Requests
-    from app.commands.command import printed_path
     from app.commands.model import opened
     from app.learning.pick_keys import load_key
     from console.wording import count, iso_minute
@@ -127,7 +124,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
         n_gone = len(request.given) - len(given)
         if as_json:
             told = {"time": request.time, "tool": request.tool, "query": request.query, "given": given, "gone": n_gone}
-            click.echo(json.dumps(told))
+            print_json(told)
             continue
         click.echo(f"{iso_minute(request.time)}  {request.tool}  {safe_line(request.query)}".rstrip())
         for path in given:
@@ -162,6 +159,8 @@ def _own_command() -> list[str]:
 
 def _exchange(configuration: Configuration, text: str, afterwards: str, *, yes: bool) -> int:
     """Show what will change in a configuration, ask, and write it."""
+    import difflib
+
     path, before = configuration.path(Path.home()), configuration.text(Path.home())
     if text == before:
         say(f"{path} was not changed")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.command import Command, say
+from app.commands.command import Command, printed_path, say
 
 BACKUP_EXAMPLES = """
 foltr-search backup --to ~/foltr-2026-11.zip
@@ -31,7 +31,6 @@ def backup(target: Path) -> int:
     import time
 
     from app.backup import write_backup
-    from app.commands.command import printed_path
     from app.paths import Paths
 
     target = target.expanduser().absolute()
@@ -54,7 +53,6 @@ def restore(file: Path, only_verify: bool, yes: bool) -> int:
     """
     from app.backup import read_backup, replaced
     from app.backup import restore as put_back
-    from app.commands.command import printed_path
     from app.paths import Paths
     from console.wording import iso_minute
 

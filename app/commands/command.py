@@ -16,7 +16,7 @@ import re
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -233,10 +233,19 @@ def stop_on_interrupt() -> Iterator[threading.Event]:
 
 
 def printed_path(path: str) -> str:
-    """The path itself where stdout is no terminal, else without control and direction characters."""
-    return display_path(path) if sys.stdout.isatty() else path
+    """On a terminal without control and direction characters, else what stdout writes as the path's very bytes."""
+    if sys.stdout.isatty():
+        return display_path(path)
+    return os.fsencode(path).decode(sys.stdout.encoding or "utf-8", "surrogateescape")
 
 
 def print_line(line: str) -> None:
     """One line on stdout as it is: left alone, click would take what looks like colour out of a name in a pipe."""
     click.echo(line, color=True)
+
+
+def print_json(record: Mapping[str, Any]) -> None:
+    """One line of JSON, which is UTF-8 whatever stdout's encoding is."""
+    import json
+
+    print_line(json.dumps(record, ensure_ascii=(sys.stdout.encoding or "utf-8").lower() != "utf-8"))

@@ -6,7 +6,6 @@ Fields may be added within a version; none changes its meaning or goes without a
 from __future__ import annotations
 
 import base64
-import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,10 +19,10 @@ from indexer.properties import shown
 VERSION = 1
 
 
-def document_line(
+def document_fields(
     hit: Hit, snippet: Snippet | None, explanation: Explanation | None, *, why: str, searched: str = ""
-) -> str:
-    """One document as one line of JSON; `searched` is the correction that was searched for in place of the query."""
+) -> dict[str, Any]:
+    """One document; `searched` is the correction that was searched for in place of the query."""
     path = Path(hit.path)
     record: dict[str, Any] = {
         "v": VERSION,
@@ -64,7 +63,7 @@ def document_line(
         record["explanation"] = explanation_fields(explanation)
     if searched:
         record["searched"] = searched
-    return json.dumps(record, ensure_ascii=False)
+    return record
 
 
 def explanation_fields(explanation: Explanation) -> dict[str, Any]:

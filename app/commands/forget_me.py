@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, say, state_of_member
+from app.commands.command import FAILED, NOTHING_FOUND, Command, print_json, say, state_of_member
 from console.wording import iso_minute
 
 if TYPE_CHECKING:
@@ -56,7 +56,6 @@ def command(at_once: bool, yes: bool, as_json: bool) -> int:
 def _print(
     kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], others: Mapping[str, str], *, as_json: bool
 ) -> None:
-    import json
 
     import msgspec
 
@@ -68,7 +67,7 @@ def _print(
             {"group": one.group, **msgspec.to_builtins(one.receipt), "kept_to": found.get(one.receipt.request)}
             for one in kept
         ]
-        click.echo(json.dumps({"v": 1, "receipts": receipts, "not_reached": list(others)}))
+        print_json({"v": 1, "receipts": receipts, "not_reached": list(others)})
         return
     if not kept:
         say("this device belongs to no group and has no receipt")

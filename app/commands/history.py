@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, Group, load, print_line, printed_path, say
 from console.wording import iso_minute
 
 EXAMPLES = """
@@ -26,7 +26,6 @@ def command(ctx: click.Context, limit: int) -> int:
     if ctx.invoked_subcommand:
         return 0
 
-    from app.commands.command import print_line, printed_path
     from app.store import PastQuery, SearchHistory, Store
 
     context = load()

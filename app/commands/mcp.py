@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable
 from functools import wraps
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
 
 import click
@@ -75,6 +74,8 @@ def instructions(granted: "Granted") -> str:
 
 def server(granted: "Granted") -> "LineServer":
     """The server with its three tools."""
+    from importlib.metadata import version
+
     from mcp_types import ToolAnnotations
     from pydantic import Field
 

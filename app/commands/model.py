@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import date, timedelta
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Group, load, say
+from app.commands.command import Group, load, print_json, say
 from app.commands.completion import kept_days
 from console.wording import count, iso_minute
 
@@ -70,7 +69,7 @@ def show(as_json: bool) -> int:
             "learned": dict(gains),
         }
     if as_json:
-        click.echo(json.dumps(record))
+        print_json(record)
         return 0
     click.echo(f"ranker:     {model.ranker.name}, {model.ranker.n_params:,} parameters")
     click.echo(f"features:   {len(model.feature_names)}, manifest {model.manifest_hash}")

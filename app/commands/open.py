@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_numpy, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_numpy, print_line, printed_path, say
 
 if TYPE_CHECKING:
     from app.handing_over import Prepared
@@ -70,8 +70,10 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
             return NOTHING_FOUND
         if print_only:
             address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
-            return _print(search, rank, address or path)
-
+            print_line(printed_path(address or path))
+            if rank:
+                search.open_kept(rank)
+            return 0
         if row is None:
             return _start(search, rank, Prepared(plan(path, how, settings=settings)))
         doc_id, data_dir = row.doc_id, context.paths.data_dir
@@ -107,15 +109,6 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     doc_id = on_page[0] if on_page else ids[0]
     rank = page.doc_ids.index(doc_id) + 1 if page is not None and on_page else 0
     return rank, catalogue.documents([doc_id]).get(doc_id)
-
-
-def _print(search: Search, rank: int, what: str) -> int:
-    from app.commands.command import print_line, printed_path
-
-    print_line(printed_path(what))
-    if rank:
-        search.open_kept(rank)
-    return 0
 
 
 def _start(search: Search, rank: int, ready: Prepared) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, NOTHING_FOUND, Command, load, say
+from app.commands.command import FAILED, INTERRUPTED, NOTHING_FOUND, Command, load, print_line, printed_path
 
 EXAMPLES = """
 vim "$(foltr-search --pick)"
@@ -23,18 +23,13 @@ def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     The screen is drawn on the terminal, so stdout has only the paths. Chosen files count as opened, for learning. Exit
     codes: 0 chosen; 1 Enter with nothing found; 130 left with Esc or Ctrl-C; 2 an error.
     """
-    from app.commands.command import print_line, printed_path
     from app.tui import run
     from app.tui.screen_parts import Picking
-    from app.tui.terminal.controlling_terminal import NoTerminal, on_the_terminal
+    from app.tui.terminal.controlling_terminal import on_the_terminal
 
     context, picking = load(), Picking(multi, " ".join(query))
-    try:
-        with on_the_terminal():
-            code = run(context.settings, context.paths, picking=picking)
-    except NoTerminal as error:
-        say(str(error))
-        return FAILED
+    with on_the_terminal():
+        code = run(context.settings, context.paths, picking=picking)
     for path in picking.paths if code == 0 else ():
         if null:
             click.echo(path + "\0", nl=False, color=True)

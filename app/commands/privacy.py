@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import Command, state_of_member
+from app.commands.command import Command, print_json, state_of_member
 
 EXAMPLES = """
 foltr-search privacy
@@ -26,7 +26,6 @@ def command(in_full: bool, as_json: bool) -> int:
 
     Without a group, nothing leaves it. The list of records comes from the definitions of what is sent.
     """
-    import json
     import time
 
     from msgspec import to_builtins
@@ -47,7 +46,7 @@ def command(in_full: bool, as_json: bool) -> int:
         sent = to_builtins(list(records()))
         entries = [{"group_id": e.group_id, "lineage": e.lineage, "round": e.round, "time": e.time} for e in spent]
         found = {"v": 1, "claims": told, "sent": sent, "headers": dict(HEADERS), "ledger": summary, "entries": entries}
-        click.echo(json.dumps(found))
+        print_json(found)
         return 0
     for line in told or ["Nothing leaves this device: it belongs to no group."] * (member is None):
         click.echo(line)

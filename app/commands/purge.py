@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, load, say
+from app.commands.command import Command, load, print_line, printed_path, say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +30,6 @@ def command(yes: bool) -> int:
     from pathlib import Path
 
     from app.belongings import belongings, own_units, remove, strangers
-    from app.commands.command import print_line, printed_path
     from console.wording import size
 
     paths = load().paths

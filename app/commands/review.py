@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.commands.command import FOUND, NOTHING_FOUND, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, load, print_json, print_line, printed_path, say
 from app.commands.search import NOTHING_INDEXED, SearchCommand
 from console.printable import safe_line, safe_text
 
@@ -88,7 +87,6 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
 
 
 def _list(context: Context, *, as_json: bool) -> int:
-    from app.commands.command import print_line
     from app.commands.documents_json import iso
     from app.review.judgements import JudgementBook
     from app.store import Store
@@ -100,7 +98,7 @@ def _list(context: Context, *, as_json: bool) -> int:
             reviews = JudgementBook(store).reviews()
     for one in reviews:
         if as_json:
-            click.echo(json.dumps({"v": 1, **one._asdict(), "started": iso(one.started)}, ensure_ascii=False))
+            print_json({"v": 1, **one._asdict(), "started": iso(one.started)})
         else:
             counts = f"{one.n_found:,} found, {one.n_judged:,} read"
             print_line(f"{one.number}\t{iso_minute(one.started)}\t{counts}\t{safe_line(one.query)}")
@@ -151,7 +149,10 @@ def _answered(context: Context, review: Review, shown: Proposal, *, as_json: boo
                 return True
             case "t":
                 text = review.preview(shown).text
-                click.echo(json.dumps({"v": 1, "text": text}, ensure_ascii=False) if as_json else safe_text(text))
+                if as_json:
+                    print_json({"v": 1, "text": text})
+                else:
+                    click.echo(safe_text(text))
             case "o":
                 _open(context, review, shown)
             case key if key == "q" or not typed:
@@ -160,7 +161,6 @@ def _answered(context: Context, review: Review, shown: Proposal, *, as_json: boo
 
 def _show_lines(review: Review, shown: Proposal | None) -> None:
     """A document as a few lines for a person, with how far it is; at the end this alone."""
-    from app.commands.command import printed_path
     from app.review.review import progress_line
 
     found = review.progress
@@ -193,7 +193,7 @@ def _show_json(review: Review, shown: Proposal | None) -> None:
         "about": found.n_found + found.n_left, "surely_more_than": found.sure_share, "enough": is_enough(found),
         "in_words": progress_line(found),
     }  # fmt: skip
-    click.echo(json.dumps({**record, "end": shown is None, "progress": progress}, ensure_ascii=False))
+    print_json({**record, "end": shown is None, "progress": progress})
 
 
 def _open(context: Context, review: Review, shown: Proposal) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import FOUND, NOTHING_FOUND, Group, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, Group, load, printed_path, say
 from app.commands.completion import saved_names
 from console.printable import safe_line
 
@@ -24,7 +24,6 @@ def command(ctx: click.Context) -> int:
     """
     if ctx.invoked_subcommand:
         return 0
-    from app.commands.command import printed_path
     from app.search.saved import SavedSearches
 
     searches = SavedSearches(load().paths.saved).all()

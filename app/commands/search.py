@@ -19,6 +19,8 @@ from app.commands.command import (
     Context,
     load,
     load_numpy,
+    print_json,
+    print_line,
     say,
     setting_option,
     wants_colour,
@@ -174,19 +176,18 @@ def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: di
 
 
 def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explain: bool) -> list[tuple[int, int]]:
-    from app.commands.documents_json import document_line
+    from app.commands.documents_json import document_fields
 
     places = []
     for hit in hits:
         snippet = search.snippet(page, hit)
         places.append((snippet.line, snippet.page))
         explanation = search.explain(page, hit) if explain else None
-        click.echo(document_line(hit, snippet, explanation, why=search.why(page, hit), searched=page.searched))
+        print_json(document_fields(hit, snippet, explanation, why=search.why(page, hit), searched=page.searched))
     return places
 
 
 def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> list[tuple[int, int]]:
-    from app.commands.command import print_line
     from app.commands.results_text import match_lines
 
     for hit in hits:
@@ -199,7 +200,6 @@ def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> 
 def _print_lines(
     search: Search, page: ResultPage, *, hits: Sequence[Hit], template: str | None
 ) -> list[tuple[int, int]]:
-    from app.commands.command import print_line
     from app.commands.results_text import OF_SNIPPET, PLAIN, fields_of, formatted
 
     template = PLAIN if template is None else template

@@ -9,7 +9,7 @@ from importlib import import_module
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, exchange, load, say
+from app.commands.command import FAILED, NOTHING_FOUND, Command, Context, exchange, load, say, stop_on_interrupt
 
 EXAMPLES = """
 foltr-search serve                     answer and watch, until Ctrl-C
@@ -51,7 +51,6 @@ def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet
 
 
 def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] | None) -> int:
-    from app.commands.command import stop_on_interrupt
     from app.following.background import BackgroundIndexer
     from app.following.progress_lines import ProgressWriter
     from app.resident.serving import ResidentServer

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import asdict
 
-from app.commands.command import FOUND, NOTHING_FOUND, Command, load, say
+from app.commands.command import FOUND, NOTHING_FOUND, Command, load, print_json, say
 from console.wording import count, iso_day
 
 if TYPE_CHECKING:
@@ -49,14 +48,13 @@ def command(days: int | None, as_json: bool) -> int:
     comparison = outcomes.comparison(found)
     stretches = outcomes.buckets(found, seconds=_stretch(found))
     if as_json:
-        record = {
+        print_json({
             "v": 1,
             "overall": asdict(overall) if overall else None,
             "lead": asdict(lead) if (lead := outcomes.lead(found)) else None,
             "over_time": [asdict(bucket) for bucket in stretches],
             "interleaving": asdict(comparison),
-        }
-        click.echo(json.dumps(record))
+        })  # fmt: skip
     elif overall is None:
         say("nothing was opened yet, or only on the last page, which counts once you search for something else")
     else:
@@ -76,13 +74,10 @@ def _stretch(found: Sequence[Outcome]) -> float:
 def _print(found: Sequence[Outcome], overall: Bucket, stretches: Sequence[Bucket]) -> None:
     from app.learning.outcomes import caution, verdict
 
-    click.echo(verdict(found))
-    click.echo(caution(found))
-    click.echo("")
+    click.echo(f"{verdict(found)}\n{caution(found)}\n")
     click.echo(f"{count(overall.n, 'result')} opened since {iso_day(overall.start)}; of these stood first")
     click.echo(f"  learned  {overall.first_learned:5.0%}")
-    click.echo(f"  plain    {overall.first_bm25:5.0%}")
-    click.echo("")
+    click.echo(f"  plain    {overall.first_bm25:5.0%}\n")
     click.echo("how near the top they stood (full height: first), the newest at the right")
     click.echo(f"  learned  {bars([bucket.mrr_learned for bucket in stretches])}")
     click.echo(f"  plain    {bars([bucket.mrr_bm25 for bucket in stretches])}")

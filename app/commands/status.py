@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, Context, load, load_numpy
+from app.commands.command import Command, Context, load, load_numpy, print_json, print_line, printed_path
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
@@ -44,9 +44,11 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     if as_json:
         _print_json(status, resident, with_failures if failures else None, passed_over if outside else None)
     elif failures:
-        _print_failures(with_failures)
+        for one in with_failures:
+            print_line(f"{printed_path(one.path)}\t{one.kind}\t{_in_one_line(one.reason)}")
     elif outside:
-        _print_left_out(passed_over)
+        for folder in passed_over:
+            print_line(_in_words(folder, "\t"))
     else:
         _print_status(status, resident, context, len(with_failures), passed_over)
     return 0
@@ -73,8 +75,6 @@ def _left_out(paths: Paths) -> list[LeftOut]:
 
 
 def _print_status(status: IndexStatus, resident: str, of: Context, n_listed: int, passed_over: list[LeftOut]) -> None:
-    from app.commands.command import print_line, printed_path
-
     ocr, speech = of.settings.ocr, of.settings.speech
     when = iso_minute(status.last_update) if status.last_update else "never"
     rows = {
@@ -117,17 +117,8 @@ def _named(passed_over: list[LeftOut]) -> str:
 
 
 def _in_words(one: LeftOut, between: str) -> str:
-    from app.commands.command import printed_path
-
     number = count(one.n_files, "file") + ("" if one.exact else " or more")
     return between.join(filter(None, (printed_path(one.path), number, one.rule, one.remedy)))
-
-
-def _print_left_out(passed_over: list[LeftOut]) -> None:
-    from app.commands.command import print_line
-
-    for one in passed_over:
-        print_line(_in_words(one, "\t"))
 
 
 def _unwiped(status: IndexStatus) -> str:
@@ -161,13 +152,6 @@ def _unread(n_failures: int, n_listed: int) -> str:
     return count(n_failures, "file") + others + (" (--failures lists them)" if n_listed else "")
 
 
-def _print_failures(failures: list[Failure]) -> None:
-    from app.commands.command import print_line, printed_path
-
-    for failure in failures:
-        print_line(f"{printed_path(failure.path)}\t{failure.kind}\t{_in_one_line(failure.reason)}")
-
-
 SHOWN_PARTS = 3
 _MORE = re.compile(r"and (\d+) more")
 
@@ -186,8 +170,6 @@ def _in_one_line(reason: str) -> str:
 def _print_json(
     status: IndexStatus, resident: str, failures: list[Failure] | None, passed_over: list[LeftOut] | None
 ) -> None:
-    import json
-
     from msgspec.structs import asdict
 
     from app.commands.documents_json import path_fields
@@ -197,4 +179,4 @@ def _print_json(
         record["failures"] = [{**path_fields(f.path), "kind": f.kind, "reason": f.reason} for f in failures]
     if passed_over is not None:
         record["left_out"] = [{**asdict(one), **path_fields(one.path)} for one in passed_over]
-    click.echo(json.dumps(record, ensure_ascii=False))
+    print_json(record)

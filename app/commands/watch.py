@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, Command, load, say, setting_option
+from app.commands.command import FAILED, INTERRUPTED, Command, load, print_line, say, setting_option, stop_on_interrupt
 
 if TYPE_CHECKING:
     from indexer.progress import Progress
@@ -32,7 +32,6 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
 
     If the system cannot report changes, folders are scanned every index.scan_minutes.
     """
-    from app.commands.command import stop_on_interrupt
     from app.following.background import stop_with_parent
     from app.following.following import follow_changes
     from app.following.indexing import update_index
@@ -53,11 +52,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
                 context.settings, context.paths, retry_failures=True, holder=holder, on_progress=report, stop=stop
             )
         follow_changes(
-            context.settings,
-            context.paths,
-            on_progress=report,
-            stop=stop,
-            pause_on_battery=pause_on_battery,
+            context.settings, context.paths, on_progress=report, stop=stop, pause_on_battery=pause_on_battery
         )
     return INTERRUPTED
 
@@ -65,5 +60,4 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
 def _print_event(progress: Progress) -> None:
     import msgspec
 
-    sys.stdout.write(msgspec.json.encode(progress).decode("utf-8") + "\n")
-    sys.stdout.flush()
+    print_line(msgspec.json.encode(progress).decode("utf-8"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import FOUND, NOTHING_FOUND, Command, load
+from app.commands.command import FOUND, NOTHING_FOUND, Command, load, print_line, printed_path
 
 EXAMPLES = """
 foltr-search why ~/Documents/report.pdf
@@ -20,7 +20,6 @@ def command(paths: tuple[str, ...]) -> int:
 
     Exit code 0 if every PATH is indexed, 1 if one is not.
     """
-    from app.commands.command import print_line, printed_path
     from app.following.indexing import why
 
     context = load()

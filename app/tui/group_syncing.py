@@ -115,10 +115,6 @@ class ConsentScreen(Panel[bool | None]):
     def action_read(self, n_lines: int) -> None:
         self.query_one("#consent-text").scroll_relative(y=n_lines, animate=False)
 
-    @on(Button.Pressed, "#consent-yes")
-    def _agree(self) -> None:
-        self.dismiss(True)
-
-    @on(Button.Pressed, "#consent-no")
-    def _decline(self) -> None:
-        self.dismiss(False)
+    @on(Button.Pressed)
+    def _answer(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "consent-yes")

@@ -32,8 +32,8 @@ from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.screen_parts import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
 from app.tui.search_screen import SearchScreen
-from app.tui.terminal.controlling_terminal import outliving, watch_terminal
-from app.tui.themes import DAY, NIGHT, problem_of, theme_named
+from app.tui.terminal.controlling_terminal import on_the_terminal, outliving, watch_terminal
+from app.tui.themes import DAY, NIGHT, problem_of, readable, theme_named
 from console.printable import safe_line
 
 if TYPE_CHECKING:
@@ -91,10 +91,11 @@ class FoltrApp(KeyByKey):
     def on_mount(self) -> None:
         self._choose_theme()
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, getattr(signal, "SIGHUP", None)):
-            with contextlib.suppress(NotImplementedError):  # Windows, whose consoles end a program in their own way
-                if number is not None:
-                    loop.add_signal_handler(number, self.exit, 128 + number)
+        for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
+            # Windows has fewer, and its consoles end a program in their own way.
+            with contextlib.suppress(NotImplementedError, AttributeError):
+                number = getattr(signal, name)
+                loop.add_signal_handler(number, self.exit, 128 + number)
         if not self.is_headless and sys.__stdin__ is not None:
             watch_terminal(sys.__stdin__.fileno(), partial(self._terminal_is_gone, loop))
         self.push_screen(self.search_screen)
@@ -188,7 +189,7 @@ class FoltrApp(KeyByKey):
         """The theme's, and the colour of the lines between panes; in the terminal's own colours an accent as ours."""
         variables = super().get_css_variables()
         if not self.current_theme.ansi:
-            return variables | {"rule": variables["panel"]}
+            return variables | {"rule": variables["panel"]} | readable(variables, is_dark=self.current_theme.dark)
         return variables | {
             "rule": "ansi_bright_black",
             "accent": "ansi_yellow" if self.current_theme.dark else "ansi_red",
@@ -262,7 +263,8 @@ def start(
 def show(app: FoltrApp) -> int:
     """Run the application; a crash is one line, or with FOLTR_DEBUG the whole traceback."""
     try:
-        code = app.run()
+        with on_the_terminal():  # errors may go to a file, and Textual draws there
+            code = app.run()
     finally:
         app.search_screen.session.close()
         app.setup.indexing.stop()

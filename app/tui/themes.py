@@ -8,7 +8,9 @@ into its red, so that there the terminal's own colours are used.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 
+from textual.color import BLACK, WHITE, Color
 from textual.theme import Theme
 
 NIGHT = Theme(
@@ -29,6 +31,32 @@ def theme_named(wanted: str, *, is_light: bool, few_colours: bool = False) -> st
     if few_colours and wanted in ("dark", "light"):
         return f"ansi-{wanted}"
     return THEMES.get(wanted, wanted)
+
+
+CONTRAST = 4.5
+"""WCAG's least of text"""
+
+
+def readable(variables: Mapping[str, str], *, is_dark: bool) -> dict[str, str]:
+    """The colours of matches, warnings and errors, moved to white or black until each can be read on this theme."""
+    behind = [Color.parse(variables[name]) for name in ("background", "surface")]
+    found = {}
+    for name in ("accent", "warning", "error"):
+        colour, end = Color.parse(variables[name]), WHITE if is_dark else BLACK
+        steps = (colour.blend(end, step / 20) for step in range(21))
+        found[name] = next((one for one in steps if min(contrast(one, back) for back in behind) >= CONTRAST), end).hex
+    return found
+
+
+def contrast(one: Color, other: Color) -> float:
+    """The ratio by WCAG 2.1, from 1 to 21."""
+    darker, lighter = sorted(map(_luminance, (one, other)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    red, green, blue = (c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in colour.normalized)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def problem_of(theme: str) -> str:

@@ -44,11 +44,11 @@ PATIENCE = 4.0
 
 @click.command()
 def doctor() -> int:
-    """Check settings, keys, database, rounds and disk; exit code 1 when something is wrong."""
+    """Check settings, keys, database, rounds and disk; exit code 1 when something is wrong, not where it waits."""
     good = True
     for check in checks(open_here(), folder(), now=now()):
-        good = good and check.good
-        click.echo(f"{'ok  ' if check.good else 'FAIL'} {check.name}: {check.text}")
+        good = good and (check.good or check.awaited)
+        click.echo(f"{'ok  ' if check.good else 'wait' if check.awaited else 'FAIL'} {check.name}: {check.text}")
     return 0 if good else 1
 
 
@@ -58,6 +58,8 @@ class Check(Struct, frozen=True):
     name: str
     good: bool
     text: str
+    awaited: bool = False
+    """what is not good is not there yet, which is no fault"""
 
 
 def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Check]:
@@ -67,7 +69,9 @@ def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Ch
     yield Check("keys", True, "readable by this user alone")
     yield Check("tables", is_current(installation.engine), installation.engine.dialect.name)
     if is_sqlite(installation.engine):
-        yield _sqlite(installation)
+        with reading(installation.engine) as connection:
+            found = str(connection.execute(text("PRAGMA quick_check")).scalar_one())
+        yield Check("file", found == "ok", found)
     yield from _group(installation, now=now)
     exposed = settings.server.address not in LOOPBACK and settings.tls.mode == "off"
     yield Check("address", not exposed or bool(settings.server.trusted_proxies), installation.public_address)
@@ -77,19 +81,14 @@ def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Ch
     yield Check("disk", free >= LEAST_FREE, f"{free / 1e9:.1f} GB free")
 
 
-def _sqlite(installation: Installation) -> Check:
-    with reading(installation.engine) as connection:
-        found = str(connection.execute(text("PRAGMA quick_check")).scalar_one())
-    return Check("file", found == "ok", found)
-
-
 def _group(installation: Installation, *, now: int) -> Iterator[Check]:
     with reading(installation.engine) as connection:
         agreed = group.terms(connection)
         schedule, today = rounds.policy_of(installation.settings).schedule, phase(connection, agreed, now=now)
-        waits, members = awaited_now(connection, schedule, now=now), _members(connection, agreed, now=now)
+        waits, found = awaited_now(connection, schedule, now=now), latest_rounds(connection, LOOKED_AT)
+        members = _members(connection, agreed, now=now, is_new=all(row["state"] == "open" for row in found))
         gone, kept = ghosts_in_words(connection, now=now), depots.used(connection).values()
-        last = next((row for row in latest_rounds(connection, LOOKED_AT) if row["state"] == "closed"), None)
+    last = next((row for row in found if row["state"] == "closed"), None)
     yield from _terms(installation.settings, agreed)
     yield members
     if agreed.mode != "open":
@@ -107,11 +106,12 @@ def _group(installation: Installation, *, now: int) -> Iterator[Check]:
         yield Check("round", late < 3600, state + overdue)
 
 
-def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
+def _members(connection: Connection, agreed: Terms, *, now: int, is_new: bool) -> Check:
     """Whether they are enough for a round: where the server learns sums, those whom a member vouched for."""
     active = enrolment.count_active(connection, now=now)
     if agreed.mode == "open":
-        return Check("members", active >= agreed.floor, f"{active} active; {members_in_words(connection, agreed)}")
+        text = f"{active} active; {members_in_words(connection, agreed)}"
+        return Check("members", active >= agreed.floor, text, awaited=is_new)
     vouched, wanted = len(roster_book.state(connection).vouched), least_members(agreed.mode)
     needed = f"{active} active, {members_in_words(connection, agreed)}"
     able = enrolment.vouchers(connection, now=now)
@@ -120,7 +120,8 @@ def _members(connection: Connection, agreed: Terms, *, now: int) -> Check:
         how += f"; only {able[0]} can; if that device is lost: docs/server.md, A lost device"
     elif not able:
         how = NOBODY_LEFT if vouched else "`foltr-server invite` prints the first member's link"
-    return Check("members", vouched >= wanted, needed if vouched >= wanted else f"{needed}: {how}")
+    text = needed if vouched >= wanted else f"{needed}: {how}"
+    return Check("members", vouched >= wanted, text, awaited=is_new and bool(able or not vouched))
 
 
 LOOKED_AT = 20
@@ -195,9 +196,10 @@ def ready_at(settings: ServerSettings, folder: Path) -> str:
     connection = _connection(settings, host, port)
     try:
         connection.connect()
-        shown = _shown(connection)
-        if shown is not None and shown != _kept_certificate(folder / settings.tls.certificate):
-            raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
+        if isinstance(connection, http.client.HTTPSConnection):
+            shown = connection.sock.getpeercert(binary_form=True)
+            if shown != _kept_certificate(folder / settings.tls.certificate):
+                raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
         connection.request("GET", "/readyz")
         answer = connection.getresponse()
         if answer.status != 200:
@@ -207,13 +209,6 @@ def ready_at(settings: ServerSettings, folder: Path) -> str:
     finally:
         connection.close()
     return where
-
-
-def _shown(connection: http.client.HTTPConnection) -> bytes | None:
-    """The certificate in DER, None where nothing is encrypted."""
-    if not isinstance(connection, http.client.HTTPSConnection):
-        return None
-    return connection.sock.getpeercert(binary_form=True) or b""
 
 
 def _kept_certificate(file: Path) -> bytes:

@@ -197,9 +197,14 @@ def with_noise(agreed: Terms, rows: Sequence[dict[str, Any]]) -> list[dict[str, 
 
 
 def mechanism_in_words(agreed: Terms) -> str:
-    """What devices do to an update before it leaves them, by its settings."""
-    name, *others = agreed.settings["privacy"].items()
-    return ", ".join([name[1], *(f"{key} {value}" for key, value in others)])
+    """What devices do to an update before it leaves them, and by which settings."""
+    (_, name), *others = agreed.settings["privacy"].items()
+    if name in ("none", "fpdgd-paper"):
+        done = "updates leave devices with nothing that protects them"
+    else:
+        share = "noise" if agreed.mode == "open" else "its share of noise"
+        done = f"each device limits how much an update tells, and adds {share} to it"
+    return f"{done} ({', '.join([name, *(f'{key} {value}' for key, value in others)])})"
 
 
 def members_in_words(connection: Connection, agreed: Terms) -> str:

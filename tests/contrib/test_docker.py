@@ -103,7 +103,7 @@ def test_the_image_starts_with_its_own_settings(tmp_path: Path) -> None:
         examined = made.run(["foltr-server", "doctor"]).stdout.splitlines()
         (failed,) = (line for line in examined if not line.startswith("ok "))
         assert failed.startswith(
-            "FAIL members: 1 active, 1 vouched for; a sealed round needs at least 5: members invite"
+            "wait members: 1 active, 1 vouched for; a sealed round needs at least 5: members invite"
         )
         further = made.run(["foltr-server", "invite", "--note", "Ada"])
         assert "on this machine only: set server.public" in further.stderr

@@ -14,8 +14,8 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_763),
-    "console": (8, 1_065),
+    "app": (186, 30_742),
+    "console": (8, 1_063),
     "indexer": (104, 20_649),
     "simulation": (95, 15_437),
     "federation_server": (50, 7_959),

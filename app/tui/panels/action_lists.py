@@ -84,8 +84,6 @@ def _in_columns(pairs: Sequence[tuple[str, str]], width: int, styles: tuple[str,
     return grid
 
 
-COLUMN = 23
-"""cells of one column"""
 KeyOf = tuple[str, Action]
 
 
@@ -100,7 +98,7 @@ class LeaderPanel(Panel[str]):
         self._actions = {key: action for key, action in after_leader(keymap).items() if action.id not in without}
         self._ending = {"escape", "ctrl+c", *keys_of(BY_ID["leader"], keymap)}
         self._keymap = keymap
-        self._rows: list[list[KeyOf]] = []
+        self._columns: list[list[KeyOf]] = []
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="leader-panel", can_focus=False):
@@ -110,17 +108,18 @@ class LeaderPanel(Panel[str]):
         actions = list(dict.fromkeys(self._actions.values()))
         keys = (Binding(letter_of(action, self._keymap), "") for action in actions)
         shown = [(self.app.get_key_display(key), action) for key, action in zip(keys, actions, strict=True)]
-        self._rows = in_rows(shown, max(1, (self.size.width - 4) // COLUMN))
-        self.query_one("#leader-keys", Static).update(in_columns(self._rows))
+        self._columns = in_columns(shown, self.size.width - 4)
+        self.query_one("#leader-keys", Static).update(as_text(self._columns))
 
     on_mount = on_resize
 
     def on_click(self, event: events.Click) -> None:
         """One on an action is its key."""
-        column, row = event.screen_offset - self.query_one("#leader-keys").region.offset
-        is_on = min(column, row) >= 0 and row < len(self._rows)
-        if is_on and (there := self._rows[row][column // COLUMN :]):
-            self.dismiss(there[0][1].id)
+        x, row = event.screen_offset - self.query_one("#leader-keys").region.offset
+        for column in self._columns if min(x, row) >= 0 else ():
+            if 0 <= x < sum(widths(column)) and row < len(column):
+                self.dismiss(column[row][1].id)
+            x -= sum(widths(column))
 
     def on_key(self, event: events.Key) -> None:
         """Any key ends this: one of an action does it, another one is forgotten."""
@@ -133,20 +132,29 @@ class LeaderPanel(Panel[str]):
         self.dismiss(action.id if action else "")
 
 
-def in_rows(actions: list[KeyOf], n_columns: int) -> list[list[KeyOf]]:
-    """As they stand beside each other, down each column in turn."""
-    n_rows = -(-len(actions) // n_columns)
-    return [actions[row::n_rows] for row in range(n_rows)]
+def in_columns(actions: Sequence[KeyOf], room: int) -> list[list[KeyOf]]:
+    """Down each column in turn, in as few rows as `room` cells allow."""
+    for n_rows in range(1, len(actions)):
+        columns = [list(actions[at : at + n_rows]) for at in range(0, len(actions), n_rows)]
+        if sum(sum(widths(column)) for column in columns) <= room:
+            return columns
+    return [list(actions)]
 
 
-def in_columns(rows: list[list[KeyOf]]) -> Text:
+def widths(column: Sequence[KeyOf]) -> tuple[int, int]:
+    """Cells of a column's keys, and of its titles with the gap behind them."""
+    return max(cell_len(key) for key, _ in column) + 1, max(cell_len(action.title) for _, action in column) + 2
+
+
+def as_text(columns: Sequence[Sequence[KeyOf]]) -> Text:
     """The keys and titles."""
     text = Text(no_wrap=True)
-    for row in rows:
-        for key, action in row:
-            letter = key.rjust(4) + " "
-            text.append(letter, style="bold")
-            text.append(action.title + " " * max(1, COLUMN - cell_len(letter) - cell_len(action.title)))
+    for row in range(len(columns[0])):
+        for column in columns:
+            for key, action in column[row : row + 1]:
+                of_key, of_title = widths(column)
+                text.append(" " * (of_key - 1 - cell_len(key)) + key + " ", style="bold")
+                text.append(action.title + " " * (of_title - cell_len(action.title)))
         text.append("\n")
     text.append("Any of these keys does it now; Esc closes this.", style="dim")
     return text

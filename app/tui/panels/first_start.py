@@ -51,11 +51,9 @@ class FolderList(RowList):
         """Add a folder, or tick the one that is there already."""
         if chosen:
             self._chosen.add(folder.choice)
-        if any(folder.choice == other.choice for other in self._folders):
-            self._draw()
-            return
-        self._folders.append(folder)
-        self.add_option(Option(self._label(folder)))
+        if all(folder.choice != other.choice for other in self._folders):
+            self._folders.append(folder)
+            self.add_option(Option(self._label(folder)))
         self._draw()
 
     @on(OptionList.OptionSelected)

@@ -195,9 +195,5 @@ def _band(places: Places) -> str:
     lines = []
     for place in np.unique(places).tolist():
         line = (((places == place) * bits).sum(axis=0, dtype=np.uint8) + 63).tobytes().rstrip(b"?")
-        lines.append(f"#{place}" + _RUN.sub(_repeated, line).decode("ascii"))
+        lines.append(f"#{place}" + _RUN.sub(lambda run: b"!%d%s" % (len(run[0]), run[1]), line).decode("ascii"))
     return "$".join(lines)
-
-
-def _repeated(run: re.Match[bytes]) -> bytes:
-    return b"!%d%s" % (len(run[0]), run[1])

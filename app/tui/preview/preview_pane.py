@@ -256,14 +256,10 @@ class PreviewBody(LineView, can_focus=True):
         for text, own, _ in segments:
             left = min(max(start - position, 0), len(text))
             right = len(text) if end == -1 else min(max(end - position, left), len(text))
-            found += [Segment(text[:left], own), Segment(text[left:right], _reversed(own or base))]
-            found.append(Segment(text[right:], own))
+            chosen = (own or base) + Style(reverse=not (own or base).reverse)
+            found += [Segment(text[:left], own), Segment(text[left:right], chosen), Segment(text[right:], own)]
             position += len(text)
         return [segment for segment in found if segment.text]
-
-
-def _reversed(style: Style) -> Style:
-    return style + Style(reverse=not style.reverse)
 
 
 def is_picture(style: str) -> bool:

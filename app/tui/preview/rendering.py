@@ -17,17 +17,7 @@ from app.search.results import Hit, Preview
 from app.tui.preview.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.preview.markdown_rows import markdown_rows
 from app.tui.preview.pictures import Picture
-from app.tui.preview.preview_rows import (
-    Headed,
-    Layout,
-    PagePictures,
-    Piece,
-    Rendered,
-    Row,
-    Rows,
-    lay_out,
-    wrap_pieces,
-)
+from app.tui.preview.preview_rows import Headed, Layout, PagePictures, Piece, Rendered, Row, Rows, lay_out, wrap_pieces
 from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.preview.table_rows import SEPARATORS, delimited_rows
 from console.printable import safe_line

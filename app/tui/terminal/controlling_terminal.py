@@ -30,10 +30,12 @@ from textual._xterm_parser import XTermParser
 from textual.driver import Driver
 from textual.message import Message
 
+from foltr.errors import FoltrError
+
 TERMINAL = "/dev/tty"
 
 
-class NoTerminal(Exception):
+class NoTerminal(FoltrError):
     """There is no terminal to draw on; the message says so."""
 
 

@@ -158,3 +158,9 @@ def test_letters_fold_alike_whenever_they_come() -> None:
     whole = fold_letters(text)
     assert whole == "".join(map(fold_letters, text))
     assert (len(whole), fold_letters("Ünïcødé"), fold_letters("中é", without_cjk=True)) == (len(text), "Unicode", "·e")
+
+
+@pytest.mark.parametrize("end", ["", " é"])
+def test_a_run_of_blanks_is_one(end: str) -> None:
+    """Of white space and of what disturbs a terminal, in ASCII and elsewhere alike."""
+    assert snippet(f"the\t\x00 \n\x7f  heron \x1b\r\n fishes{end}", ["heron"]).text == f"the heron fishes{end}"

@@ -11,7 +11,7 @@ from app.settings import ScreenSettings
 from app.tui.bars.query_input import QueryInput
 from app.tui.key_by_key import Panel
 from app.tui.keys import BY_ID
-from app.tui.panels.action_lists import LeaderPanel, in_columns, in_rows
+from app.tui.panels.action_lists import LeaderPanel, as_text, in_columns
 from app.tui.panels.stats_screen import StatsScreen
 from app.tui.results_list import ResultsList
 
@@ -100,15 +100,20 @@ async def test_the_leader_key_and_its_letters_can_be_chosen(stage: Stages) -> No
 
 
 def test_columns_are_read_downwards() -> None:
-    """Three actions in two columns: two rows, the first two in the first column."""
+    """Three actions in room for two columns: two rows, the first two in the first column."""
     actions = [("e", BY_ID["edit"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"])]
-    lines = in_columns(in_rows(actions, 2)).plain.splitlines()
+    lines = as_text(in_columns(actions, len("v Pager  o Folder  "))).plain.splitlines()
     assert lines[0].split() == ["e", "Edit", "o", "Folder"]
     assert lines[1].split() == ["v", "Pager"]
 
 
-def test_a_long_key_keeps_the_columns_in_line() -> None:
-    """shift+tab is wider than its place: the second column begins where it does in the row below."""
-    actions = [("shift+tab", BY_ID["mark-back"]), ("v", BY_ID["page"]), ("o", BY_ID["folder"]), ("e", BY_ID["edit"])]
-    first, second, *_ = in_columns(in_rows(actions, 2)).plain.splitlines()
-    assert first.index("Folder") == second.index("Edit")
+async def test_a_long_key_keeps_its_column_in_line(stage: Stages) -> None:
+    """Shift+Tab is wider than the other keys: each title begins where those above and below it do."""
+    one = stage()
+    async with one.searched("wind", size=(80, 40)) as pilot:
+        await pilot.press("ctrl+g")
+        await one.until(pilot, lambda: "Any of these keys" in one.text)
+        lines = one.text.splitlines()
+        above = next(n for n, line in enumerate(lines) if "No marks" in line) - 2
+        at = {line.index(title) for line, title in zip(lines[above:], ("Mark", "Mark back", "No marks"), strict=False)}
+        assert len(at) == 1

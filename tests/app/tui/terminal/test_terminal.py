@@ -52,6 +52,15 @@ raise SystemExit(show(Crashing(setup)))
 """
 
 
+LEADER = """exec "$0" -c '
+import fcntl, runpy, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+sys.argv = ["foltr-search"]
+runpy.run_module("app", run_name="__main__")
+' 2>"$1" """
+"""the program with a controlling terminal, as in a window, and its errors in a file"""
+
+
 DEAF = CRASHING.replace(
     "paths = ",
     """
@@ -142,11 +151,23 @@ def test_a_terminal_that_cannot_draw_gets_lines(environment: dict[str, str]) -> 
     assert b"\x1b" not in terminal.output
 
 
-def test_sigterm_restores_the_terminal(started: Terminal) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_signal_restores_the_terminal(started: Terminal, number: signal.Signals) -> None:
     """A stop from outside is no reason to leave a mess; the exit code is that of an error."""
-    started.process.send_signal(signal.SIGTERM)
+    started.process.send_signal(number)
     assert started.end() == 2
     assert started.is_restored
+
+
+def test_errors_may_go_to_a_file(environment: dict[str, str], tmp_path: Path) -> None:
+    """`2>errors`: the screen is drawn on the terminal, and the file stays empty."""
+    command = ["sh", "-c", LEADER, sys.executable, str(tmp_path / "errors")]
+    terminal = Terminal(command, **environment)
+    terminal.read_until(b"Which folders do you want to search?")
+    os.write(terminal.master, b"\x11")
+    assert terminal.end() == 0
+    assert terminal.is_restored
+    assert (tmp_path / "errors").read_bytes() == b""
 
 
 def crashed(program: str, key: bytes, environment: dict[str, str], folder: Path) -> bytes:

@@ -2,7 +2,7 @@
 
 A file counts when one of its functions runs between the named call and its return. Each journey is made twice and
 counted the second time, so that what an import runs is left out. A ceiling is raised together with a line in
-docs/architecture.md that says what was bought.
+docs/decisions/016-what-lines-bought.md that says what was bought.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How large the house is: files, lines, crowded folders, names that mean two things, splinters.
 
-The numbers are ceilings. One is raised together with a line in docs/architecture.md that says what was bought, and
-lowered with whatever was cut.
+The numbers are ceilings. One is raised together with a line in docs/decisions/016-what-lines-bought.md that says what
+was bought, and lowered with whatever was cut.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.text.language import is_function_word
 
 START = {
-    "bm25f": 8.0, "title_exact": 3.0, "name_exact": 2.0, "title_phrase": 2.0, "title_ordered": 1.0, "title_share": 0.5,
+    "bm25f": 8.0, "title_exact": 3.0, "name_exact": 3.0, "title_phrase": 2.0, "title_ordered": 1.0, "title_share": 0.5,
     "name_share": 1.0, "body_phrase": 1.0, "surface_share": 0.2,
     # A page made for reading wins over its source where nothing else tells the two apart.
     "is_html": 0.02, "is_document": 0.02,
@@ -203,7 +203,7 @@ def shipped(parts: dict[str, Training], folders: tuple[str, ...]) -> Prior:
         v=1,
         weights=weights,
         provenance={
-            "made by": "python -m benchmarks train_prior --write",
+            "made by": "python -m benchmarks train_prior cacm lisa npl --write",
             "method": " ".join((__doc__ or "").split("Method: ")[1].split("\n\n")[0].split()),
             "collections": ", ".join(parts),
             "collections hash": collections_hash(folders),

@@ -39,7 +39,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     `mode` is written into a new settings file; ServerSettingsError where an old one, or its defaults, says another.
     """
     settings_file = folder / SETTINGS_FILE
-    others = {path.name for path in folder.glob("*")} - _OF_NOBODY
+    others = {path.name for path in (folder.iterdir() if folder.exists() else ())} - _OF_NOBODY
     if others and not settings_file.exists():
         raise ServerSettingsError(
             f"{folder}: wanted an empty folder for the server or one with {SETTINGS_FILE}, got one that holds "

@@ -72,7 +72,11 @@ class Configuration(Struct, frozen=True):
 
             own = rf"\n*^\[{re.escape(self.key)}\.(['\"]?){ENTRY}\1(?:\.[^\]\n]*)?\]\n(?:(?!\[).*\n?)*"
             text = re.sub(own, "\n", _text(path), flags=re.MULTILINE).removeprefix("\n")
-            if ENTRY in tomllib.loads(text).get(self.key, {}):
+            try:
+                is_left = ENTRY in tomllib.loads(text).get(self.key, {})
+            except tomllib.TOMLDecodeError:  # its lines did not end where they seemed to
+                is_left = True
+            if is_left:
                 raise ConfigurationError(f"{path}: {ENTRY} is under {self.key} in another form; change it by hand")
             return text
         return self._changed(path, None)

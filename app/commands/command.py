@@ -154,13 +154,25 @@ def error_line(error: Exception) -> str:
     return f"unexpected {type(error).__name__}: {message} (FOLTR_DEBUG=1 shows where)"
 
 
-_CODE = re.compile(r"\b(\w{4}(-\w{4}){7}|[A-Z2-7]{32})\b")
-"""by which a person's computers join each other"""
+_CODE = re.compile(r"(?<![^\W_])(?:[^\W_]{4}(?:[\s-][^\W_]{4}){7}|[^\W_]{32})(?![^\W_])")
+"""what may be a code by which a person's computers join each other, in groups or in one"""
 
 
 def without_codes(message: str) -> str:
     """An error that shows no code, wherever one was typed: it opens everything that the computers exchange."""
-    return _CODE.sub("(a code)", message)
+    return _CODE.sub(lambda found: "(a code)" if _is_code(found[0]) else found[0], message)
+
+
+def _is_code(text: str) -> bool:
+    """Whether it looks like one, be it mistyped; in small letters, as names of groups are, it must be one."""
+    from app.devices.sealing import DevicesError, from_code
+
+    if len(text) > 32 or text.isupper():
+        return True
+    try:
+        return bool(from_code(text))
+    except DevicesError:
+        return False
 
 
 def _remember_assignments(ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> None:
@@ -236,7 +248,10 @@ def printed_path(path: str) -> str:
     """On a terminal without control and direction characters, else what stdout writes as the path's very bytes."""
     if sys.stdout.isatty():
         return display_path(path)
-    return os.fsencode(path).decode(sys.stdout.encoding or "utf-8", "surrogateescape")
+    try:
+        return os.fsencode(path).decode(sys.stdout.encoding or "utf-8", "surrogateescape")
+    except UnicodeDecodeError:  # of an encoding that has not a letter for each byte
+        return path
 
 
 def print_line(line: str) -> None:
@@ -245,7 +260,9 @@ def print_line(line: str) -> None:
 
 
 def print_json(record: Mapping[str, Any]) -> None:
-    """One line of JSON, which is UTF-8 whatever stdout's encoding is."""
+    """One line of JSON: UTF-8 whatever stdout's encoding is, and escaped where something in it cannot be printed."""
     import json
 
-    print_line(json.dumps(record, ensure_ascii=(sys.stdout.encoding or "utf-8").lower() != "utf-8"))
+    line = json.dumps(record, ensure_ascii=False)
+    is_plain = (sys.stdout.encoding or "utf-8").lower() == "utf-8" and line.isprintable()
+    print_line(line if is_plain else json.dumps(record))

@@ -60,11 +60,14 @@ def new(folder: Path | None, server: str | None, name: str, replaces: bool) -> i
     exchange(context)  # the code may be another one by now
     devices = OwnDevices(context.paths, context.settings)
     place = _place(devices, folder, server)
-    if devices.keys is None or devices.keys.has_left:
+    is_alone = devices.keys is None or devices.keys.has_left
+    if replaces and (server is None or not is_alone):
+        raise click.UsageError("--replace goes with --server, on a computer that is alone")
+    if is_alone:
         if not place:
             raise click.UsageError("wanted --folder FOLDER, one that your computers have in common, or --server")
         devices.begin(name, place, replaces=replaces)
-    elif place and place != devices.keys.folder:
+    elif devices.keys and place and place != devices.keys.folder:
         raise click.UsageError(f"your computers meet in {devices.keys.folder}; `devices sync` takes another place")
     _show(devices.code)
     say(f"on the other computer: foltr-search devices join {devices.option}")

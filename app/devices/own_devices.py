@@ -52,7 +52,7 @@ class OwnDevices:
     def begin(self, name: str, place: str, *, replaces: bool = False) -> Met:
         """Make this the first device, which meets the others in a folder or at a server, whose files it may replace."""
         self.require_alone()
-        generation = Generation(0, new_secret())
+        name, generation = _name(name), Generation(0, new_secret())
         if is_server(place) and not self._made_depot(place, generation, replaces=replaces):
             raise DevicesError("only a member of a server's group can begin there")
         if not is_server(place):
@@ -116,12 +116,9 @@ class OwnDevices:
             )
 
     def _become(self, name: str, place: str, generation: Generation, names: bytes, *, is_first: bool = False) -> Met:
-        plain = " ".join(name.split())[:NAME_LENGTH]
-        if not plain:
-            raise DevicesError("wanted a name for this device, got none")
         with self._alone():
             self.require_alone()
-            self.keys = DeviceKeys.begun(plain, place, generation, names, self.keys)
+            self.keys = DeviceKeys.begun(_name(name), place, generation, names, self.keys)
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()
                 store.set_value(NOTED, None)
@@ -291,6 +288,13 @@ class OwnDevices:
             if store.value(ADOPTED) != self._joined().device:
                 raise DevicesError("this device has not met the others yet; `foltr-search devices sync` does")
             RecordLog(store, self._joined().device).add(Removed(device))
+
+
+def _name(typed: str) -> str:
+    """What a device is called; DevicesError for nothing."""
+    if not (plain := " ".join(typed.split())[:NAME_LENGTH]):
+        raise DevicesError("wanted a name for this device, got none")
+    return plain
 
 
 def who_answers(paths: Paths, settings: Settings) -> str:

@@ -166,12 +166,14 @@ def make_hit(
 ) -> Hit:  # fmt: skip
     """One result; looks whether its file is still there."""
     name, n_messages = aside.thread or ("", 0)
-    is_there = os.access(row.path, os.F_OK, follow_symlinks=False) if _ASKS_ALONE else os.path.lexists(row.path)
+    is_there = aside.machine != "" or (
+        os.access(row.path, os.F_OK, follow_symlinks=False) if _ASKS_ALONE else os.path.lexists(row.path)
+    )
     return Hit(
         rank=rank, doc_id=row.doc_id, path=row.path, part=row.part, title=row.title, type=row.type, author=row.author,
         modified=row.modified, size=row.size, truncated=row.truncated, score=score, bm25_rank=bm25_rank,
         properties=row.properties, copies=copies, twins=twins, thread=name, n_in_thread=n_messages,
-        missing_words=missing_words, missing=not (aside.machine or is_there), passage=aside.passage,
+        missing_words=missing_words, missing=not is_there, passage=aside.passage,
         foreign=aside.foreign, machine=aside.machine,
     )  # fmt: skip
 

@@ -408,6 +408,8 @@ class Service:
 
     def receipt(self, name: str) -> wire.Signed:
         """How far a forget-me request is; its random name is the only key to it."""
+        if not REQUEST.fullmatch(name):
+            raise Refused("not-found", "no such request")
         with reading(self.engine) as connection:
             found = forgetting.receipt(connection, name)
         return self._document("receipt", found)

@@ -570,7 +570,7 @@ def _without_e(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tup
         return ()
     chosen = [own for n in range(1, len(places) + 1) for own in combinations(places, n)]
     found = ["".join(c for i, c in enumerate(word) if i not in own) for own in chosen]
-    return tuple(term for term in found if is_known(lookup.snapshot, term, fields))
+    return tuple(term for term in found if len(term) > 3 and is_known(lookup.snapshot, term, fields))
 
 
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})

@@ -79,6 +79,7 @@ def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple
     found = list[str]()
     if whole.isalpha() and len(words) == 2 and min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
         found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
-    elif not whole.isalpha() and not whole.isdecimal() and whole.isalnum() and len(whole) >= LEAST_OF_CODE:
-        found = [whole]
+    elif not whole.isalpha() and not whole.isdecimal() and whole.isalnum():
+        is_numbered = len(words) == 2 and first.isalpha() and len(first) >= LEAST_JOINED and last.isdecimal()
+        found = [whole] if is_numbered or len(whole) >= LEAST_OF_CODE else []
     return tuple(term for term in dict.fromkeys(found) if is_known(snapshot, term, WRITTEN_IN))

@@ -113,6 +113,8 @@ def detect(text: str) -> str:
     for word, n in held if len(held) > 1 else ():
         for code in _VOTES[word]:
             votes[code] += n
+    for code in _LATER:  # other Slavic and Baltic languages share their words
+        votes[code] *= any(letter in text for letter in _OWN_LETTERS[code]) and not any(own in text for own in "ėįųū")
     code, count = max(votes.items(), key=itemgetter(1), default=("", 0))
     if count >= max(3, 0.04 * len(words)):
         return code

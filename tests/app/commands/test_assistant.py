@@ -107,6 +107,9 @@ def test_an_entry_written_otherwise_is_exchanged_whole(tmp_path: Path, listed: s
     one.write(tmp_path, 'mcp_servers.foltr-search = {command = "old"}\n')
     with pytest.raises(ConfigurationError, match="by hand"):
         one.with_entry(tmp_path, ["/bin/foltr-search", "mcp"])
+    one.write(tmp_path, '[mcp_servers.foltr-search]\ncommand = "old"\nargs = [\n["a"],\n]\n')
+    with pytest.raises(ConfigurationError, match="by hand"):
+        one.without_entry(tmp_path)
     one.write(tmp_path, listed)
     text = one.with_entry(tmp_path, ["/bin/foltr-search", "mcp"])
     assert tomllib.loads(text) == {"mcp_servers": {"foltr-search": {"command": "/bin/foltr-search", "args": ["mcp"]}}}

@@ -120,10 +120,12 @@ def test_files_of_others_at_the_server_are_not_replaced_unasked(
         (laptop.data_dir / "devices.key").unlink()
         asked = laptop.run("devices", "new", "--server")
         assert asked.returncode == 2
-        assert "keeps files of your computers under another code" in asked.stderr
-        assert "`foltr-search devices new --server --replace` deletes those files" in asked.stderr
+        assert "keeps a place for your computers under another code" in asked.stderr
+        assert "`foltr-search devices new --server --replace` empties it" in asked.stderr
         assert "this device is alone" in laptop.run("devices").stderr
+        assert "--replace goes with" in laptop.run("devices", "new", "--folder", "x", "--replace").stderr
         assert done(laptop, "devices", "new", "--server", "--replace").splitlines()[0] != code
+        assert "a computer that is alone" in laptop.run("devices", "new", "--server", "--replace").stderr
 
 
 def test_no_error_shows_a_code(device: Device) -> None:
@@ -136,7 +138,7 @@ def test_no_error_shows_a_code(device: Device) -> None:
         ran = device.run(*before, code)
         assert ran.returncode == 2, (before, ran)
         assert code not in ran.stderr, (before, ran.stderr)
-    for typed in (code.lower(), code.replace("-", "")):
+    for typed in (code.lower(), code.replace("-", ""), code.replace("-", "").lower(), code.replace("-", " ")):
         assert typed not in device.run("devices", typed).stderr
 
 

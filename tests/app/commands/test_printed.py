@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.commands.command import print_json
 from tests.app.commands.test_results_text import on_terminal
 from tests.app.conftest import Device, make_device
 
@@ -72,3 +73,13 @@ def test_a_terminal_gets_no_control_and_no_direction(odd: Device) -> None:
     for name in ("mark\ufffdgnp.txt", "line\ufffdend.txt", "esc\ufffd[2J.txt", "c1\ufffd2J.txt", "caf\ufffd tapir.txt"):
         assert name in shown
     assert "\x1b" not in shown
+
+
+def test_json_can_be_read_whatever_it_holds(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Names that are no text and signs that a terminal would obey are escaped; others stay as they are."""
+    record = {"path": "caf\udce9", "query": "\x9b2J \u202e"}
+    print_json(record)
+    print_json({"path": "Räumung"})
+    escaped, plain = capfdbinary.readouterr().out.splitlines()
+    assert json.loads(escaped.decode("ascii")) == record
+    assert plain.decode() == '{"path": "Räumung"}'

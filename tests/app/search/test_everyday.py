@@ -189,6 +189,7 @@ OFFICE = {
     "Chor/address.md": f"To vorstand@choir-fuessen.example. {GESAGT * 2}",
     "Chor/Buergermeister.md": f"Die Rede. {GESAGT}",
     "School/move.md": f"To the lycée Guist'hau. {SAID}",
+    "School/printer.md": f"Its cable is usb3. {SAID}",
 }  # fmt: skip
 
 
@@ -250,6 +251,7 @@ def test_months_and_numbers_are_known_in_names_and_folders(office: Search, query
         ("kick off", "Band/kickoff.md"),
         ("wtb 8823 k1907", "Band/bicycle.md"),
         ("8823 k1907 wtb", None),
+        ("cable usb 3", "School/printer.md"),
         ("guisthau", "School/move.md"),
         ("zeugnis", "Akten/Arbeitszeugnis Lena.md"),
     ],

@@ -54,6 +54,9 @@ def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
      ("สัญญาเช่าบ้าน", "th"), ("Λογαριασμός ρεύματος", "el"), ("פגישה עם הרופא", "he"), ("Doktor randevusu yarın", "tr"),
      ("a letter to Mr Erdoğan about rent", ""), ("Paragony za paliwo, wrzesień, łącznie 312 zł", "pl"),
      ("Tiskárna ve třetím patře, údržbář Hořínek", "cs"),
+     ("Faktura za elektřinu od společnosti ČEZ na rok 2024, a to za dům na vsi", "cs"),
+     ("Faktúra za plyn od spoločnosti na rok 2024, ktorá je za dom na dedine", ""),
+     ("Račun za struju od tvrtke na godinu 2024, i to za kuću na selu", ""),
      ("Смета на ремонт крыши", "ru"), ("Кошторис на ремонт дахів і стін", ""), ("a song called ты", ""),
      ("a house called 家", ""), ("дом", "")],
 )  # fmt: skip

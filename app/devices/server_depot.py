@@ -33,8 +33,8 @@ SAID = {
     "update it, or take a folder that all your computers reach (--folder)",
     "no-depot": "the group's server keeps nothing for these computers, which work on alone: on one that is a member "
     "`foltr-search devices sync --server` begins anew, or on each `devices sync --folder FOLDER`",
-    "other-depot": "the group's server keeps a place for your computers under another code: join with the code that one "
-    "of them shows now, after `foltr-search devices leave` where this is one of several. If none is left, "
+    "other-depot": "the group's server keeps a place for your computers under another code: join with the code that "
+    "one of them shows now, after `foltr-search devices leave` where this is one of several. If none is left, "
     "`foltr-search devices new --server --replace` empties it, with what no other computer has received",
     "former-key": "your other computers have just taken a new key; exchange again",
 }

@@ -192,6 +192,7 @@ def _group(patient: Patient) -> Findings:
     import time
 
     from app.devices.own_devices import who_answers
+    from app.federation import group_roster
     from app.federation.overview import overview
     from app.store import Store
 
@@ -210,6 +211,8 @@ def _group(patient: Patient) -> Findings:
         yield "note", f"the last sync failed: {found['last_error']}"
     if found["sealed"] is not None and found["sealed"]["growth"]:
         yield "note", f"{found['sealed']['growth']} `foltr-search sync` asks whether you agree; nothing is sent before"
+    if found["sealed"] is not None and found["sealed"]["waiting"]:
+        yield "note", group_roster.asks(found["sealed"]["waiting"])
 
 
 def _watching(patient: Patient) -> Findings:

@@ -98,6 +98,8 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
     place = _place(devices, folder, server)
     if not place:
         raise click.UsageError("wanted --folder FOLDER or --server, as the first computer was given")
+    if folder is not None and not folder.expanduser().is_dir():
+        raise click.UsageError(f"there is no folder {place} yet; wait until it is synchronised")
     code = code or click.prompt("The code that `devices new` shows", err=True)
     met = devices.join(code, name, place)
     say(f"joined: {', '.join(one.called for one in devices.known())}; {met.words()}")

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_772),
+    "app": (186, 30_777),
     "console": (8, 1_063),
     "indexer": (104, 20_652),
     "simulation": (95, 15_437),

@@ -143,8 +143,11 @@ def test_no_error_shows_a_code(device: Device) -> None:
 
 
 def test_a_computer_that_joined_is_asked_for_no_code(computers: tuple[Device, Device], tmp_path: Path) -> None:
-    """It is told that it is one of several."""
-    laptop, _ = computers
+    """It is told that it is one of several; and who names a folder that is not there yet, that it is not."""
+    laptop, desk = computers
+    early = desk.run("devices", "join", "--folder", str(tmp_path / "cloud"))
+    assert early.returncode == 2
+    assert "there is no folder" in early.stderr
     done(laptop, "devices", "new", "--folder", str(tmp_path / "cloud"), "--name", "laptop")
     again = laptop.run("devices", "join", "--folder", str(tmp_path / "cloud"))
     assert again.returncode == 2

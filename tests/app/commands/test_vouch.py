@@ -38,8 +38,8 @@ def pseudonym(device: Device) -> str:
 
 
 def test_members_hear_who_waits(tmp_path: Path, group: Group, ada: Device) -> None:
-    """`sync` and `federation` say what to type for one that waits, and for two; who waits is not told to vouch for
-    itself, and once both are vouched for nobody hears of it."""
+    """`sync`, `federation` and `doctor` say what to type for one that waits, and for two; who waits is not told to
+    vouch for itself, and once both are vouched for nobody hears of it."""
     waiting = [joined(tmp_path / name, group.link()) for name in ("bob", "eve")]
     names = [pseudonym(one) for one in waiting]
     assert "2 members wait to be vouched for: `foltr-search vouch` lists them" in ada.run("sync").stderr
@@ -48,6 +48,7 @@ def test_members_hear_who_waits(tmp_path: Path, group: Group, ada: Device) -> No
     said = f"1 member waits to be vouched for: if you know who it is, `foltr-search vouch {names[1][:8]}`"
     assert said in ada.run("sync").stderr
     assert said in ada.run("federation").stdout
+    assert said in ada.run("doctor").stdout
     assert "members wait" not in waiting[1].run("sync").stderr + waiting[1].run("federation").stdout
     assert ada.run("vouch", names[1], "--yes").returncode == 0
     assert "wait" not in ada.run("sync").stderr + ada.run("federation").stdout

@@ -260,9 +260,10 @@ def print_line(line: str) -> None:
 
 
 def print_json(record: Mapping[str, Any]) -> None:
-    """One line of JSON: UTF-8 whatever stdout's encoding is, and escaped where something in it cannot be printed."""
+    """One line of JSON: UTF-8 in any encoding of stdout, escaped if it holds no text or what a terminal obeys."""
     import json
 
     line = json.dumps(record, ensure_ascii=False)
-    is_plain = (sys.stdout.encoding or "utf-8").lower() == "utf-8" and line.isprintable()
+    safe = display_path(line) if sys.stdout.isatty() else line.encode(errors="ignore").decode()
+    is_plain = (sys.stdout.encoding or "utf-8").lower() == "utf-8" and line == safe
     print_line(line if is_plain else json.dumps(record))

@@ -556,7 +556,8 @@ def _written_out(raw: str) -> list[str]:
     word = fold(raw)
     found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
     found += [word.replace(two, one) for one, two in _LIGATURES if two in word]
-    return found + ([] if raw.isascii() else [own for own in [fold(raw.lower().translate(_UMLAUTS))] if own != word])
+    spelt_out = word if raw.isascii() else fold(raw.lower().translate(_UMLAUTS))
+    return found if spelt_out == word else [*found, spelt_out]
 
 
 def _without_e(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tuple[str, ...]:
@@ -581,10 +582,8 @@ FEW_HOLD = 20
 """a word that so many documents hold by itself needs no others"""
 HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
 """languages whose umlauts are also written as two letters, and how many a word may have"""
-_LIGATURES, _UMLAUTS = (
-    (("œ", "oe"), ("æ", "ae")),
-    str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"}),
-)
+_LIGATURES = (("œ", "oe"), ("æ", "ae"))
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
 def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> set[str]:

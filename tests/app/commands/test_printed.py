@@ -79,7 +79,7 @@ def test_json_can_be_read_whatever_it_holds(capfdbinary: pytest.CaptureFixture[b
     """Names that are no text and signs that a terminal would obey are escaped; others stay as they are."""
     record = {"path": "caf\udce9", "query": "\x9b2J \u202e"}
     print_json(record)
-    print_json({"path": "Räumung"})
+    print_json({"path": "Räumung\u00a0帳\u3000"})
     escaped, plain = capfdbinary.readouterr().out.splitlines()
     assert json.loads(escaped.decode("ascii")) == record
-    assert plain.decode() == '{"path": "Räumung"}'
+    assert plain.decode() == '{"path": "Räumung\u00a0帳\u3000"}'

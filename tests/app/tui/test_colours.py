@@ -130,12 +130,10 @@ async def test_what_lies_behind_a_panel_stays_in_sight(stage: Stages, theme: str
     """One reads on which result an action would act; and a button that waits for a folder takes one line."""
     one = stage(screen=ScreenSettings(theme=theme))
     async with one.searched("wind", size=(120, 40)) as pilot:
-        await pilot.press("ctrl+g")
-        await one.until(pilot, lambda: "To the end" in one.text)
-        assert "turbines&#160;at&#160;sea" in one.app.export_screenshot()
-        await pilot.press("C")
-        await one.until(pilot, lambda: "Copy 1 file to a folder" in one.text)
-        assert "turbines&#160;at&#160;sea" in one.app.export_screenshot()
+        for key, title in (("ctrl+g", "To the end"), ("C", "Copy 1 file to a folder")):
+            await pilot.press(key)
+            await one.until(pilot, lambda panel=title: panel in one.text, title)
+            await one.until(pilot, lambda: "turbines&#160;at&#160;sea" in one.app.export_screenshot(), title)
         assert one.app.screen.query_one("#filing-yes").size.height == 1
 
 

@@ -29,7 +29,6 @@ from indexer.text.spelling import Vocabulary
 
 LEAST_SHARE = 0.02
 """by a language of fewer documents than this, only those are stemmed"""
-MAX_LANGUAGES = 4
 SPELT = ("body", "title", "name")
 """fields whose words correct misspelt ones"""
 NOTHING_READ: CommitName = (-1, ())
@@ -206,7 +205,7 @@ def _languages(snapshot: Snapshot) -> dict[str, int]:
 def _common(present: dict[str, int]) -> tuple[str, ...]:
     """By which all documents are stemmed, also those whose language was not recognised."""
     least = LEAST_SHARE * sum(present.values())
-    return tuple(code for code, n in present.items() if n >= least)[:MAX_LANGUAGES] or ("en",)
+    return tuple(code for code, n in present.items() if n >= least) or ("en",)
 
 
 def language_codes(names: list[str]) -> tuple[str, ...]:

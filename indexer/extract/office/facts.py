@@ -19,7 +19,10 @@ from indexer.extract.markup.xml import End, Start
 from indexer.properties import Properties
 
 _JUNK_TITLE = re.compile(
-    r"^(?:untitled|unknown|document\d*|title|slide 1|powerpoint presentation|none|null|layout 1|\(.*\)|.{0,2})$"
+    r"^(?:(?:untitled|unbenannt(?:es)?|naamloos|sans titre|sin título|senza titolo|sem título|bez (?:tytułu|názvu)"
+    r"|без (?:названия|имени)|無題|无标题)(?: do[ck]ument\w*)?|unknown|(?:do[ck]ument\w?|документ|文書|文档) ?\d*|title"
+    r"|(?:book|mappe|classeur|libro|cartel) ?\d+|(?:slide|folie) 1|none|null|layout 1|\(.*\)|.{0,2}"
+    r"|(?=.*powerpoint)(?=.*(?:pr[aäeé][sz]ent|презентация|プレゼン|演示文稿|簡報|프레젠테이션))(?:\w+[ -]?){2,4})$"
     r"|\.(?:docx?|xlsx?|pptx?|pdf|indd|qxd|qxp|tex|dvi|fm|odt|rtf|wpd|eps|ps|html?)$|^[\W\d_]+$",
     re.IGNORECASE,
 )
@@ -61,9 +64,8 @@ def facts(
 
 
 def real_title(title: str) -> str:
-    """`title` as one line, "" when a program left it there: "Microsoft Word - report.doc", "untitled"."""
-    shown = " ".join(title.split())[:300]
-    shown = _PREFIX.sub("", shown)
+    """`title` as one line, "" when a program left it there: "Microsoft Word - report.doc", "untitled", "Dokument1"."""
+    shown = _PREFIX.sub("", " ".join(title.split())[:300])
     return "" if _JUNK_TITLE.search(shown) else shown
 
 

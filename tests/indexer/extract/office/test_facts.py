@@ -87,6 +87,27 @@ def test_what_says_nothing_is_left_out() -> None:
     assert real_title("Microsoft Word - plan") == "plan"
 
 
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Dokument1", "Documento1", "Документ1", "文書 1", "Unbenanntes Dokument", "Untitled document", "Sans titre",
+        "Mappe1", "Classeur 2", "PowerPoint-Präsentation", "Présentation PowerPoint", "Presentación de PowerPoint",
+        "Presentazione standard di PowerPoint", "Prezentacja programu PowerPoint", "Презентация PowerPoint",
+        "PowerPoint プレゼンテーション", "PowerPoint 演示文稿", "PowerPoint-presentatie", "无标题", "無題",
+    ],
+)  # fmt: skip
+def test_a_name_that_a_program_gives_is_no_title(title: str) -> None:
+    """In the languages of the office programs; what a person writes about them is one."""
+    assert real_title(title) == ""
+    assert real_title(f"{title}: what we agreed on in June, and why") != ""
+
+
+@pytest.mark.parametrize("title", ["Documents of the year", "Documentation", "Book of hours", "Why PowerPoint fails"])
+def test_a_title_that_begins_like_one_is_kept(title: str) -> None:
+    """One word more makes it a person's."""
+    assert real_title(title) == title
+
+
 def test_a_part_that_is_damaged_or_missing_says_nothing(zipped) -> None:
     """The text is what counts."""
     with open_zip(Source(name="a", data=zipped({"a.xml": "<r><t>one</t><t>two</t><t>th"})), Limits()) as parts:

@@ -61,7 +61,7 @@ from indexer.retrieval.collection import CollectionStatistics
 from indexer.retrieval.dated import HEAD, day_of_text
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.retrieval.named import named_in
-from indexer.retrieval.neighbours import with_neighbours
+from indexer.retrieval.variants import with_neighbours
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.sqlite_files import cause, is_unwritable
 from indexer.text.spelling import Vocabulary

@@ -9,12 +9,9 @@ that hold its pieces next to each other; only where there are none, by those tha
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from heapq import nsmallest
-from itertools import accumulate, combinations, takewhile
+from itertools import accumulate, takewhile
 from typing import Annotated
 
 import numpy as np
@@ -23,6 +20,7 @@ from msgspec.structs import replace
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
+from indexer.retrieval import variants
 from indexer.retrieval.adjacency import (
     RARE,
     Counts,
@@ -31,12 +29,11 @@ from indexer.retrieval.adjacency import (
     among,
     as_written,
     holders,
-    in_groups,
     is_code,
     nothing_written,
     union,
 )
-from indexer.retrieval.dated import MONTH_NAMES, MONTHS, date_spellings
+from indexer.retrieval.dated import MONTH_NAMES, MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
@@ -46,14 +43,10 @@ MAX_FORMS = 12
 """indexed forms of one stem; the most frequent are taken"""
 LONGER = 7
 """letters that another form of a word may have more"""
-MAX_COMPLETIONS = 24
-"""completions of one prefix"""
 COMPLETED = 0.1
 """what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
 WHOLE = 0.1
 """a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
-MAX_NAMES = 2_000
-"""numbers in names that go on as a typed one begins"""
 QUERY_FIELDS = {
     "from": ("author",), "to": ("recipients",), "path": ("path", "name"), "subject": ("title", "subject"),
     None: TEXT_FIELDS,
@@ -259,47 +252,24 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
     word, fields, languages = concept.surface[0], concept.fields, {*lookup.languages, *lookup.own_languages}
     if lookup.elsewhere(concept).n_documents or not word.isalpha():
         return [concept]
-    for at in range(LEAST_IN_ROW, len(word) - LEAST_IN_ROW + 1):
-        parts = word[:at], word[at:]
-        if all(is_known(lookup.snapshot, part, fields) for part in parts):
+    for parts in variants.splits(word, variants.LEAST_IN_ROW):
+        if all(variants.is_known(lookup.snapshot, part, fields) for part in parts):
             in_row = replace(concept, forms=(parts,), surface=(word, *parts), pieces=tuple((part,) for part in parts))
             if lookup.counts(in_row):
                 return [in_row]
-    if COMPOUNDING.isdisjoint(languages):
+    if variants.COMPOUNDING.isdisjoint(languages):
         return [concept]
+
+    def n_holding(term: str) -> int:
+        return max(lookup.snapshot.document_frequency(f, term) for f in fields) or len(_stem_forms(lookup, term))
+
     made_of = [
         _with_own_forms(lookup, own)
-        for part in _two_words(lookup, word, fields)
+        for part in variants.two_words(word, n_holding)
         for own in _raw_concepts(lookup, node, part, fields, prefix=False)
     ]
     held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in made_of if lookup.counts(own)]
     return made_of if len(held) == 2 and among(*held).any() else [concept]
-
-
-LEAST_IN_ROW = 3
-"""letters of each of two words in a row that may be typed as one"""
-LEAST_OF_TWO = 4
-"""letters of a word that makes up another with a second one"""
-LINKS = ("", "s", "n", "es", "en", "er", "e")
-"""what joins two words: Hochzeit-s-vertrag"""
-
-
-def _two_words(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The two words of the index that make up `word`, of several the pair whose rarer word is most frequent; or ()."""
-
-    def held(term: str) -> int:
-        if len(term) < LEAST_OF_TWO:
-            return 0
-        own = max(lookup.snapshot.document_frequency(field, term) for field in fields)
-        return own or len(_stem_forms(lookup, term))
-
-    found = list[tuple[int, str, str]]()
-    for at in range(LEAST_OF_TWO, len(word) - LEAST_OF_TWO + 1):
-        if n_last := held(word[at:]):
-            first = word[:at]
-            stems = [first.removesuffix(link) for link in LINKS if first.endswith(link)]
-            found += [(min(n, n_last), own, word[at:]) for own in stems if (n := held(own))]
-    return max(found, default=(0,))[1:]
 
 
 def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]) -> Concept | None:
@@ -307,66 +277,23 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
     written = as_written(node.text)
     parts = tuple(sequence(node.text))
     whole = whole_term(raws[0]) if len(raws) == 1 else ""
-    spellings = _spellings(snapshot, node.text, fields)
-    if not parts or not (written or whole or spellings):
+    other_ways = variants.spellings(snapshot, node.text, fields)
+    if not parts or not (written or whole or other_ways):
         return None
     pieces: tuple[tuple[str, ...], ...] = tuple((part,) for part in parts)
     wholes: tuple[str, ...] = (whole,) if whole else ()
-    is_beginning = node.prefix and not (node.unfinished and whole and is_known(snapshot, whole, fields))
+    is_beginning = node.prefix and not (node.unfinished and whole and variants.is_known(snapshot, whole, fields))
     if is_beginning:
-        pieces = (*pieces[:-1], _completions(snapshot, parts[-1], fields))
-        wholes = _completions(snapshot, whole, fields) if whole else ()
+        pieces = (*pieces[:-1], variants.completions(snapshot, parts[-1], fields))
+        wholes = variants.completions(snapshot, whole, fields) if whole else ()
     name = whole or (parts[0] if len(parts) == 1 else written)
     forms = (*((term,) for term in wholes), parts)
-    going_on = _going_on(snapshot, parts[-1]) if len(parts) > 1 and "name" in fields else ()
+    going_on = variants.numbers_going_on(snapshot, parts[-1]) if len(parts) > 1 and "name" in fields else ()
     names = (*pieces[:-1], tuple(dict.fromkeys((*pieces[-1], *going_on)))) if going_on else ()
     return Concept(
         node, forms, (name, *parts), fields, width=len(parts), pieces=pieces, name_pieces=names,
-        written=written if "body" in fields else "", is_beginning=is_beginning, spellings=spellings,
+        written=written if "body" in fields else "", is_beginning=is_beginning, spellings=other_ways,
     )  # fmt: skip
-
-
-def _spellings(snapshot: Snapshot, text: str, fields: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """What else a day, a month, a long number or a code is written as here: 19.3.2019 as 2019-03-19, in groups or in
-    one; a code that stands nowhere also as those that begin with it."""
-    typed = fold(text)
-    number = _JOINTS.sub("", typed)
-    if number.isalpha():
-        return ()
-
-    def look_up() -> tuple[tuple[str, ...], ...]:
-        found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]
-        is_code = _MIXED.fullmatch(typed) and not is_known(snapshot, typed, fields)
-        if is_code or LONG_NUMBER.fullmatch(number):
-            for own in dict.fromkeys((number, number.lstrip("0"))):
-                found += [(own,)] if own != typed and is_known(snapshot, own, fields) else []
-                found += [way for field in WRITTEN_IN if field in fields
-                          for way in in_groups(snapshot, field, own)]  # fmt: skip
-            if is_code and not found and len(typed) >= LEAST_OF_TWO:
-                found = [(term,) for term in _completions(snapshot, typed, fields)[1:]]
-        elif typed.isdecimal() and len(typed) > 3 and not is_known(snapshot, typed, fields):
-            found.append((typed[:-3], typed[-3:]))
-        return tuple(dict.fromkeys(found))
-
-    return snapshot.keep(("spellings", typed, fields), look_up)
-
-
-WRITTEN_IN = ("title", "body", "name")
-"""fields in which words are looked for that a query writes otherwise"""
-_JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
-"""a telephone, an account, an order; shorter ones may have a point before the last three digits"""
-_MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
-"""a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
-
-
-def _going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
-    """The numbers in names of files that begin with a year, or a year and more: 2026 is the beginning of 20260815."""
-    if not (number.isdecimal() and 4 <= len(number) < 8):
-        return ()
-    return snapshot.keep(
-        ("going on", number),
-        lambda: tuple(term for term in snapshot.terms_with_prefix("name", number, MAX_NAMES) if term.isdecimal()),
-    )
 
 
 def _raw_concepts(
@@ -378,43 +305,43 @@ def _raw_concepts(
     if width == 1:
         typed = fold(raw)
         whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
-        known = prefix and node.unfinished and node.text.endswith(raw) and is_known(snapshot, whole, fields)
+        known = prefix and node.unfinished and node.text.endswith(raw) and variants.is_known(snapshot, whole, fields)
         if (prefix and not known) or (is_half(whole) and not node.exact):
-            runs = tuple((term,) for term in _completions(snapshot, whole, fields))
+            runs = tuple((term,) for term in variants.completions(snapshot, whole, fields))
             return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
         forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
         forms += [term for term in node.made if term not in forms]
-        written = [] if node.exact else [term for term in _written_out(raw) if is_known(snapshot, term, fields)]
-        unwritten = () if node.exact else _without_e(lookup, whole, fields)
-        is_one = is_known(snapshot, whole, fields)
-        forms += [term for term in (*written, *(() if is_one else unwritten)) if term not in forms]
+        other_letters, unwritten = ((), ()) if node.exact else _in_other_letters(lookup, raw, whole, fields)
+        is_one = variants.is_known(snapshot, whole, fields)
+        forms += [term for term in (*other_letters, *(() if is_one else unwritten)) if term not in forms]
         function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
         code = typed if is_code(raw) and not node.exact and "body" in fields else ""
         concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
         if known and (others := _other_endings(snapshot, whole, fields, forms)):
             return [replace(concept, completions=others, is_beginning=True)]
         return [replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept]
-    if len(words := _APOSTROPHE.split(raw)) > 1 and len(words) == width and not node.exact:
+    if len(words := variants.beside_apostrophes(raw)) == width and not node.exact:
         return _contracted(lookup, node, words, fields, prefix=prefix)
     return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
 
 
-_APOSTROPHE = re.compile("['\u2019]")
-_CONTRACTED = frozenset(["d", "ll", "m", "re", "s", "t", "ve"])
-"""what is left of a word behind an apostrophe: I'd, we'll, don't"""
-_ELIDED = frozenset(["c", "d", "j", "l", "m", "n", "qu", "s", "t"])
-"""and before one: l'école, d'accordo, qu'il"""
+def _in_other_letters(
+    lookup: ConceptLookup, raw: str, whole: str, fields: tuple[str, ...]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The words of the index with ligatures and umlauts for two letters each, or the other way round: those that surely
+    are the typed word, and those that it may be."""
+    languages = (*lookup.languages, *lookup.own_languages)
+    longer = (term for term in variants.in_two_letters(raw) if variants.is_known(lookup.snapshot, term, fields))
+    return tuple(longer), variants.in_one_letter(lookup.snapshot, whole, fields, languages)
 
 
 def _contracted(
-    lookup: ConceptLookup, node: Word, words: list[str], fields: tuple[str, ...], *, prefix: bool
+    lookup: ConceptLookup, node: Word, words: list[tuple[str, bool]], fields: tuple[str, ...], *, prefix: bool
 ) -> list[Concept]:
-    """The words that an apostrophe joins, each with its own forms; what is left of one is a function word."""
+    """The words beside apostrophes, each with its own forms; what is left of one is a function word."""
     concepts: list[Concept] = []
-    for i, word in enumerate(words):
-        last = i == len(words) - 1
-        is_rest = fold(word) in (_CONTRACTED if last else _ELIDED) or fold(words[-1]) == "t"
-        found = _raw_concepts(lookup, node, word, fields, prefix=prefix and last)
+    for i, (word, is_rest) in enumerate(words):
+        found = _raw_concepts(lookup, node, word, fields, prefix=prefix and i == len(words) - 1)
         concepts += [replace(own, function_word=node.field is None) for own in found] if is_rest else found
     return concepts
 
@@ -434,29 +361,13 @@ def _joined_concepts(
     parts = tuple(pieces[i] for i in sorted(pieces))
     if node.exact and whole:
         return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
-    known = bool(whole) and is_known(snapshot, whole, fields)
+    known = bool(whole) and variants.is_known(snapshot, whole, fields)
     if prefix and whole and not (node.unfinished and known):
-        completed = [(t,) for t in _completions(snapshot, whole, fields)]
+        completed = [(t,) for t in variants.completions(snapshot, whole, fields)]
         return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts), is_beginning=True)]
     if whole and all(len(part) > 1 and part.isalpha() for part in parts):
         return [Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))]
     return [Concept(node, ((part,),), (part,), fields) for part in parts]
-
-
-def is_known(snapshot: Snapshot, term: str, fields: tuple[str, ...]) -> bool:
-    return any(snapshot.document_frequency(field, term) for field in fields)
-
-
-def _completions(snapshot: Snapshot, prefix: str, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """`prefix` itself and the most frequent indexed words that begin with it."""
-
-    def look_up() -> tuple[str, ...]:
-        total = Counter({prefix: 1 << 40})
-        for field in fields:
-            total.update(snapshot.terms_with_prefix(field, prefix))
-        return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
-
-    return snapshot.keep(("completions", prefix, fields), look_up)
 
 
 def _other_endings(
@@ -467,7 +378,7 @@ def _other_endings(
     def held(term: str) -> int:
         return max(snapshot.document_frequency(field, term) for field in fields)
 
-    others = [term for term in _completions(snapshot, word, fields) if term not in forms]
+    others = [term for term in variants.completions(snapshot, word, fields) if term not in forms]
     if not others or max(map(held, forms)) >= WHOLE * held(others[0]):
         return ()
     return tuple((term,) for term in others)
@@ -500,7 +411,7 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     own = lookup.own_languages
     if own and (found := _own_forms(lookup, word, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
-    joining = tuple(code for code in (*lookup.languages, *own) if code in COMPOUNDING)
+    joining = tuple(code for code in (*lookup.languages, *own) if code in variants.COMPOUNDING)
     if joining and len(word) >= LEAST_PART and (n_holders := _n_holders(snapshot, concept)) < FEW_HOLD:
         made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
         concept = replace(concept, compounds=made) if n_holders else replace(concept, own_forms=made)
@@ -511,6 +422,12 @@ def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
     """At most so many hold one of the forms in title or text."""
     terms = [*(run[0] for run in concept.forms), *(term for _, term in concept.own_forms)]
     return sum(snapshot.document_frequency(field, term) for term in terms for field in OWN_FIELDS)
+
+
+LEAST_PART, LEAST_BESIDE = 6, 4
+"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
+FEW_HOLD = 20
+"""a word that so many documents hold by itself needs no others"""
 
 
 def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
@@ -524,7 +441,7 @@ def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tup
                 if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
                     n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
                     found[number, term] = max(found.get((number, term), 0), n)
-    return _most_frequent(found, MAX_COMPLETIONS)
+    return _most_frequent(found, variants.MAX_COMPLETIONS)
 
 
 def _own_forms(lookup: ConceptLookup, word: str, *, known: frozenset[str]) -> tuple[tuple[int, str], ...]:
@@ -549,41 +466,6 @@ def _most_frequent(found: dict[tuple[int, str], int], limit: int) -> tuple[tuple
 
 def _in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Mask:
     return np.asarray(snapshot.documents["language"][snapshot.postings(field, term).docs] == language)
-
-
-def _written_out(raw: str) -> list[str]:
-    """A word with œ and æ as two letters each, and with each for two letters; and with umlauts as two letters."""
-    word = fold(raw)
-    found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
-    found += [word.replace(two, one) for one, two in _LIGATURES if two in word]
-    spelt_out = word if raw.isascii() else fold(raw.lower().translate(_UMLAUTS))
-    return found if spelt_out == word else [*found, spelt_out]
-
-
-def _without_e(lookup: ConceptLookup, word: str, fields: tuple[str, ...]) -> tuple[str, ...]:
-    """The words of the index that `word` is where some ae, oe and ue stand for umlauts, in languages that have them."""
-    places = [match.end() for match in re.finditer("(?=[aou]e).", word)]
-    if (
-        not places
-        or len(places) > MOST_UMLAUTS
-        or HAVING_UMLAUTS.isdisjoint((*lookup.languages, *lookup.own_languages))
-    ):
-        return ()
-    chosen = [own for n in range(1, len(places) + 1) for own in combinations(places, n)]
-    found = ["".join(c for i, c in enumerate(word) if i not in own) for own in chosen]
-    return tuple(term for term in found if len(term) > 3 and is_known(lookup.snapshot, term, fields))
-
-
-COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
-"""languages that write several words as one"""
-LEAST_PART, LEAST_BESIDE = 6, 4
-"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
-FEW_HOLD = 20
-"""a word that so many documents hold by itself needs no others"""
-HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
-"""languages whose umlauts are also written as two letters, and how many a word may have"""
-_LIGATURES = (("œ", "oe"), ("æ", "ae"))
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
 def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> set[str]:
@@ -643,7 +525,7 @@ def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[
         found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(padded))))
     begins = word.isalpha() or (word.isdecimal() and int(word) in YEARS)
     if field == "name" and begins and len(word) > 2 and not concept.is_beginning:
-        terms = snapshot.terms_with_prefix("name", word, MAX_NAMES, rest="09")
+        terms = snapshot.terms_with_prefix("name", word, variants.MAX_NAMES, rest="09")
         numbered = tuple((term,) for term in terms if term[len(word) :].isdecimal())
         found += [_any_counts(snapshot, "name", numbered)] if numbered else []
     return found
@@ -653,8 +535,8 @@ def _of_month(snapshot: Snapshot, field: str, month: int) -> tuple[Ints, Floats]
     """The documents whose names or folders tell a month beside a year, each once: 2024-03, 20240315, Mrz 2024."""
     names, years = (f"{month:02}", *MONTH_NAMES[month]), [str(year) for year in YEARS]
     known = tuple(year for year in years if snapshot.document_frequency(field, year))
-    joined = {term for year in years for term in snapshot.terms_with_prefix(field, year + names[0][0], MAX_NAMES)
-              if term.isdecimal() and term[4:6] == names[0]}  # fmt: skip
+    begun = (snapshot.terms_with_prefix(field, year + names[0][0], variants.MAX_NAMES) for year in years)
+    joined = {term for terms in begun for term in terms if term.isdecimal() and term[4:6] == names[0]}
     found = [_any_counts(snapshot, field, tuple((term,) for term in joined))]
     found += [_adjacent_counts(snapshot, pieces, field) for pieces in ((known, names), (names, known)) if known]
     docs = union([docs for docs, _ in found])

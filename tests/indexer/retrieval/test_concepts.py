@@ -10,7 +10,6 @@ from indexer.query.nodes import Word
 from indexer.query.parse import parse
 from indexer.retrieval.concepts import (
     COMPLETED,
-    MAX_COMPLETIONS,
     MAX_FORMS,
     NOT_AS_WRITTEN,
     Concept,
@@ -18,6 +17,7 @@ from indexer.retrieval.concepts import (
     concepts_of,
     field_counts,
 )
+from indexer.retrieval.variants import MAX_COMPLETIONS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage import snapshot as snapshot_module
 from indexer.storage.index import Index

@@ -1,0 +1,238 @@
+"""Other ways in which the index may write a word of a query.
+
+A day, a number or a code in groups or in one, an umlaut as two letters, two words as one and one as two. The index
+stays as it is: each other way is looked up in it, and counts where it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from heapq import nsmallest
+from itertools import combinations
+
+from msgspec.structs import replace
+
+from indexer.query.nodes import And, Node, Query, Word
+from indexer.retrieval.adjacency import in_groups
+from indexer.retrieval.dated import date_spellings
+from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import fold
+
+Fields = tuple[str, ...]
+"""fields of the index in which a word is looked for"""
+Ways = tuple[tuple[str, ...], ...]
+"""ways to write a word, each as terms in a row"""
+
+MAX_COMPLETIONS = 24
+"""completions of one prefix"""
+MAX_NAMES = 2_000
+"""numbers in names that go on as a typed one begins"""
+WRITTEN_IN = ("title", "body", "name")
+"""fields in which words are looked for that a query writes otherwise"""
+
+
+def is_known(snapshot: Snapshot, term: str, fields: Fields) -> bool:
+    """Whether a document holds the term in one of the fields."""
+    return any(snapshot.document_frequency(field, term) for field in fields)
+
+
+def completions(snapshot: Snapshot, prefix: str, fields: Fields) -> tuple[str, ...]:
+    """`prefix` itself and the most frequent indexed words that begin with it."""
+
+    def look_up() -> tuple[str, ...]:
+        total = Counter({prefix: 1 << 40})
+        for field in fields:
+            total.update(snapshot.terms_with_prefix(field, prefix))
+        return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
+
+    return snapshot.keep(("completions", prefix, fields), look_up)
+
+
+# Days, numbers and codes
+
+_JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
+"""a telephone, an account, an order; shorter ones may have a point before the last three digits"""
+_MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
+"""a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
+LEAST_COMPLETED = 4
+"""signs of a code that is looked for as the beginning of others"""
+
+
+def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
+    """How the index also writes a day, a month, a long number or a code: 19.3.2019 as 2019-03-19, in groups or in one;
+    a code that it does not hold as those that begin with it."""
+    typed = fold(text)
+    number = _JOINTS.sub("", typed)
+    if number.isalpha():
+        return ()
+
+    def look_up() -> Ways:
+        found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]
+        is_code = _MIXED.fullmatch(typed) and not is_known(snapshot, typed, fields)
+        if is_code or LONG_NUMBER.fullmatch(number):
+            found += _number_spellings(snapshot, typed, number, fields)
+            if is_code and not found and len(typed) >= LEAST_COMPLETED:
+                found = [(term,) for term in completions(snapshot, typed, fields)[1:]]
+        elif typed.isdecimal() and len(typed) > 3 and not is_known(snapshot, typed, fields):
+            found.append((typed[:-3], typed[-3:]))
+        return tuple(dict.fromkeys(found))
+
+    return snapshot.keep(("spellings", typed, fields), look_up)
+
+
+def _number_spellings(snapshot: Snapshot, typed: str, number: str, fields: Fields) -> Iterable[tuple[str, ...]]:
+    """A number in one and in groups, with and without the zeros before it."""
+    for own in dict.fromkeys((number, number.lstrip("0"))):
+        if own != typed and is_known(snapshot, own, fields):
+            yield (own,)
+        for field in WRITTEN_IN:
+            if field in fields:
+                yield from in_groups(snapshot, field, own)
+
+
+def numbers_going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
+    """The numbers in names of files that begin with a year, or a year and more: 2026 is the beginning of 20260815."""
+    if not (number.isdecimal() and 4 <= len(number) < 8):
+        return ()
+    return snapshot.keep(
+        ("going on", number),
+        lambda: tuple(term for term in snapshot.terms_with_prefix("name", number, MAX_NAMES) if term.isdecimal()),
+    )
+
+
+# Letters
+
+_LIGATURES = (("œ", "oe"), ("æ", "ae"))
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
+_HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
+"""languages whose umlauts are also written as two letters, and how many a word may have"""
+_APOSTROPHE = re.compile("['\u2019]")
+_CONTRACTED = frozenset(["d", "ll", "m", "re", "s", "t", "ve"])
+"""what is left of a word behind an apostrophe: I'd, we'll, don't"""
+_ELIDED = frozenset(["c", "d", "j", "l", "m", "n", "qu", "s", "t"])
+"""and before one: l'école, d'accordo, qu'il"""
+
+
+def in_two_letters(raw: str) -> list[str]:
+    """A word with œ and æ as two letters each, and with each for two letters; and with umlauts as two letters."""
+    word = fold(raw)
+    found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
+    found += [word.replace(two, one) for one, two in _LIGATURES if two in word]
+    spelt_out = word if raw.isascii() else fold(raw.lower().translate(_UMLAUTS))
+    return found if spelt_out == word else [*found, spelt_out]
+
+
+def in_one_letter(snapshot: Snapshot, word: str, fields: Fields, languages: Iterable[str]) -> tuple[str, ...]:
+    """The words of the index that `word` is where some ae, oe and ue stand for umlauts, in languages that have them."""
+    places = [match.end() for match in re.finditer("(?=[aou]e).", word)]
+    if not 0 < len(places) <= MOST_UMLAUTS or _HAVING_UMLAUTS.isdisjoint(languages):
+        return ()
+    chosen = [own for n in range(1, len(places) + 1) for own in combinations(places, n)]
+    found = ["".join(c for i, c in enumerate(word) if i not in own) for own in chosen]
+    return tuple(term for term in found if len(term) > 3 and is_known(snapshot, term, fields))
+
+
+def beside_apostrophes(raw: str) -> list[tuple[str, bool]]:
+    """The words that apostrophes join, and whether one is only what is left of a word: école and l of l'école."""
+    *before, last = _APOSTROPHE.split(raw)
+    is_not = fold(last) == "t"
+    return [*((word, is_not or fold(word) in _ELIDED) for word in before), (last, is_not or fold(last) in _CONTRACTED)]
+
+
+# Two words as one, and one as two
+
+COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "fi"})
+"""languages that write several words as one"""
+LINKS = ("", "s", "n", "es", "en", "er", "e")
+"""what joins two words: Hochzeit-s-vertrag"""
+LEAST_OF_TWO = 4
+"""letters of a word that makes up another with a second one"""
+LEAST_IN_ROW = 3
+"""letters of each of two words in a row that may be typed as one"""
+
+
+def splits(word: str, least: int) -> list[tuple[str, str]]:
+    """A word cut in two at each place, with at least so many letters on both sides."""
+    return [(word[:at], word[at:]) for at in range(least, len(word) - least + 1)]
+
+
+def two_words(word: str, n_holding: Callable[[str], int]) -> tuple[str, ...]:
+    """The two words of the index that make up `word`, of several the pair whose rarer word is most frequent; or ()."""
+    found = list[tuple[int, str, str]]()
+    for first, last in splits(word, LEAST_OF_TWO):
+        if n_last := n_holding(last):
+            stems = [first.removesuffix(link) for link in LINKS if first.endswith(link)]
+            counted = [(n_holding(own), own) for own in stems if len(own) >= LEAST_OF_TWO]
+            found += [(min(n, n_last), own, last) for n, own in counted if n]
+    return max(found, default=(0,))[1:]
+
+
+MAX_JOINED = 8
+"""words of a query whose neighbours are joined; a longer one is a sentence"""
+LEAST_JOINED, LEAST_BOTH = 3, 7
+"""letters of a word that makes one with its neighbour, and of both: kick off"""
+LEAST_OF_CODE, MOST_OF_CODE = 5, 4
+"""signs of a code that is typed in groups, and its groups: WTB 8823 K1907"""
+_FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
+
+
+def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
+    """A short query with what its neighbours are in one: a number in groups that stands somewhere as one word or in
+    other groups; of words each with the one that they make, as database of data base and take2 of take 2, and in
+    languages that join words mietvertrag of vertrag miet."""
+    if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
+        return query
+    links = () if COMPOUNDING.isdisjoint(languages) else LINKS
+    children = _numbers_joined(list(query.root.children), snapshot)
+    made = [tuple[str, ...]()] * len(children)
+    for n in range(2, MOST_OF_CODE + 1):
+        for i in range(len(children) - n + 1):
+            words = [own for own in children[i : i + n] if isinstance(own, Word) and own.is_plain]
+            in_one = _in_one(snapshot, [fold(word.text) for word in words], links) if len(words) == n else ()
+            made[i : i + n] = [own + in_one for own in made[i : i + n]]
+    children = [replace(own, made=words) if isinstance(own, Word) and words else own
+                for own, words in zip(children, made, strict=True)]  # fmt: skip
+    root = replace(query.root, children=tuple(children)) if len(children) > 1 else children[0]
+    return replace(query, root=root)
+
+
+def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
+    start = 0
+    while start < len(children):
+        words = list[Word]()
+        for own in children[start:]:
+            if not (isinstance(own, Word) and own.is_plain and (_GROUP if words else _FIRST).fullmatch(own.text)):
+                break
+            words.append(own)
+        for n in range(len(words), 1, -1):
+            groups, end = tuple(fold(word.text) for word in words[:n]), words[n - 1].position + words[n - 1].length
+            number = "".join(groups)
+            if LONG_NUMBER.fullmatch(number) and _is_written_otherwise(snapshot, number, groups):
+                position = words[0].position
+                children = [*children[:start], Word(number, position=position, length=end - position),
+                            *children[start + n :]]  # fmt: skip
+                break
+        start += 1
+    return children
+
+
+def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ...]) -> bool:
+    """Whether the index holds a number in one, or in groups and not in those that were typed."""
+    if is_known(snapshot, number, WRITTEN_IN):
+        return True
+    ways = [way for field in WRITTEN_IN for way in in_groups(snapshot, field, number)]
+    return bool(ways) and groups not in ways
+
+
+def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple[str, ...]:
+    """The words of the index that neighbours make up: of two words, or of the groups of a code."""
+    first, last, whole = words[0], words[-1], "".join(words)
+    found = list[str]()
+    if whole.isalpha() and len(words) == 2 and min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
+        found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
+    elif not whole.isalpha() and not whole.isdecimal() and whole.isalnum():
+        is_numbered = len(words) == 2 and first.isalpha() and len(first) >= LEAST_JOINED and last.isdecimal()
+        found = [whole] if is_numbered or len(whole) >= LEAST_OF_CODE else []
+    return tuple(term for term in dict.fromkeys(found) if is_known(snapshot, term, WRITTEN_IN))

@@ -247,7 +247,6 @@ def remembered_sources(paths: Paths) -> tuple[str, ...]:
 
 
 def remember_source(paths: Paths, name: str) -> None:
-    """Add a source to the remembered ones."""
     if name not in (known := remembered_sources(paths)):
         _write_roots(paths, remembered_roots(paths), [*known, name])
 

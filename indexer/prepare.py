@@ -55,8 +55,6 @@ class PreparedDocument(Described, frozen=True, kw_only=True):
 
 
 class PreparedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What one file gave."""
-
     documents: tuple[PreparedDocument, ...]
     notes: tuple[str, ...]
     """one line for each part that could not be read"""

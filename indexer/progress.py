@@ -46,8 +46,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UpdateSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What an update did."""
-
     n_new: int = 0
     n_changed: int = 0
     n_moved: int = 0

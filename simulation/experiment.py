@@ -241,7 +241,6 @@ def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[]
 
 
 def _grouped(cells: Sequence[Cell], key: Callable[[Cell], object]) -> list[list[Cell]]:
-    """Cells by what `key` gives for them."""
     groups: dict[bytes, list[Cell]] = {}
     for cell in cells:
         groups.setdefault(msgspec.json.encode(key(cell)), []).append(cell)

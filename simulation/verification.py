@@ -55,8 +55,6 @@ class ShippedStudy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ShippedCell(msgspec.Struct, frozen=True, kw_only=True):
-    """One cell."""
-
     cell: str
     digest: str
     """of all its rows, as `rows_digest` has it"""
@@ -181,7 +179,6 @@ def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def named_preset(name: str) -> Preset:
-    """The preset of that name."""
     return decode_preset(load_tables(name), source=name)
 
 

@@ -31,8 +31,6 @@ class PastRequest(NamedTuple):
 
 
 class Requests:
-    """The requests of one assistant."""
-
     def __init__(self, store: Store, key: bytes) -> None:
         self._store, self._hasher = store, Hasher(key)
 

@@ -125,7 +125,6 @@ class RecordLog:
         self.note_file(f"{UNREAD}{stamp}", is_ours=False)
 
     def try_unread(self) -> None:
-        """Try these again."""
         with self.store.transaction() as db:
             db.execute("DELETE FROM device_files WHERE name GLOB ?", (f"{UNREAD}*",))
 

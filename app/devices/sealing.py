@@ -66,7 +66,6 @@ def key_of(secret: bytes) -> bytes:
 
 
 def sealed(content: bytes, key: bytes) -> bytes:
-    """A file of `content`."""
     return bytes(SecretBox(key).encrypt(_padded(content)))
 
 

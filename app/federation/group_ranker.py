@@ -43,8 +43,6 @@ from indexer.retrieval.features import MANIFEST_HASH, NAMES
 
 
 class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """As it is stored."""
-
     model: bytes
     """the JSON of the server's ModelRecord"""
     alpha: float

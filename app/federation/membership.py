@@ -269,7 +269,6 @@ def save_standing(store: Store, standing: Standing) -> None:
 
 
 def note_standing(store: Store, **changes: object) -> Standing:
-    """Change some of it."""
     with store.transaction():
         changed = msgspec.structs.replace(load_standing(store), **changes)
         save_standing(store, changed)

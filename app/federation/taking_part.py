@@ -245,7 +245,6 @@ def occasion_of(announced: wire.Announcement, cohort: Cohort) -> Occasion:
 
 
 def _noise_of(terms: wire.Terms) -> Gaussian:
-    """Of the sum."""
     privacy = method_of(terms).privacy
     if not isinstance(privacy, Gaussian):
         raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")

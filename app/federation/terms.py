@@ -138,7 +138,6 @@ def _make_method(encoded: bytes) -> FPDGD:
 
 
 def protection_of(terms: Terms) -> Protection:
-    """The protection under these terms."""
     method = method_of(terms)
     linear = terms.ranker == "linear" and max(method.shared, default=0) < len(NAMES)
     return Protection(
@@ -181,16 +180,12 @@ TYPES = {
 
 
 class Field(Struct, frozen=True):
-    """One field of a record."""
-
     name: str
     type: str
     meaning: str
 
 
 class SentRecord(Struct, frozen=True):
-    """One kind of record."""
-
     name: str
     meaning: str
     fields: tuple[Field, ...]

@@ -49,8 +49,6 @@ class PickedDocument(NamedTuple):
 
 
 class Pick(NamedTuple):
-    """One row of picks."""
-
     document: bytes
     query: bytes
     n_picks: float

@@ -180,7 +180,6 @@ def _unnamed(vote: Vote) -> Vote:
 
 
 def _added(votes: Iterable[Vote]) -> Said:
-    """All that the votes say, added up."""
     r, v = defaultdict[str, float](float), defaultdict[str, float](float)
     for vote in votes:
         for name, (own, spread) in vote.said.items():

@@ -37,8 +37,6 @@ LATEST = 1e11
 
 
 class Message(Struct, frozen=True, tag_field="kind", tag=True):
-    """One line."""
-
     most: ClassVar[int] = 2_000_000
     """bytes that its answer may have; a page of a thousand rows has 1.4 million"""
 
@@ -75,8 +73,6 @@ class Quote(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """The text of a document."""
-
     most = 100_000_000
     doc_id: int
 
@@ -94,8 +90,6 @@ Question = Ask | Rank | Quote | Read | Fetch
 
 
 class Known(Message, frozen=True):
-    """The answer to `Ask`."""
-
     statistics: CollectionStatistics
 
 
@@ -232,5 +226,4 @@ def _column(content: bytes, name: str, n: int, n_concepts: int) -> Any:
 
 
 def line_of(message: Message, mark: bytes = b"") -> bytes:
-    """A message as a line."""
     return mark + msgspec.json.encode(message) + b"\n"

@@ -67,8 +67,6 @@ class _Within:
 
 
 class LocalLine:
-    """One connection."""
-
     def __init__(self, connection: _socket.socket) -> None:
         self.connection = connection
 

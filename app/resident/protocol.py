@@ -73,7 +73,6 @@ def _terminal_size(env: Mapping[str, str]) -> tuple[int, int]:
 
 
 def part(kind: bytes, content: bytes) -> bytes:
-    """One part of an answer."""
     return kind + len(content).to_bytes(4, "big") + content
 
 

@@ -83,7 +83,6 @@ def _state(review: Review, one: Judgement, rows: list[DocumentRow], there: Docum
 
 
 def as_json(account: Mapping[str, Any]) -> str:
-    """One object."""
     return json.dumps(account, ensure_ascii=False, indent=1) + "\n"
 
 

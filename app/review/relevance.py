@@ -58,7 +58,6 @@ class WordTable(Struct, frozen=True, eq=False):
         return found
 
     def take(self, rows: Ints) -> WordTable:
-        """These rows alone."""
         sizes = self.sizes[rows]
         cells = run_places(self.ends[rows] - sizes, sizes)
         return WordTable(self.columns[cells], self.values[cells], sizes.cumsum(), self.n_columns)
@@ -69,7 +68,6 @@ class WordTable(Struct, frozen=True, eq=False):
         return WordTable(columns.astype(np.int32), self.values, self.ends, used.size), used
 
     def with_row(self, columns: Ints, values: Floats) -> WordTable:
-        """And one more row."""
         ends = np.append(self.ends, self.values.size + columns.size)
         joined = np.append(self.columns, columns.astype(np.int32)), np.append(self.values, values.astype(np.float32))
         return WordTable(*joined, ends, self.n_columns)

@@ -160,7 +160,6 @@ class Review:
         return self.search.preview(self.page, shown.hit)
 
     def snippet(self, shown: Proposal, width: int) -> Snippet:
-        """Its best lines."""
         return self.search.snippet(self.page, shown.hit, width)
 
     def as_search(self) -> str:

@@ -167,7 +167,6 @@ class Granted:
         self._pages: deque[ResultPage] = deque()
 
     def close(self) -> None:
-        """Close the files."""
         self._leave(0)
         self._catalogue.close()
         self._search.close()

@@ -24,8 +24,6 @@ ORDERS = ("learned", "bm25", "modified", "name")
 
 
 class Hit(Struct, frozen=True):
-    """One result."""
-
     rank: int
     """1 for the first"""
     doc_id: int

@@ -145,7 +145,6 @@ class Search:
         return is_newer
 
     def search(self, request: SearchRequest) -> ResultPage:
-        """Answer one request."""
         started = time.perf_counter()
         self._follow_state()
         now = time.time()
@@ -404,7 +403,6 @@ class Search:
             self.unkept = UNKEPT.format(cause(error.__cause__, self.store.path))
 
     def snippet(self, page: ResultPage, hit: Hit, width: int = 160) -> Snippet:
-        """The best lines of one result."""
         if hit.machine:
             return self.machines.snippet(page, hit, width)
         return self._texts.snippet(hit, self._row(hit), page.words, width, self.reading.snapshot.generation)

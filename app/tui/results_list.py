@@ -108,7 +108,6 @@ class ResultsList(LineView, can_focus=True):
 
     @property
     def selected(self) -> Hit | None:
-        """The hit under the cursor."""
         hits = self.page.hits if self.page else ()
         return hits[self.cursor] if 0 <= self.cursor < len(hits) else None
 

@@ -47,7 +47,6 @@ def path_to(connection: Connection, lineage: int) -> tuple[int, ...]:
 
 
 def newest_lineage(connection: Connection) -> int:
-    """The lineage of today."""
     return int(connection.execute(select(func.max(lineages.c.lineage))).scalar_one())
 
 

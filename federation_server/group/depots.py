@@ -31,8 +31,6 @@ MOST_FORMER = 16
 
 
 class Depot(Struct, frozen=True):
-    """One key of a depot."""
-
     name: str
     """its pseudonym"""
     key: bytes

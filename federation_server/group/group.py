@@ -54,7 +54,6 @@ def fact(connection: Connection, name: str) -> str | None:
 
 
 def set_fact(connection: Connection, name: str, value: str) -> None:
-    """Set a small named value."""
     changed = connection.execute(update(facts).where(facts.c.name == name).values(value=value))
     if not changed.rowcount:
         connection.execute(insert(facts).values(name=name, value=value))

@@ -142,7 +142,6 @@ class _Batch:
         self.received = here.n_updates if here else 0
 
     def read(self, devices: set[str]) -> None:
-        """What is known of these devices."""
         self.known = members_of(self.connection, devices)
         self.stored = _digests(self.connection, self.here, devices) if self.here else {}
 

@@ -119,7 +119,6 @@ class Crowd(Struct, eq=False):
         return True
 
     def leave(self, address: str) -> None:
-        """It is closed."""
         shared = address_group(address)
         self._open[shared] -= 1
         if self._open[shared] <= 0:

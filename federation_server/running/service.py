@@ -359,12 +359,10 @@ class Service:
             return depots.make(connection, device, asked, self.settings.limits)
 
     def depot(self, request: Request) -> wire.DepotPage:
-        """What a depot holds."""
         with self._depot(request) as (connection, depot):
             return depots.page(connection, depot)
 
     def depot_files(self, request: Request, names: Sequence[str]) -> wire.DepotFiles:
-        """Some of its files."""
         with self._depot(request) as (connection, depot):
             return depots.files(connection, depot, names)
 

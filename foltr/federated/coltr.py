@@ -133,7 +133,6 @@ class COLTR:
             raise ValueRangeError(f"variance_penalty must not be negative, not {self.variance_penalty}")
 
     def initial(self, rng: np.random.Generator) -> Model:
-        """The ranker's own starting point."""
         return Model(self.ranker.initial(rng))
 
     def begin(self, model: Model, rng: np.random.Generator) -> COLTRLocal:

@@ -90,7 +90,6 @@ class DBGD:
         check_positive(learning_rate=self.learning_rate, step_size=self.step_size)
 
     def initial(self, rng: np.random.Generator) -> Model:
-        """The ranker's own starting point."""
         return Model(self.ranker.initial(rng))
 
     def begin(self, model: Model, rng: np.random.Generator) -> DBGDLocal:

@@ -289,7 +289,6 @@ RARE = 1e-12
 
 
 def encode_message(method: FPDGD, message: FPDGDMessage) -> bytes:
-    """The payload of a message."""
     count = 1 if method.weighting == "equal" else min(message.n_interactions, 0xFFFFFFFF)
     return _COUNT.pack(count) + encode_vector(message.theta)
 

@@ -61,8 +61,6 @@ class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Joined:
-    """A round that is joined."""
-
     model: Model
     """the next, with what the optimiser and the guard remember"""
     delta: FloatVector

@@ -33,7 +33,6 @@ def _numbered() -> defaultdict[Any, int]:
 
 
 def _numbers_of(terms: Sequence[object], numbered: Mapping[Any, int]) -> npt.NDArray[np.int32]:
-    """The numbers of `terms` [n]."""
     return np.fromiter(map(numbered.__getitem__, terms), dtype=np.int32, count=len(terms))
 
 

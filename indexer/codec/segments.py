@@ -300,7 +300,6 @@ class SegmentFiles:
         return len(self._table(field).df)
 
     def term(self, field: str, i: int) -> bytes:
-        """The i-th term of the field in byte order."""
         return self._tables[field].text(i, self._terms)
 
     def all_terms(self, field: str, start: int = 0, stop: int | None = None) -> list[bytes]:

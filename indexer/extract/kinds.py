@@ -23,8 +23,6 @@ from indexer.files.ignore import pattern_of, why_unread
 
 
 class FileKind(NamedTuple):
-    """One kind of file that is read."""
-
     type: str
     reader: str
     """module and name of an `Extractor`, below indexer.extract"""

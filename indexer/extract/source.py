@@ -263,7 +263,6 @@ class Gathered:
             self._n_more_notes += 1
 
     def extraction(self) -> Extraction:
-        """All that was gathered."""
         more = (f"and {self._n_more_notes} more",) if self._n_more_notes else ()
         return Extraction(documents=tuple(self._documents), notes=(*self._notes, *more))
 

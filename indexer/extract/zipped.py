@@ -53,7 +53,6 @@ class Zipped:
             return _Member(self._archive.open(info), info.filename)
 
     def read(self, name: str | zipfile.ZipInfo) -> bytes:
-        """One whole member."""
         with self.open(name) as stream:
             return stream.read(self._limits.max_member_bytes + 1)
 

@@ -28,8 +28,6 @@ from indexer.storage.unchanged import BY_NAME, Stamp
 
 
 class FilesRead(Struct, frozen=True):
-    """One file to be read."""
-
     entry: FileEntry
     file_id: int | None = None
     """of the file whose documents it replaces; None for a new file"""

@@ -117,7 +117,6 @@ MAGIC = b"foltr-meaning 1"
 
 
 def record_type(n_numbers: int) -> np.dtype[np.void]:
-    """The type of one record."""
     return np.dtype([
         ("content", "<i8"), ("start", "<u4"), ("end", "<u4"), ("place", "<i4"), ("scale", "<f4"),
         ("vector", "i1", (n_numbers,)),
@@ -171,7 +170,6 @@ def state_of(folder: Path) -> tuple[int, int]:
 
 
 def destroy(folder: Path) -> None:
-    """Remove all vectors."""
     (folder / FILE).unlink(missing_ok=True)
 
 
@@ -199,7 +197,6 @@ class VectorWriter:
         self.close()
 
     def close(self) -> None:
-        """Let others write."""
         self._lock.close()
 
     def append(self, records: Rows) -> None:

@@ -307,7 +307,6 @@ Occurrences = Sequence[Counts]
 
 
 def occurrences(lookup: ConceptLookup, concepts: tuple[Concept, ...]) -> Occurrences:
-    """Where the concepts stand."""
     return [lookup.counts(concept) for concept in concepts]
 
 

@@ -31,7 +31,6 @@ class CollectionStatistics(Struct, frozen=True):
 
 
 def sum_of_statistics(parts: Iterable[CollectionStatistics]) -> CollectionStatistics:
-    """The sums."""
     n_documents, n_words, n_having = 0, Counter[str](), Counter[str]()
     frequencies: dict[str, Frequency] = {}
     for part in parts:

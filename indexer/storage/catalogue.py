@@ -87,8 +87,6 @@ class Counts(msgspec.Struct, frozen=True):
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """One file that could not be read."""
-
     path: str
     kind: str
     reason: str
@@ -114,8 +112,6 @@ class KnownFile(NamedTuple):
 
 
 class FileRow(msgspec.Struct, frozen=True):
-    """All that is known of one file."""
-
     path: str
     known: KnownFile
     reason: str
@@ -263,11 +259,9 @@ class Catalogue:
             return mail_threads.doc_ids_in(self.connection, thread)
 
     def doc_ids(self) -> set[int]:
-        """All documents."""
         return {row[0] for row in self._rows("SELECT doc_id FROM documents")}
 
     def doc_ids_of_files(self, file_ids: Iterable[int]) -> list[int]:
-        """The documents of some files."""
         query = "SELECT doc_id FROM documents WHERE file_id IN (SELECT value FROM json_each(?))"
         return [row[0] for row in self._rows(query, _json(file_ids))]
 
@@ -350,7 +344,6 @@ class Catalogue:
         return [(os.fsdecode(path), inode) for path, inode in self._rows(query, device, first, after, limit)]
 
     def paths(self) -> list[str]:
-        """All files."""
         return [os.fsdecode(row[0]) for row in self._rows("SELECT path FROM files")]
 
     def read_at(self) -> dict[str, float]:

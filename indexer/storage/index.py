@@ -46,8 +46,6 @@ MAX_SEGMENTS = 12
 
 
 class Index:
-    """An index folder."""
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 

@@ -113,7 +113,6 @@ class SettledFolders:
         """how many files of each folder may not be as they were indexed; such a folder is asked file by file"""
 
     def find(self, folder: str) -> Listing | None:
-        """The listing of `folder` with which it was settled."""
         if self.doubtful[folder]:
             return None
         query = "SELECT digest, n_files, skipped FROM settled WHERE folder = ?"

@@ -339,7 +339,6 @@ class Analyzer:
         return len(self._widths) - 1
 
     def analyse(self, text: str) -> FieldPostings:
-        """The postings of one field of one document."""
         return self._analyse(text)[0] if text else EMPTY
 
     def analyse_body(self, text: str) -> tuple[FieldPostings, bytes]:

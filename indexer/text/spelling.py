@@ -33,7 +33,6 @@ class TermList(Struct, frozen=True, eq=False):
     """[n_terms] where each ends in `text`"""
 
     def terms(self, rows: npt.NDArray[np.intp]) -> list[str]:
-        """The terms number `rows`."""
         ends = self.ends[rows].astype(np.int64)
         starts = np.where(rows > 0, self.ends[rows - 1], 0).astype(np.int64)
         return [
@@ -42,7 +41,6 @@ class TermList(Struct, frozen=True, eq=False):
         ]
 
     def holding(self, part: str) -> list[str]:
-        """The terms with `part` in them."""
         content, wanted = self.text.tobytes(), part.encode("utf-8", "surrogatepass")
         places, at = list[int](), content.find(wanted)
         while at >= 0:

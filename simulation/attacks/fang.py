@@ -98,7 +98,6 @@ def strongest(
 
 
 def upper_bound(benign: FloatMatrix, start: FloatVector, *, n_copies: int, n_neighbours: int) -> float:
-    """lambda_0."""
     near = min(n_neighbours, len(benign) - 1)
     least = float(scores_by_distance(distances(benign, "euclidean"), n_neighbours=near).min())
     farthest = float(lengths(benign - start).max())

@@ -308,6 +308,5 @@ class LinearRoom(NamedTuple):
 
 
 def linear_room(pages: Pages) -> LinearRoom:
-    """The room for data of these pages."""
     n_features, precision = pages.features.shape[1], pages.features.dtype
     return LinearRoom(np.empty(n_features, precision), np.empty(n_features, precision), np.empty(n_features))

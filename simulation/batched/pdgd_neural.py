@@ -128,7 +128,6 @@ class NeuralRoom(NamedTuple):
 
 
 def neural_room(pages: Pages, n_hidden: int) -> NeuralRoom:
-    """The room for data of these pages."""
     precision, n_params = pages.features.dtype, n_hidden * (pages.features.shape[1] + 2)
     return NeuralRoom(
         np.empty(n_params, precision),

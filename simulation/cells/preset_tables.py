@@ -135,7 +135,6 @@ def _values(line: dict[str, str]) -> Iterator[dict[str, Any]]:
 
 
 def _curve(line: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The curve of a line."""
     own, others = _apart(line, ExpectedCurve.__struct_fields__)
     points = {int(key): others.pop(key) for key in line if key.isdecimal() and key in others}
     yield {**own, "where": others, "at": [*points], "values": [*points.values()]}

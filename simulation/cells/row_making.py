@@ -48,7 +48,6 @@ class Tally:
     _shown: Shown = field(default=_NOTHING)
 
     def add(self, shown: Shown) -> None:
-        """One more round."""
         before = self._shown
         self._shown = Shown(
             before.interactions + shown.interactions,

@@ -107,7 +107,6 @@ class _Reader:
         """"" where a comment names no document; shorter than the rows where the last ones have no comment"""
 
     def read(self, block: bytes) -> None:
-        """Read the lines of one block."""
         text = np.frombuffer(block, dtype=np.uint8)
         spans = _room_for(block)
         if not self.n_docs:

@@ -86,7 +86,6 @@ class FoldFiles:
 
     @property
     def all(self) -> tuple[Path, ...]:
-        """Every file."""
         return (*self.train, *self.test, *self.validation)
 
 

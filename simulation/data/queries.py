@@ -61,7 +61,6 @@ class QuerySet:
         return int(self.features.shape[1])
 
     def rows(self, query: int) -> slice:
-        """The rows of one query."""
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
 
 
@@ -77,7 +76,6 @@ class Fold:
 
     @property
     def parts(self) -> tuple[QuerySet, ...]:
-        """Those that there are."""
         return (self.train, self.test, *([self.validation] if self.validation else []))
 
 

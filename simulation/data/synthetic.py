@@ -79,7 +79,6 @@ class World:
 
 
 def make_world(shape: Shape, seed: int) -> World:
-    """The world of a seed."""
     rng = np.random.default_rng([seed, _WORLD])
     weights = rng.normal(size=N_TRAITS)
     weights /= np.linalg.norm(weights)
@@ -214,7 +213,6 @@ def write_sample(folder: Path) -> None:
 
 
 def _lines_of(queries: QuerySet, query: int, qid: int) -> str:
-    """The lines of one query."""
     rows = queries.rows(query)
     lines = []
     for document, row in enumerate(range(rows.start, rows.stop)):

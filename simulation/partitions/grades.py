@@ -59,7 +59,6 @@ class Grades(PartitionSettings, frozen=True, tag="grades"):
         return shares
 
     def _grades_of(self, n_grades: int, n_clients: int) -> list[tuple[int, ...]]:
-        """The grades of every client."""
         combinations = list(itertools.combinations(range(n_grades), self.each))
         if not combinations or n_clients % len(combinations):
             wanted = f"{len(combinations)} clients or a multiple, one for every {self.each} of {n_grades} grades"

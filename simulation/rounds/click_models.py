@@ -85,7 +85,6 @@ class Users:
         return self if self.mixed or self.n_behaviours <= n_users else self.behaving(slice(n_users))
 
     def alone(self, behaviour: int) -> Users:
-        """Users who all have that one behaviour."""
         return replace(self.behaving(slice(behaviour, behaviour + 1)), mixed=False)
 
     def behaving(self, rows: slice) -> Users:

@@ -18,11 +18,9 @@ class _FromStored(UnlearningSettings, frozen=True):
     """What needs every round since the leavers joined."""
 
     def kept(self, together: range) -> range:
-        """All of them."""
         return together
 
     def rounds(self, together: range) -> int:
-        """As many."""
         return len(together)
 
 

@@ -49,7 +49,6 @@ class FacetBar(Widget, can_focus=True):
         self._columns = [0, 0, 0]
 
     def show_facets(self, facets: Facets) -> None:
-        """Show the counts of one page."""
         self._facets = facets
         self.refresh()
 

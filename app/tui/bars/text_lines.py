@@ -29,8 +29,6 @@ SEPARATOR = " · "
 
 
 class Fact(NamedTuple):
-    """One of them."""
-
     text: str
     rank: int
     """0 stays longest; those above `ESSENTIAL` go before a sentence beside them is cut"""
@@ -90,7 +88,6 @@ class StatusLine(Widget):
         self.refresh()
 
     def show_marked(self, n_marked: int) -> None:
-        """Say how many results are marked."""
         self._marked = f"{n_marked} marked" if n_marked else ""
         self.refresh()
 

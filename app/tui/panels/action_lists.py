@@ -147,7 +147,6 @@ def widths(column: Sequence[KeyOf]) -> tuple[int, int]:
 
 
 def as_text(columns: Sequence[Sequence[KeyOf]]) -> Text:
-    """The keys and titles."""
     text = Text(no_wrap=True)
     for row in range(len(columns[0])):
         for column in columns:

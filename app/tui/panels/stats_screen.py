@@ -69,7 +69,6 @@ def plot(values: Sequence[float], height: int) -> list[str]:
 
 
 def stats_text(outcomes: Sequence[Outcome], width: int) -> Text:
-    """The whole screen as text."""
     text = Text()
     total = overall(outcomes)
     if total is None:

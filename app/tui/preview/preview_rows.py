@@ -205,7 +205,6 @@ class Rendered(Unpinned, frozen=True):
         return self.starts[row]
 
     def pieces(self, row: int, text: str) -> Row:
-        """The pieces of one row."""
         return self.rows[row]
 
     def __len__(self) -> int:
@@ -281,7 +280,6 @@ class Headed(Struct, frozen=True):
         return self.below.offset_of(row - len(self.above)) if row >= len(self.above) and len(self.below) else 0
 
     def pieces(self, row: int, text: str) -> Row:
-        """The pieces of one row."""
         return self.above[row] if row < len(self.above) else self.below.pieces(row - len(self.above), text)
 
     def __len__(self) -> int:
@@ -314,7 +312,6 @@ def _between(pieces: Sequence[Piece], start: int, end: int) -> Iterable[Piece]:
 
 
 def cells(row: Iterable[Piece]) -> int:
-    """Cells that pieces take."""
     return sum(text_cells(piece.text) for piece in row)
 
 

@@ -40,8 +40,6 @@ def mean_around_median(rows: FloatMatrix, *, n_kept: int) -> FloatVector:
 
 
 class Bulyan(RuleSettings, frozen=True, tag="bulyan"):
-    """Bulyan."""
-
     n_malicious: int
     """m"""
     distance: Distance = "squared"

@@ -19,8 +19,6 @@ from foltr.federated.aggregation.rows import RuleSettings, check_rows
 
 
 class CentredClipping(RuleSettings, frozen=True, tag="centred-clipping"):
-    """Centred clipping."""
-
     radius: float
     """tau"""
     n_iterations: int = 3

@@ -47,8 +47,6 @@ def _distances(x: FloatMatrix, v: FloatVector) -> FloatVector:
 
 
 class GeometricMedian(RuleSettings, frozen=True, tag="geometric-median"):
-    """The geometric median."""
-
     tolerance: float = 1e-13
     """it stops when a step is shorter than this times the mean distance,"""
     n_iterations: int = 10_000

@@ -75,8 +75,6 @@ def scores_in_blocks(spread: Spread, *, n_neighbours: int) -> FloatVector:
 
 
 class Krum(RuleSettings, frozen=True, tag="krum"):
-    """Krum."""
-
     n_malicious: int
     """m"""
     distance: Distance = "squared"
@@ -85,7 +83,6 @@ class Krum(RuleSettings, frozen=True, tag="krum"):
 
     @property
     def least_rows(self) -> int:
-        """See `least_rows`."""
         return least_rows(self.n_malicious, strict=self.strict)
 
     def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:
@@ -94,8 +91,6 @@ class Krum(RuleSettings, frozen=True, tag="krum"):
 
 
 class MultiKrum(RuleSettings, frozen=True, tag="multi-krum"):
-    """Multi-Krum."""
-
     n_malicious: int
     """m"""
     n_kept: int | None = None

@@ -41,8 +41,6 @@ def clip_factors(lengths: FloatVector, radius: float) -> FloatVector:
 
 
 class NormClipping(RuleSettings, frozen=True, tag="norm-clipping"):
-    """Norm clipping."""
-
     bound: float | None = None
     """L2 radius of a device's difference; None: the median length of the round"""
 

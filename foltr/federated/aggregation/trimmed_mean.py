@@ -26,7 +26,6 @@ class TrimmedMean(RuleSettings, frozen=True, tag="trimmed-mean"):
 
     @property
     def least_rows(self) -> int:
-        """See `least_rows`."""
         return least_rows(self.n_malicious)
 
     def combine(self, rows: npt.ArrayLike, weights: npt.ArrayLike | None = None) -> FloatVector:

@@ -103,7 +103,6 @@ class Cohort:
 
     @cached_property
     def by_device(self) -> dict[str, RosterMember]:
-        """The members by pseudonym."""
         return {member.device: member for member in self.members}
 
     def point(self, device: str) -> int | None:

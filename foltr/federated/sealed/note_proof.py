@@ -91,7 +91,6 @@ class NoteTerms:
 
     @property
     def proof_bytes(self) -> int:
-        """Length of a proof."""
         return SIZE * (N_POINTS + self.n_signal_bits + self.n_noise_bits + N_CLOSING)
 
     @cached_property
@@ -120,8 +119,6 @@ class SecretNoise:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """What is proved of one note."""
-
     context: bytes
     """of the message"""
     committed: bytes
@@ -132,7 +129,6 @@ class Statement:
     """C_0"""
 
     def said(self, terms: NoteTerms) -> tuple[bytes, ...]:
-        """All of it, for a transcript."""
         return terms.text, self.context, self.committed, bytes(self.coins), self.note
 
 

@@ -95,7 +95,6 @@ def generator(label: str, number: int) -> bytes:
 
 
 def generators(label: str, n: int) -> tuple[bytes, ...]:
-    """The first n of them."""
     return tuple(generator(label, number) for number in range(n))
 
 

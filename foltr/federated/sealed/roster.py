@@ -52,7 +52,6 @@ class RosterMember:
 
     @property
     def device(self) -> str:
-        """The pseudonym."""
         return pseudonym(self.device_key)
 
 

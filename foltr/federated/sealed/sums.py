@@ -109,7 +109,6 @@ class Occasion:
 
     @cached_property
     def note_terms(self) -> NoteTerms:
-        """What is proved of each note."""
         return NoteTerms(self.n_numbers, self.part.coins, self.part.most)
 
     def context(self, device: str) -> str:
@@ -130,7 +129,6 @@ class Occasion:
 
     @property
     def share_bytes(self) -> int:
-        """Length of a share."""
         return (self.n_numbers + 1) * SIZE
 
     @cached_property
@@ -323,7 +321,6 @@ def share_in(occasion: Occasion, box: ListedBox, point: int, key: bytes) -> Scal
 
 
 def box_of(occasion: Occasion, box: ListedBox, point: int) -> Box:
-    """As it is opened."""
     return Box(occasion.context(box.device).encode(), point, box.opening, box.box)
 
 

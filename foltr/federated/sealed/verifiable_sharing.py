@@ -49,8 +49,6 @@ class SharingError(FoltrError):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """One vector in shares."""
-
     commitments: tuple[bytes, ...]
     """[threshold]"""
     shares: tuple[Scalars, ...]

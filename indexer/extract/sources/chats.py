@@ -43,8 +43,6 @@ _SINCE_2001 = 978_307_200
 
 
 class ChatMessage(Struct, frozen=True):
-    """One message of a chat."""
-
     chat: str
     when: datetime
     """local"""

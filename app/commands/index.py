@@ -60,10 +60,9 @@ def command(
     if suggest:
         return _suggest()
     load_numpy()
-    from app.following.indexing import make_vectors, update_index
+    from app.following.indexing import update_index
     from app.following.recognising import engine_for, medium_of
     from app.settings import anything_to_index
-    from indexer.confined.reading_process import give_way
 
     context = load()
     collect_from_here()
@@ -78,27 +77,16 @@ def command(
     with stop_on_interrupt() as stop:
         with ProgressWriter(quiet=quiet) as line:
             summary = update_index(
-                context.settings,
-                context.paths,
-                roots=roots,
-                rebuild=rebuild,
-                optimize=optimize,
-                retry_failures=retry_failures,
-                holder="foltr-search index",
-                on_progress=line.show,
-                stop=stop,
-            )
+                context.settings, context.paths, roots=roots, rebuild=rebuild, optimize=optimize,
+                retry_failures=retry_failures, holder="foltr-search index", on_progress=line.show, stop=stop,
+            )  # fmt: skip
         for said in summarise(summary):
             say(said)
         for chosen in to_recognise:
             if not stop.is_set():
                 _recognise(context, chosen, quiet, stop)
         if not stop.is_set():
-            give_way()
-            with ProgressWriter(quiet=quiet) as line:
-                made = make_vectors(context.settings, context.paths, on_progress=line.show, stop=stop)
-            if made:
-                say(made)
+            _read_for_meaning(context, quiet, stop)
     return INTERRUPTED if stop.is_set() else 0
 
 
@@ -117,6 +105,18 @@ def _suggest() -> int:
         return NOTHING_FOUND
     say("nothing is read until you choose: foltr-search index FOLDER... --source NAME ...")
     return 0
+
+
+def _read_for_meaning(context: Context, quiet: bool, stop: threading.Event) -> None:
+    from app.following.indexing import make_vectors
+    from app.following.progress_lines import ProgressWriter
+    from indexer.confined.reading_process import give_way
+
+    give_way()
+    with ProgressWriter(quiet=quiet) as line:
+        made = make_vectors(context.settings, context.paths, on_progress=line.show, stop=stop)
+    if made:
+        say(made)
 
 
 def _recognise(context: Context, chosen: OcrSettings | SpeechSettings, quiet: bool, stop: threading.Event) -> None:

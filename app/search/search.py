@@ -48,7 +48,7 @@ from app.search.page import (
 from app.search.page_order import rank
 from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
-from app.search.saved import SavedSearches
+from app.search.saved import SavedSearches, WrittenOut
 from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
 from app.settings import Settings
 from app.store import StateError, Store
@@ -145,18 +145,16 @@ class Search:
         return is_newer
 
     def search(self, request: SearchRequest) -> ResultPage:
-        started = time.perf_counter()
-        self._follow_state()
-        now = time.time()
+        """The page that answers a request; it is kept, so that what is opened on it can be learned from."""
+        started, now = time.perf_counter(), time.time()
         tonight = end_of_day(now)
+        self._follow_state()
         reading = self._reader.reading
-        written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
-        typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        typed = with_neighbours(typed, reading.snapshot, (*reading.languages, *reading.own_languages))
+        written, typed = self._understood(reading, request, now)
         if request.order == "learned" and asks_for_people(typed):  # no word says which of their letters matters more
             request = structs.replace(request, order="modified")
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
-        query, candidates, better = found.query, found.candidates, found.better
+        candidates, is_as_typed = found.candidates, found.query is typed
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
         ranked = rank(table, candidates, reading.snapshot, self.learner, self.day_of)
         n_matches = candidates.n_matches + sum(one.n_matches for one in far)
@@ -174,9 +172,9 @@ class Search:
             n_documents=found.n_documents,
             seconds=time.perf_counter() - started,
             problems=written.as_typed(remarks(typed, candidates)),
-            suggestion=better if query is typed else "",
-            searched="" if query is typed else better,
-            by_words="" if request.order != "learned" else self._meaning.why_by_words(query),
+            suggestion=found.better if is_as_typed else "",
+            searched="" if is_as_typed else found.better,
+            by_words="" if request.order != "learned" else self._meaning.why_by_words(found.query),
             relaxed=n_all_words < min(FEW, n_matches),
             facets=facets_of(
                 reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
@@ -194,6 +192,12 @@ class Search:
                 partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
+
+    def _understood(self, reading: Reading, request: SearchRequest, now: float) -> tuple[WrittenOut, Query]:
+        """The text with its saved searches written out, and the query that it is."""
+        written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
+        typed = parse(written.text, now=now, as_you_type=request.as_you_type)
+        return written, with_neighbours(typed, reading.snapshot, (*reading.languages, *reading.own_languages))
 
     def _everywhere(
         self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float

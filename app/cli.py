@@ -157,7 +157,8 @@ def program(ctx: click.Context) -> int:
     other WORDS are searched for.
     """
     if "foltr.simulate" in ctx.meta:
-        return _simulate(ctx.meta["foltr.simulate"])
+        laboratory = importlib.import_module("simulation.cli")  # it says itself when its extra is not installed
+        return int(laboratory.main(ctx.meta["foltr.simulate"]))
     if "foltr.aside" in ctx.meta:
         return _aside(ctx, *ctx.meta["foltr.aside"])
     if ctx.invoked_subcommand is not None:
@@ -165,13 +166,6 @@ def program(ctx: click.Context) -> int:
     from app.commands.screen import open_screen
 
     return open_screen(ctx, folder=None)
-
-
-def _simulate(arguments: Sequence[str]) -> int:
-    """The laboratory's own command line; it says itself when its extra is not installed."""
-    laboratory = importlib.import_module("simulation.cli")
-    code: int = laboratory.main(list(arguments))
-    return code
 
 
 def _aside(ctx: click.Context, name: str, arguments: Sequence[str]) -> int:

@@ -18,7 +18,7 @@ def write_beside(place: Path, content: bytes | Iterable[bytes]) -> Path:
     """A durable file of `content`, or its parts, for its owner (0600), beside `place` under an unfinished name."""
     beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
     try:
-        with open(beside, "xb", opener=_private) as file:
+        with open(beside, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -80,7 +80,3 @@ def what_failed(error: OSError) -> str:
     said = "the disk is full; free some space, then try again" if is_full else error.strerror or str(error)
     named = str(error.filename or "").partition(UNFINISHED)[0]
     return f"{said}: {named}" if named else said
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

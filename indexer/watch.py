@@ -11,7 +11,8 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -277,7 +278,8 @@ class Follower(Struct):
         if is_due or len(changed) > MANY_PATHS or self.work.is_chosen_anew():
             self._scan()
         else:
-            self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
+            with self._postponing():
+                self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
         if not changed:
             self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
@@ -285,15 +287,10 @@ class Follower(Struct):
 
     def _work_while_idle(self) -> None:
         before, self._more_idle_work = self._more_idle_work, False
-        try:
+        with self._postponing():
             self._more_idle_work = self.work.do_a_little()
-        except IndexDamaged:
-            raise
-        except IndexerError as error:
-            self._postpone(error)
-            return
-        if before and not self._more_idle_work:
-            self._say()
+            if before and not self._more_idle_work:
+                self._say()
 
     def _scan_pause(self) -> float:
         watching = self._notifier is not None and not self._notifier.blind
@@ -353,14 +350,8 @@ class Follower(Struct):
         return time.monotonic() - self._wiped >= SAFETY_SECONDS
 
     def _scan(self, note: str = "") -> None:
-        try:
-            summary = self._scan_all(note)
-        except IndexDamaged:
-            raise
-        except IndexerError as error:
-            self._postpone(error)
-            return
-        self._follow(summary)
+        with self._postponing():
+            self._follow(self._scan_all(note))
 
     def _follow(self, summary: UpdateSummary) -> None:
         """Watch what a scan has found."""
@@ -379,12 +370,9 @@ class Follower(Struct):
         while paths and not self.stop.is_set():
             try:
                 summary = self.updater.update(paths)
-            except IndexDamaged:
-                raise
-            except IndexerError as error:
+            except IndexerError:
                 self._pacer.again(paths, time.monotonic())
-                self._postpone(error)
-                return
+                raise
             if summary.unavailable:
                 self._scan_soon()  # which notes what is away
             if summary.changed_anything:
@@ -398,12 +386,17 @@ class Follower(Struct):
                 self._folders.update(paths)
                 self._watch_anew()
 
-    def _postpone(self, error: IndexerError) -> None:
-        """Somebody else is writing, or the disk is full: say so, and scan again after a pause."""
-        pause = LOCKED_SECONDS if isinstance(error, LockedError) else REFUSED_SECONDS
-        self._say(phase="idle", note=f"{error}; trying again soon")
-        self._rest(pause, self._is_called)
-        self._scan_soon()
+    @contextmanager
+    def _postponing(self) -> Iterator[None]:
+        """Where somebody else is writing, or the disk is full: say so, and scan again after a pause."""
+        try:
+            yield
+        except IndexDamaged:
+            raise
+        except IndexerError as error:
+            self._say(phase="idle", note=f"{error}; trying again soon")
+            self._rest(LOCKED_SECONDS if isinstance(error, LockedError) else REFUSED_SECONDS, self._is_called)
+            self._scan_soon()
 
     def _watch_anew(self) -> None:
         """Watch the folders known now; the old watches end only when the new ones are there, and tell what they saw."""

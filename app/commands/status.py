@@ -37,8 +37,8 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
 
     context = load()
     resident = standing(str(context.paths.data_dir))
-    with_failures = _failures(context.paths) if failures or not (outside or as_json) else []
-    passed_over = _left_out(context.paths) if outside or not (failures or as_json) else []
+    is_whole = not (failures or outside or as_json)
+    with_failures, passed_over = _not_indexed(context.paths, failures=failures or is_whole, outside=outside or is_whole)
     with search_for_command(context.settings, context.paths) as search:
         status = search.status()
     if as_json:
@@ -54,24 +54,17 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     return 0
 
 
-def _failures(paths: Paths) -> list[Failure]:
-    from indexer.storage.catalogue import Catalogue
-
-    if not paths.catalogue.exists():
-        return []
-    with closing(Catalogue.open(paths.catalogue)) as catalogue:
-        unseen = [one for one in catalogue.skipped() if one.kind == "unreadable"]
-        return [*catalogue.failures(), *catalogue.partial_failures(), *unseen]
-
-
-def _left_out(paths: Paths) -> list[LeftOut]:
+def _not_indexed(paths: Paths, *, failures: bool, outside: bool) -> tuple[list[Failure], list[LeftOut]]:
+    """What could not be read, and what the rules leave out; neither where it is not asked for."""
     from indexer.files.left_out import left_out
     from indexer.storage.catalogue import Catalogue
 
     if not paths.catalogue.exists():
-        return []
+        return [], []
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
-        return left_out(catalogue)
+        unseen = [one for one in catalogue.skipped() if one.kind == "unreadable"] if failures else []
+        failed = [*catalogue.failures(), *catalogue.partial_failures(), *unseen] if failures else []
+        return failed, left_out(catalogue) if outside else []
 
 
 def _print_status(status: IndexStatus, resident: str, of: Context, n_listed: int, passed_over: list[LeftOut]) -> None:

@@ -53,7 +53,8 @@ class SharedFolder(MeetingPlace):
 
     def _read(self, name: str) -> bytes:
         try:
-            with open(self.path / name, "rb", opener=_without_waiting) as file:
+            at_once = getattr(os, "O_NONBLOCK", 0)  # a pipe would be waited for
+            with open(self.path / name, "rb", opener=lambda path, flags: os.open(path, flags | at_once)) as file:
                 status = os.fstat(file.fileno())
                 return file.read(status.st_size) if stat.S_ISREG(status.st_mode) and status.st_size in SIZES else b""
         except OSError:
@@ -75,7 +76,3 @@ class SharedFolder(MeetingPlace):
             raise DevicesError(f"the folder {self.path} cannot be written: {error.strerror}") from error
         self.remove(instead_of)
         return name
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe would be waited for

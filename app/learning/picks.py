@@ -90,7 +90,9 @@ class PickTable:
         for row in self.rows.values():
             self._add_document(row)
         for pick in picks:
-            self._add_pick(pick)
+            self.by_query.setdefault(pick.query, {})[pick.document] = PickCount(pick.n_picks, pick.last)
+            for term in unpack(pick.query):
+                self._by_term.setdefault(term, set()).add(pick.query)
 
     @classmethod
     def read(cls, store: Store) -> PickTable:
@@ -124,11 +126,6 @@ class PickTable:
         self.total = merge(self.total, cell)
         for table, name in ((self.by_folder, folder), (self.by_parent, folder_of(folder)), (self.by_type, row.type)):
             table[name] = merge(table.get(name), cell)
-
-    def _add_pick(self, pick: Pick) -> None:
-        self.by_query.setdefault(pick.query, {})[pick.document] = PickCount(pick.n_picks, pick.last)
-        for term in unpack(pick.query):
-            self._by_term.setdefault(term, set()).add(pick.query)
 
 
 RECENT_HALF_LIFE = 14 * 86400.0

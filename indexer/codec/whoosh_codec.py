@@ -15,7 +15,7 @@ import numpy as np
 
 from console.durable import replace_durably
 from indexer.codec.segments import INDEX_NAME, ListedSegment, SegmentFiles, table_of
-from indexer.postings import Ints, decode, encode
+from indexer.postings import decode, encode
 from indexer.schema import FIELDS, TEXT_FIELDS
 
 with warnings.catch_warnings():
@@ -113,16 +113,11 @@ class WhooshTerms(base.TermsReader):  # type: ignore[misc]
         docs, tf = self._files.postings(field, i)
         in_docs, positions = self._files.positions(field, i, docs)
         ends = np.searchsorted(in_docs, docs, side="right")
-        values = [position_value(run) for run in np.split(positions, ends[:-1])]
+        values = [encode(np.diff(run, prepend=0))[0].tobytes() for run in np.split(positions, ends[:-1])]
         return ListMatcher(
             docs.tolist(), tf.astype(float).tolist(), values, format_, scorer,
             term=(field, term), terminfo=self.term_info(field, term),
         )  # fmt: skip
-
-
-def position_value(positions: Ints) -> bytes:
-    """The byte code of ascending positions, as one posting's value."""
-    return encode(np.diff(positions, prepend=0))[0].tobytes()
 
 
 class PositionGaps(formats.Format):  # type: ignore[misc]

@@ -361,7 +361,8 @@ class WorkerPool(Generic[Result]):
             worker = by_connection[one]
             try:
                 report = worker.hear()
-                outcome = self._outcome(report) if report is not None else None
+                failure = ExtractionError(report.kind, report.reason) if report and report.kind else None
+                outcome = failure or (self._decoder.decode(report.outcome) if report else None)
             except (EOFError, OSError):
                 yield from self._fail_first(worker, waiting)
                 continue
@@ -380,9 +381,6 @@ class WorkerPool(Generic[Result]):
             is_silent = worker.ahead and worker.results not in ready
             if is_silent and (reason := worker.verdict()) and not worker.results.poll():
                 yield from self._fail_first(worker, waiting, reason)
-
-    def _outcome(self, report: FileReport) -> Any:
-        return ExtractionError(report.kind, report.reason) if report.kind else self._decoder.decode(report.outcome)
 
     def _fail_first(
         self, worker: Worker, waiting: Waiting, reason: tuple[str, str] | None = None

@@ -131,13 +131,9 @@ def signed_log(features: FloatArray) -> FloatArray:
     return np.copysign(np.log1p(np.abs(features)), features)
 
 
-def _as_it_is(features: FloatArray) -> FloatArray:
-    return features
-
-
 NORMALISATIONS: dict[str, Callable[[FloatArray], FloatArray] | None] = {
     "none": None,
-    "min-max": _as_it_is,
+    "min-max": lambda features: features,
     "log-min-max": signed_log,
 }
 """What happens to values before min-max; None where nothing happens at all."""

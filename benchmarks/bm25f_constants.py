@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.search.reading import Reader
+from app.search.open_commit import Reader
 from app.settings import Settings
 from benchmarks import collections
 from benchmarks.devices import Library, lay_out

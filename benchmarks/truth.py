@@ -42,7 +42,7 @@ from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from indexer.retrieval.alike import Dates, newest_first, version
-from indexer.retrieval.dated import MONTHS
+from indexer.retrieval.dates import MONTHS
 from indexer.retrieval.feature_values import Usage, scaled
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import Catalogue

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 import msgspec
 
-from indexer.confined.given import is_other_than_file
+from indexer.confined.given_files import is_other_than_file
 from indexer.documents import TYPES, Described, ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import type_by_name

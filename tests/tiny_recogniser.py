@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from indexer.confined.given import open_file
+from indexer.confined.given_files import open_file
 
 if TYPE_CHECKING:
     from indexer.extract.media.recognition import RecognitionOrder

@@ -24,7 +24,7 @@ def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     codes: 0 chosen; 1 Enter with nothing found; 130 left with Esc or Ctrl-C; 2 an error.
     """
     from app.tui import run
-    from app.tui.screen_parts import Picking
+    from app.tui.screen_setup import Picking
     from app.tui.terminal.controlling_terminal import on_the_terminal
 
     context, picking = load(), Picking(multi, " ".join(query))

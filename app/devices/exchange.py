@@ -13,10 +13,10 @@ import numpy as np
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.devices.brought import Renaming, bring, folders_above
 from app.devices.choices import follow_choices, note_choices
 from app.devices.device_keys import DeviceKeys, Generation, write_keys
 from app.devices.group_record import follow_group, note_group
+from app.devices.learned_alone import Renaming, bring, folders_above
 from app.devices.meeting_place import Delivery, FullError, MeetingPlace, delivered, handover_of, received
 from app.devices.merged_state import is_merged, merge_records
 from app.devices.naming import ADOPTED, Naming, Places
@@ -28,7 +28,7 @@ from app.devices.shared_folder import SharedFolder
 from app.federation.pen import bring_along
 from app.learning.pick_keys import load_key
 from app.paths import Paths
-from app.search.reading import Reader, language_codes
+from app.search.open_commit import Reader, language_codes
 from app.settings import Settings
 from app.store import Store
 from indexer.storage.catalogue import Catalogue

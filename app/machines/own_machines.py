@@ -35,8 +35,8 @@ from app.machines.far_messages import (
 )
 from app.machines.ssh_line import NothingThere, SshLine
 from app.opener import How, MachineError, is_plain
+from app.search.open_commit import Reading
 from app.search.page import Found
-from app.search.reading import Reading
 from app.search.results import Hit, ResultPage, SearchRequest, Snippet
 from app.search.shown_page import ShownPage
 from app.settings import DevicesSettings

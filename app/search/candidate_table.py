@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from app.learning.learner import DECIMALS
 from app.learning.picks import Picks
 from app.search.meaning import languages_of, passages_without_words
-from app.search.reading import Reading
+from app.search.open_commit import Reading
 from foltr.arrays import FloatMatrix, FloatVector
 from indexer.meaning.nearest import Closeness, meaning_feature
 from indexer.postings import Bytes, Ints, Mask

@@ -6,23 +6,90 @@ A narrowing is a mask over the documents.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from app.search.reading import FolderNames
 from app.search.results import FacetCount, Facets, SearchRequest
 from console.printable import display_path
 from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
 from indexer.retrieval.candidates import FolderIds
+from indexer.schema import folder_key
 from indexer.storage.snapshot import Snapshot
 
 DAY = 86_400.0
 TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),
          ("year", "last 12 months", 365 * DAY))  # fmt: skip
 """value, label, and how far back it reaches in seconds"""
+
+
+MAX_FOLDERS = 8
+"""that are counted for one page"""
+
+
+class FolderNames:
+    """The folders of the indexed files by their column value."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        by_key = {folder_key(folder): folder for folder in {os.path.dirname(path) for path in paths}}
+        self._keys = np.array(sorted(by_key), dtype=np.int64)
+        self._folders = [by_key[key] for key in self._keys.tolist()]
+        self._steps: dict[tuple[str, tuple[str, ...]], tuple[list[str], Ints]] = {}
+
+    def numbers(self, keys: npt.NDArray[Any]) -> Ints:
+        """The number of each of the folders `keys` [n]; -1 for an unknown one."""
+        if not self._keys.size:
+            return np.full(keys.size, -1)
+        places = np.minimum(self._keys.searchsorted(keys), self._keys.size - 1)
+        return np.where(self._keys[places] == keys, places, -1)
+
+    def counts(self, numbers: Ints, within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
+        """The folders one step below `within`, with how many of the documents lie in each, whose folders have these
+        `numbers` [n]; at most MAX_FOLDERS.
+
+        Without it: the roots themselves where there are several, else the folders one step below the only one; a root
+        within another is no root of its own.
+        """
+        roots = tuple(one for one in roots if _base_of(one, [other for other in roots if other != one]) is None)
+        names, steps = self._steps_from(within, roots)
+        counts = np.bincount(numbers + 1, minlength=1)[1:]
+        held = counts.nonzero()[0]
+        held = held[steps[held] >= 0]
+        own = steps[held]
+        total = np.bincount(own, weights=counts[held], minlength=len(names)).astype(np.int64)
+        found, first = total.nonzero()[0], np.zeros(len(names), dtype=np.int64)
+        first[own[::-1]] = np.arange(own.size)[::-1]
+        most = found[np.lexsort((first[found], -total[found]))[:MAX_FOLDERS]]
+        return [(names[step], int(total[step])) for step in most.tolist()]
+
+    def _steps_from(self, within: str, roots: tuple[str, ...]) -> tuple[list[str], Ints]:
+        """What folders are counted under, and which of these each folder is; -1 for one that lies elsewhere."""
+        known = self._steps.get((within, roots))
+        if known is None:
+            of = _base_of if len(roots) > 1 and not within else _one_step
+            steps = [of(folder, (within,) if within else roots) for folder in self._folders]
+            place = {step: i for i, step in enumerate(dict.fromkeys(step for step in steps if step))}
+            known = list(place), np.array([place.get(step or "", -1) for step in steps], dtype=np.int64)
+            if len(self._steps) >= MAX_FOLDERS:
+                self._steps.clear()
+            self._steps[within, roots] = known
+        return known
+
+
+def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
+    for base in bases:
+        prefix = base.rstrip(os.sep) + os.sep
+        if folder.startswith(prefix):
+            return prefix + folder[len(prefix) :].split(os.sep, 1)[0]
+    return None
+
+
+def _base_of(folder: str, bases: Sequence[str]) -> str | None:
+    return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
 
 
 def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],

@@ -9,7 +9,7 @@ from msgspec import Struct
 if TYPE_CHECKING:  # as for app.search.results: the screen knows the record before it needs the rest
     from app.paths import Paths
     from app.search.meaning import Meaning
-    from app.search.reading import Reading
+    from app.search.open_commit import Reading
     from app.settings import Settings
     from indexer.storage.catalogue import Catalogue
 

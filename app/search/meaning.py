@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from app.paths import Paths
-from app.search.reading import Reading
+from app.search.open_commit import Reading
 from app.settings import MeaningSettings
 from indexer.meaning import encoder, multilingual, vectors
 from indexer.meaning.multilingual import in_other_languages

@@ -39,7 +39,7 @@ from indexer.retrieval.alike import (
 )
 from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.concepts import Concept
-from indexer.retrieval.dated import day_of_name
+from indexer.retrieval.dates import day_of_name
 from indexer.retrieval.feature_values import TYPE_GROUPS, scaled
 from indexer.retrieval.features import NAMES, USAGE_NAMES
 from indexer.retrieval.named import named_by

@@ -28,6 +28,7 @@ from app.search.explanation import explanation
 from app.search.facets import DAY, facets_of, narrowing
 from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
+from app.search.open_commit import Reader, Reading, language_codes
 from app.search.page import (
     Found,
     arranged,
@@ -46,7 +47,6 @@ from app.search.page import (
     suggestion,
 )
 from app.search.page_order import rank
-from app.search.reading import Reader, Reading, language_codes
 from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches, WrittenOut
 from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
@@ -58,7 +58,7 @@ from indexer.query.nodes import Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection import CollectionStatistics
-from indexer.retrieval.dated import HEAD, day_of_text
+from indexer.retrieval.dates import HEAD, day_of_text
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.retrieval.named import named_in
 from indexer.retrieval.variants import with_neighbours
@@ -177,7 +177,7 @@ class Search:
             by_words="" if request.order != "learned" else self._meaning.why_by_words(found.query),
             relaxed=n_all_words < min(FEW, n_matches),
             facets=facets_of(
-                reading.snapshot, candidates.admitted, reading.folders(), within=request.folder,
+                reading.snapshot, candidates.admitted, reading.folders, within=request.folder,
                 roots=self.catalogue.roots, now=tonight,
             ),
             features=ranked.table.features[chosen],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from app.settings import Paths, Settings
-    from app.tui.screen_parts import Picking
+    from app.tui.screen_setup import Picking
 
 
 def run(

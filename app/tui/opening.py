@@ -19,7 +19,7 @@ from app.tui.bars.text_lines import StatusLine
 from app.tui.messages import Copied, Failed, HandedOver, Handled, NotOpened, TerminalWanted
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import Marked, ResultsList
-from app.tui.screen_parts import CHOSEN, NOTHING, Picking, Setup
+from app.tui.screen_setup import CHOSEN, NOTHING, Picking, Setup
 from app.tui.session import Session
 from console.printable import display_path, safe_line
 

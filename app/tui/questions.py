@@ -19,7 +19,7 @@ from app.tui.bars.text_lines import ORDER_NAMES, StatusLine
 from app.tui.messages import Answered, SnippetsMade
 from app.tui.preview.side_pane import SidePane
 from app.tui.results_list import ResultsList
-from app.tui.screen_parts import Setup
+from app.tui.screen_setup import Setup
 from app.tui.session import Session, same_question
 from console.wording import short_path
 

@@ -21,7 +21,7 @@ from app.opener import OpenError
 from app.tui.messages import Notice, NotOpened, PreviewResized, TerminalWanted
 from app.tui.opening import hand_over
 from app.tui.preview.preview_pane import PreviewPane
-from app.tui.screen_parts import Setup
+from app.tui.screen_setup import Setup
 from app.tui.session import Session
 from console.printable import safe_line
 from foltr.errors import FoltrError

@@ -30,7 +30,7 @@ from app.tui.key_by_key import KeyByKey
 from app.tui.keys import BY_ID, actions_of, problems_of, typed_action, usable
 from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody
-from app.tui.screen_parts import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
+from app.tui.screen_setup import LEFT, Background, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import on_the_terminal, outliving, watch_terminal
 from app.tui.themes import DAY, NIGHT, problem_of, readable, theme_named
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from app.tui.screen_parts import Picking
+    from app.tui.screen_setup import Picking
     from app.tui.terminal.terminal_traits import TerminalTraits
 
 GONE = 129

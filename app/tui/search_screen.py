@@ -35,7 +35,7 @@ from app.tui.opening import Opening
 from app.tui.preview.side_pane import WIDE, SidePane
 from app.tui.questions import Questions, same_list
 from app.tui.results_list import ResultsList
-from app.tui.screen_parts import LEFT, ProgressLine, Remembered, Setup
+from app.tui.screen_setup import LEFT, ProgressLine, Remembered, Setup
 from app.tui.session import Session
 from app.tui.terminal.terminal_traits import without_late_answers
 from console.wording import count, short_path

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from indexer.confined.confinement import close_all_but, confine_reader, end_with_parent
-from indexer.confined.given import (
+from indexer.confined.given_files import (
     MAX_FILES,
     MAX_MESSAGE,
     PIECE,

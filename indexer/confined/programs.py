@@ -21,7 +21,7 @@ from typing import IO
 import msgspec
 
 from indexer.confined.confinement import available, confine_program
-from indexer.confined.given import Ended, EndProgram, StartProgram, as_file, ask, hand_over, is_confined
+from indexer.confined.given_files import Ended, EndProgram, StartProgram, as_file, ask, hand_over, is_confined
 from indexer.errors import ExtractionError
 from indexer.extract.source import TIME_IS_UP, Limits, Source
 

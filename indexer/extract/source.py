@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from indexer.confined.given import open_file, open_unbuffered, status_of
+from indexer.confined.given_files import open_file, open_unbuffered, status_of
 from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 

@@ -35,7 +35,7 @@ from msgspec import Struct
 
 from indexer.postings import Bytes, Floats, Ints, Mask
 from indexer.retrieval.candidates import Candidates
-from indexer.retrieval.dated import MONTHS, WEEKDAYS, day_of_name
+from indexer.retrieval.dates import MONTHS, WEEKDAYS, day_of_name
 from indexer.text.analysis import fold
 
 LEAST_RESEMBLANCE = 0.5

@@ -33,7 +33,7 @@ from indexer.retrieval.adjacency import (
     nothing_written,
     union,
 )
-from indexer.retrieval.dated import MONTH_NAMES, MONTHS
+from indexer.retrieval.dates import MONTH_NAMES, MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import in_groups
-from indexer.retrieval.dated import date_spellings
+from indexer.retrieval.dates import date_spellings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 

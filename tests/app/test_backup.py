@@ -26,7 +26,7 @@ from app.learning.pick_keys import KEY_BYTES, bring_key, load_key
 from app.learning.picks import Picks
 from app.paths import Paths
 from app.store import StateError, Store
-from app.tui.screen_parts import Remembered, keep_remembered
+from app.tui.screen_setup import Remembered, keep_remembered
 from indexer.storage.file_lock import FileLock
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from app.paths import Paths
 from app.resident.local_socket import index_socket_path
 from app.search.granted import Granted
 from app.settings import MeaningSettings, Settings
-from app.tui.screen_parts import Remembered, keep_remembered
+from app.tui.screen_setup import Remembered, keep_remembered
 from indexer.extract.media.recognised import FILE, remember
 from tests.app.conftest import make_device
 from tests.app.resident.conftest import serving

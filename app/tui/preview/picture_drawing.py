@@ -11,7 +11,7 @@ import stat
 
 from msgspec import Struct
 
-from indexer.confined.given import mapped, open_file, status_of
+from indexer.confined.given_files import mapped, open_file, status_of
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits
 

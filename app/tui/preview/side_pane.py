@@ -16,7 +16,7 @@ from app.tui.messages import Explained, PageDrawn, PagesInView, PreviewMade, Pre
 from app.tui.preview.explain_pane import ExplainPane
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import ResultsList
-from app.tui.screen_parts import Setup
+from app.tui.screen_setup import Setup
 from app.tui.session import Session
 
 REST_SECONDS = 0.08

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from indexer.confined.given import is_confined, recall_text
+from indexer.confined.given_files import is_confined, recall_text
 from indexer.documents import HEARD, ExtractedDocument, storable
 from indexer.errors import IndexerError
 from indexer.extract.source import Limits, cut

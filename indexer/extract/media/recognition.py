@@ -20,7 +20,7 @@ import msgspec
 
 from console.extras import how_to_add
 from indexer.confined.confinement import end_with_parent
-from indexer.confined.given import mapped, open_file
+from indexer.confined.given_files import mapped, open_file
 from indexer.confined.programs import installed, output_of, processor_seconds
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import BEGUN, recall_pages

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 
 from console.extras import how_to_add
-from indexer.confined.given import open_file
+from indexer.confined.given_files import open_file
 from indexer.confined.programs import processor_seconds
 from indexer.confined.reading_process import return_freed_memory
 from indexer.documents import SPAN

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 
 from msgspec import Struct
 
-from indexer.confined.given import open_file
+from indexer.confined.given_files import open_file
 from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean

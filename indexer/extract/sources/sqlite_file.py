@@ -12,7 +12,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from indexer.confined.given import open_file, status_of
+from indexer.confined.given_files import open_file, status_of
 from indexer.errors import ExtractionError
 from indexer.extract.source import Source
 from indexer.extract.sources.known import log_of

@@ -7,8 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from app.search.facets import TIMES, facets_of, narrowing
-from app.search.reading import MAX_FOLDERS, FolderNames
+from app.search.facets import MAX_FOLDERS, TIMES, FolderNames, facets_of, narrowing
 from app.search.results import Facets, SearchRequest
 from indexer.documents import TYPES
 from indexer.schema import DOCUMENT, folder_key

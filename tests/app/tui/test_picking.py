@@ -17,7 +17,7 @@ import pytest
 
 from app.paths import Paths
 from app.settings import IndexSettings, Settings
-from app.tui.screen_parts import Picking
+from app.tui.screen_setup import Picking
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does no
 
 ATTACKS = """
 import ctypes, fcntl, os, socket, sqlite3, struct, sys
-from indexer.confined.given import open_unbuffered
+from indexer.confined.given_files import open_unbuffered
 
 CALLS = {"x86_64": (101, 310, 65, 157), "aarch64": (117, 270, 193, 167)}[os.uname().machine]
 libc = ctypes.CDLL(None, use_errno=True)

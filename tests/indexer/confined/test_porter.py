@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(len(available()) < 2, reason="the system does no
 READERS = """
 import os
 from indexer.confined.confinement import c_library
-from indexer.confined.given import hand_over, mapped, open_file, open_unbuffered, status_of
+from indexer.confined.given_files import hand_over, mapped, open_file, open_unbuffered, status_of
 from indexer.confined.programs import output_of
 from indexer.extract.media.recognised import recall_pages
 from indexer.extract.source import Source

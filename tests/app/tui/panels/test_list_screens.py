@@ -18,7 +18,7 @@ from app.tui.bars.query_input import QueryInput
 from app.tui.bars.text_lines import StatusLine
 from app.tui.panels.first_start import FirstStart
 from app.tui.panels.list_screens import FailuresScreen, FoldersScreen
-from app.tui.screen_parts import Background, contents_line
+from app.tui.screen_setup import Background, contents_line
 from indexer.storage.catalogue import Catalogue
 
 Stages = Callable[..., Any]

@@ -32,8 +32,8 @@ from pathlib import Path
 from app.paths import Paths
 from app.settings import Settings
 from app.tui.search_app import FoltrApp
-from app.tui.screen_parts import Setup
-from app.tui.screen_parts import Background, StoredHistory
+from app.tui.screen_setup import Setup
+from app.tui.screen_setup import Background, StoredHistory
 from app.tui.search_app import show
 
 class Crashing(FoltrApp):

@@ -5,22 +5,20 @@ from __future__ import annotations
 import copy
 import os
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from app.search.facets import FolderNames
 from indexer.errors import IndexDamaged
-from indexer.postings import Ints
 from indexer.properties import note_key, note_names
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Matcher, asked_for
 from indexer.retrieval.collection import CollectionStatistics, among_others, statistics_of
 from indexer.retrieval.concepts import ALONE, ConceptLookup, Frequency
-from indexer.schema import TAG_FIELD, folder_key
+from indexer.schema import TAG_FIELD
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index
 from indexer.storage.snapshot import CommitName, Snapshot
@@ -35,71 +33,6 @@ NOTHING_READ: CommitName = (-1, ())
 """stands for an index that cannot be opened"""
 
 
-MAX_FOLDERS = 8
-"""that are counted for one page"""
-
-
-class FolderNames:
-    """The folders of the indexed files by their column value."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        by_key = {folder_key(folder): folder for folder in {os.path.dirname(path) for path in paths}}
-        self._keys = np.array(sorted(by_key), dtype=np.int64)
-        self._folders = [by_key[key] for key in self._keys.tolist()]
-        self._steps: dict[tuple[str, tuple[str, ...]], tuple[list[str], Ints]] = {}
-
-    def numbers(self, keys: npt.NDArray[Any]) -> Ints:
-        """The number of each of the folders `keys` [n]; -1 for an unknown one."""
-        if not self._keys.size:
-            return np.full(keys.size, -1)
-        places = np.minimum(self._keys.searchsorted(keys), self._keys.size - 1)
-        return np.where(self._keys[places] == keys, places, -1)
-
-    def counts(self, numbers: Ints, within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
-        """The folders one step below `within`, with how many of the documents lie in each, whose folders have these
-        `numbers` [n]; at most MAX_FOLDERS.
-
-        Without it: the roots themselves where there are several, else the folders one step below the only one; a root
-        within another is no root of its own.
-        """
-        roots = tuple(one for one in roots if _base_of(one, [other for other in roots if other != one]) is None)
-        names, steps = self._steps_from(within, roots)
-        counts = np.bincount(numbers + 1, minlength=1)[1:]
-        held = counts.nonzero()[0]
-        held = held[steps[held] >= 0]
-        own = steps[held]
-        total = np.bincount(own, weights=counts[held], minlength=len(names)).astype(np.int64)
-        found, first = total.nonzero()[0], np.zeros(len(names), dtype=np.int64)
-        first[own[::-1]] = np.arange(own.size)[::-1]
-        most = found[np.lexsort((first[found], -total[found]))[:MAX_FOLDERS]]
-        return [(names[step], int(total[step])) for step in most.tolist()]
-
-    def _steps_from(self, within: str, roots: tuple[str, ...]) -> tuple[list[str], Ints]:
-        """What folders are counted under, and which of these each folder is; -1 for one that lies elsewhere."""
-        known = self._steps.get((within, roots))
-        if known is None:
-            of = _base_of if len(roots) > 1 and not within else _one_step
-            steps = [of(folder, (within,) if within else roots) for folder in self._folders]
-            place = {step: i for i, step in enumerate(dict.fromkeys(step for step in steps if step))}
-            known = list(place), np.array([place.get(step or "", -1) for step in steps], dtype=np.int64)
-            if len(self._steps) >= MAX_FOLDERS:
-                self._steps.clear()
-            self._steps[within, roots] = known
-        return known
-
-
-def _one_step(folder: str, bases: tuple[str, ...]) -> str | None:
-    for base in bases:
-        prefix = base.rstrip(os.sep) + os.sep
-        if folder.startswith(prefix):
-            return prefix + folder[len(prefix) :].split(os.sep, 1)[0]
-    return None
-
-
-def _base_of(folder: str, bases: Sequence[str]) -> str | None:
-    return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
-
-
 class Reading:
     """One commit with what is derived from it."""
 
@@ -110,8 +43,6 @@ class Reading:
         self.languages = languages or _common(present)
         self.own_languages = () if languages else tuple(code for code in present if code not in self.languages)
         """the languages of fewer documents, by which those alone are stemmed"""
-        self._lock = threading.Lock()
-        self._folders: FolderNames | None = None
         self._alone: Reading | None = None
         self.elsewhere: Mapping[str, Frequency] = ALONE
         """what other machines hold of the concepts of one query"""
@@ -163,15 +94,13 @@ class Reading:
             lambda term: sum(int(narrow[snapshot.postings(field, term).docs].sum()) for field in SPELT),
         )
 
+    @cached_property
     def folders(self) -> FolderNames:
-        """The folders of the indexed files; made at the first call."""
-        with self._lock:
-            if self._folders is None:
-                documents, alive = self.snapshot.documents, self.snapshot.alive.nonzero()[0]
-                _, one_in_each = np.unique(documents["folder"][alive], return_index=True)
-                doc_ids = documents.take("doc_id", alive[one_in_each])
-                self._folders = FolderNames(self._catalogue.paths_of(doc_ids.tolist()))
-            return self._folders
+        """The folders of the indexed files."""
+        documents, alive = self.snapshot.documents, self.snapshot.alive.nonzero()[0]
+        _, one_in_each = np.unique(documents["folder"][alive], return_index=True)
+        doc_ids = documents.take("doc_id", alive[one_in_each])
+        return FolderNames(self._catalogue.paths_of(doc_ids.tolist()))
 
     def folder_ids(self, folder: str) -> set[int]:
         """The documents below a folder."""

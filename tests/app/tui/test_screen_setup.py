@@ -11,7 +11,7 @@ import pytest
 
 from app.settings import Paths, Settings, remember_root, remembered_roots
 from app.tui.results_list import ResultsList
-from app.tui.screen_parts import (
+from app.tui.screen_setup import (
     REMEMBERED,
     Background,
     Picking,

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from indexer.retrieval import dated
-from indexer.retrieval.dated import HEAD, date_spellings, day_of_name, day_of_text
+from indexer.retrieval import dates
+from indexer.retrieval.dates import HEAD, date_spellings, day_of_name, day_of_text
 from indexer.text.analysis import fold
 
 
@@ -72,10 +72,10 @@ def test_any_name_is_taken(name: str) -> None:
 def test_a_name_is_passed_over_only_where_no_pattern_finds_a_day(parts: list[str]) -> None:
     """The quick look says no less than all patterns one after the other."""
     name = "".join(parts)
-    assert day_of_name(name) == next(_days(fold(name), (*dated._WHOLE, *dated._PARTS)), None)
+    assert day_of_name(name) == next(_days(fold(name), (*dates._WHOLE, *dates._PARTS)), None)
 
 
-def _days(text: str, ways: Iterable[tuple[str, dated.Made]]) -> Iterator[float]:
+def _days(text: str, ways: Iterable[tuple[str, dates.Made]]) -> Iterator[float]:
     for pattern, made in ways:
         for match in re.finditer(pattern, text):
             with suppress(ValueError):

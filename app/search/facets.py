@@ -19,6 +19,7 @@ from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
 from indexer.retrieval.candidates import FolderIds
 from indexer.schema import folder_key
+from indexer.storage.catalogue import Catalogue
 from indexer.storage.snapshot import Snapshot
 
 DAY = 86_400.0
@@ -92,9 +93,20 @@ def _base_of(folder: str, bases: Sequence[str]) -> str | None:
     return next((base for base in bases if (folder + os.sep).startswith(base.rstrip(os.sep) + os.sep)), None)
 
 
-def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, within: str, roots: tuple[str, ...],
+def folder_names(snapshot: Snapshot, catalogue: Catalogue) -> FolderNames:
+    """The folders of the indexed files, looked up once for a commit."""
+
+    def look_up() -> FolderNames:
+        documents, alive = snapshot.documents, snapshot.alive.nonzero()[0]
+        _, one_in_each = np.unique(documents["folder"][alive], return_index=True)
+        return FolderNames(catalogue.paths_of(documents.take("doc_id", alive[one_in_each]).tolist()))
+
+    return snapshot.remember("folder names", look_up)
+
+
+def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames, *, within: str, roots: tuple[str, ...],
               now: float) -> Facets:  # fmt: skip
-    """Facets over the admitted documents; folders only when their names are known."""
+    """Facets over the admitted documents."""
     documents, chosen = snapshot.documents, admitted.nonzero()[0]
 
     def kinds() -> Ints:
@@ -106,10 +118,8 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames | None, *, 
     counts = np.bincount(own, minlength=len(TYPES) * (len(TIMES) + 1)).reshape(len(TYPES), -1)
     by_type = sorted(((n, TYPES[i]) for i, n in enumerate(counts.sum(axis=1).tolist()) if n), reverse=True)
     by_age = counts.sum(axis=0).cumsum().tolist()
-    folders: list[tuple[str, int]] = []
-    if names is not None:
-        numbers = snapshot.remember(("folders", names), partial(names.numbers, documents["folder"]))
-        folders = names.counts(numbers[chosen], within, roots)
+    numbers = snapshot.remember(("folders", names), partial(names.numbers, documents["folder"]))
+    folders = names.counts(numbers[chosen], within, roots)
     return Facets(
         types=tuple(FacetCount(name, name, n) for n, name in by_type),
         folders=tuple(FacetCount(path, display_path(os.path.basename(path)), n) for path, n in folders),

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import numpy as np
 
-from app.search.facets import FolderNames
 from indexer.errors import IndexDamaged
 from indexer.properties import note_key, note_names
 from indexer.query.nodes import Query
@@ -93,14 +92,6 @@ class Reading:
             self.vocabulary.lists,
             lambda term: sum(int(narrow[snapshot.postings(field, term).docs].sum()) for field in SPELT),
         )
-
-    @cached_property
-    def folders(self) -> FolderNames:
-        """The folders of the indexed files."""
-        documents, alive = self.snapshot.documents, self.snapshot.alive.nonzero()[0]
-        _, one_in_each = np.unique(documents["folder"][alive], return_index=True)
-        doc_ids = documents.take("doc_id", alive[one_in_each])
-        return FolderNames(self._catalogue.paths_of(doc_ids.tolist()))
 
     def folder_ids(self, folder: str) -> set[int]:
         """The documents below a folder."""

@@ -25,7 +25,7 @@ from app.paths import Paths
 from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads
 from app.search.document_texts import RecentTexts, preview
 from app.search.explanation import explanation
-from app.search.facets import DAY, facets_of, narrowing
+from app.search.facets import DAY, facets_of, folder_names, narrowing
 from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
 from app.search.open_commit import Reader, Reading, language_codes
@@ -177,8 +177,8 @@ class Search:
             by_words="" if request.order != "learned" else self._meaning.why_by_words(found.query),
             relaxed=n_all_words < min(FEW, n_matches),
             facets=facets_of(
-                reading.snapshot, candidates.admitted, reading.folders, within=request.folder,
-                roots=self.catalogue.roots, now=tonight,
+                reading.snapshot, candidates.admitted, folder_names(reading.snapshot, self.catalogue),
+                within=request.folder, roots=self.catalogue.roots, now=tonight,
             ),
             features=ranked.table.features[chosen],
             words=tuple(dict.fromkeys((*highlight_words(candidates), *(word for one in far for word in one.words)))),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from app.search.facets import folder_names
 from app.search.open_commit import Reader, Reading, language_codes
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
@@ -209,7 +210,7 @@ def test_an_old_commit_goes_with_the_last_who_reads_it(tmp_path: Path, catalogue
     """Its files are closed at once, not when garbage is looked for: nothing in it holds itself."""
     reader = Reader(tmp_path / "index", catalogue)
     assert reader.reading.vocabulary.contains("heron") == 0
-    assert reader.reading.folders
+    assert folder_names(reader.reading.snapshot, catalogue)
     old = weakref.ref(reader.reading), weakref.ref(reader.reading.snapshot)
     gc.disable()
     try:

@@ -1,7 +1,7 @@
 """Files that are whole after a power cut, and there once the call has returned.
 
 The content is synchronised before it gets its name, and the folder after. Until then it lies in the same folder under
-the name with UNFINISHED and eight characters behind it, which whoever finds it may delete.
+the name with UNFINISHED and eight characters behind it; anybody may delete such a leftover.
 """
 
 from __future__ import annotations

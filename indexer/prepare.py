@@ -128,7 +128,7 @@ def prepare_document(document: ExtractedDocument) -> PreparedDocument:
 
 
 def prepare_name(path: str) -> PreparedDocument:
-    """A document of a file of which nothing is read: it has a type, and is found by its name, folder, date and size."""
+    """The document of a file whose content is not read: it is found by its name, folder, type, date and size."""
     content_hash = hashlib.blake2b(os.fsencode(path), digest_size=16).digest()
     return msgspec.structs.replace(_nothing_of(type_by_name(path) or "other"), content_hash=content_hash)
 

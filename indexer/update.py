@@ -1,6 +1,6 @@
 """Bring the index up to date: crawl, compare with the catalogue, read what changed, commit.
 
-What is to be done is found without the index's write lock, and done under it (`UpdateSession`).
+Planning takes no lock; only the work itself is done under the index's write lock (`UpdateSession`).
 
 Order of durability: the index commits first (and syncs), then one transaction of the catalogue records the files with
 the index's new generation. Killed anywhere, the next session sees that the generations differ and makes both sides
@@ -85,7 +85,7 @@ class CommitPolicy(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """What is updated, and for whom."""
+    """Which index is updated, from which folders, and by whom."""
 
     index: Path
     """the folder of the index"""
@@ -267,7 +267,7 @@ class UpdateSession:
         self._meter.report(generation=generation)
 
     def wipe(self, forget: Callable[[bool], None]) -> None:
-        """Leave nothing of what was deleted, here and where `forget` looks; begun again after a kill."""
+        """Erase every trace of what was deleted, here and where `forget` looks; after a kill it begins again."""
         self._meter.begin("merging")
         if not self._writer.has_room_to_wipe():
             self._meter.report(note="what was deleted is not wiped yet: the disk has no room to write the index anew")
@@ -318,11 +318,11 @@ class _Scan:
 
 
 Planning = Callable[[], ChangePlan | None]
-"""what is to be done; None when it was stopped before that was known"""
+"""makes the plan; gives None when it was stopped before the plan was complete"""
 
 
 def _nothing(*_: object) -> None:
-    """What is told is not wanted."""
+    """Ignores every report."""
 
 
 class Updater(Struct):

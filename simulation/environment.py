@@ -31,7 +31,7 @@ DECISIVE = ("numpy", "numba", "llvmlite", "scipy", "lightgbm")
 PACKAGES = ("foltr-search", *DECISIVE, "msgspec")
 
 NUMBERS = 1
-"""Raised by whoever changes numbers that are in rows: shipped rows of another number are of another build."""
+"""Raise it with any change to the numbers in rows: shipped rows with another number come from another build."""
 
 COMMIT = "commit.txt"
 """beside this file where the program was installed from a package: the commit that the package was made of"""

@@ -229,7 +229,7 @@ def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place in one step: whoever looks finds the old content or the new one, never a part."""
+    """Put a file in place in one step: readers find the old content or the new one, never a part."""
     fresh = path.with_name(f".{path.name}.new")
     try:
         with fresh.open("wb") as file:

@@ -4,7 +4,7 @@
     file        nonce (24) | XSalsa20-Poly1305 of: length (4), content, zeros        4,096 * 2^k bytes in all
     handing on  the same under the key that two devices have together (X25519): a new secret, from one to the other
 
-Whoever lacks the key cannot tell one kind of file from the other.
+Without the key one kind of file looks like the other.
 """
 
 from __future__ import annotations

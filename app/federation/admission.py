@@ -113,7 +113,7 @@ class Admission(Struct, frozen=True):
         return kept
 
     def _meet(self, server: Correspondence, invite: Invite) -> None:
-        """Verify who is in the group; whoever is shown another one than its inviter's belongs to none afterwards."""
+        """Verify who is in the group; a device that is shown another group than its inviter's joins none."""
         try:
             group_roster.follow(self.store, server, voucher=invite.voucher)
         except Distrusted:

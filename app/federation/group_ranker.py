@@ -1,4 +1,4 @@
-"""The common ranker that this device has adopted, and a live view of it for whoever ranks.
+"""The common ranker that this device has adopted, and a live view of it for the learner.
 
 A device without pages of its own to test it on believes as much of it as is more than its noise:
 

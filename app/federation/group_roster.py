@@ -225,7 +225,7 @@ class Invitation(Struct, frozen=True):
 
 
 def invite(store: Store, reach: Reach) -> Invitation:
-    """An invite by which this device vouches for whoever redeems it, once."""
+    """An invite by which this device vouches for the one person who redeems it."""
     member, token = pen.speaker(store), secrets.token_urlsafe(TOKEN_BYTES)
     with reach.talk(member) as server:
         roster = follow(store, server)

@@ -122,7 +122,7 @@ def add_entries(store: Store, others: Iterable[LedgerEntry], known: Iterable[Led
 
 
 def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours) -> float:
-    """What all entries together guarantee against whoever sees most of each: exact composition, user level.
+    """What all entries together guarantee against the best-placed observer: exact composition, user level.
 
     That is a server that opens each update, and of a sealed round the sum, with the noise of all honest shares in it.
     """
@@ -268,7 +268,7 @@ def epsilon_with(spent: Spent, more: Spent, settings: FederationSettings, now: i
 def check_budget(spent: Spent, entry: LedgerEntry, settings: FederationSettings) -> None:
     """SpentError when one more update that costs this would go past the budget, or is not protected at all.
 
-    Rounds without protection are outside of all budgets: whoever allows them has given up on counting.
+    Rounds without protection are outside of all budgets: a user who allows them has given up on counting.
     """
     after = epsilon_with(spent, (entry,), settings, entry.time)
     if math.isinf(after) and settings.allow_unprotected:

@@ -2,7 +2,7 @@
 
 A person has one privacy budget and one membership, however many devices. So one device alone spends: the one that holds
 the pen. Its holder alone gives the pen away, in the transaction that writes down all that was spent and seen until
-then; whoever takes it over reads both as one record. Nobody else can spend, whatever is late and whatever clocks say.
+then; its next holder reads both as one record. No other device can spend, whatever clocks or late messages say.
 
     pen     a number, one more each time it changes hands; the seat that holds it; from when on it may be used
     seat    a random name of one state, never restored from nothing: a pen that was used since is not taken up again
@@ -64,7 +64,7 @@ class GroupView(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """pseudonyms of members that this person is no longer"""
     receipts: Sequence[KeptReceipt]
     membership: Membership | None
-    """without the key of its noise: whoever steals one device learns nothing of what another one's notes hide"""
+    """without the key of its noise: a thief of one device learns nothing of what another one's notes hide"""
     standing: Standing
     roster: Sequence[tuple[Number, bytes]]
     lists: Sequence[tuple[Number, Number, Number, bytes]]

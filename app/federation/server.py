@@ -202,7 +202,7 @@ class Correspondence:
         return self._page(self._transport.post("/v1/roster", encode(asked)))
 
     def offer_invite(self, token: str) -> wire.Invited:
-        """Have the server take whoever holds this secret, for whom this device vouches."""
+        """Have the server accept the holder of this secret, for whom this device vouches."""
         key, group_id = chain.invite_identity(token).public, self.member.group_id
         signature = self.member.identity.sign(chain.INVITE, chain.invite_text(group_id, key))
         asked = wire.InviteOffer(group_id=group_id, invite_key=key, signature=signature)

@@ -166,7 +166,7 @@ def chance(announced: wire.Announcement, member: Membership) -> float:
 def pause(chance: float, taken: float) -> float:
     """Seconds to wait when preparing took `taken`: from SHORTEST_PAUSE to LONGEST_PAUSE after the announcement.
 
-    Whoever took longer waits for the next such moment, LONGEST_PAUSE later.
+    A device that took longer waits for the next such moment, LONGEST_PAUSE later.
     """
     moment = SHORTEST_PAUSE + chance * (LONGEST_PAUSE - SHORTEST_PAUSE)
     while moment < taken:

@@ -64,7 +64,7 @@ class Protection(Struct, frozen=True):
 
     @property
     def hides(self) -> bool:
-        """Whether there is any guarantee against whoever sees most (see above)."""
+        """Whether there is any guarantee against the best-placed observer (see above)."""
         return math.isfinite(self.epsilon(1e-5, "zero-out"))
 
     def epsilon(self, delta: float, neighbours: str, *, n_rounds: int = 1) -> float:

@@ -127,7 +127,7 @@ class FollowersWork(Work):
             one.close()
 
     def report(self, progress: Progress) -> None:
-        """Recognition stops for an update; whoever asked for a scan sees it, too."""
+        """Show progress, also to commands that asked for a scan; recognition stops for an update."""
         if progress.phase in UPDATING:
             self._suspend()
         self.requests.show(progress)
@@ -165,7 +165,7 @@ class FollowersWork(Work):
         self.pool.close()
 
     def folders(self) -> tuple[str, ...] | None:
-        """As the user has chosen by now, whoever wrote it down; None where that cannot be read."""
+        """The folders that the user has chosen by now; None where they cannot be read."""
         self._seen = self._stamp()
         try:
             return followed_roots(self.settings, self.paths)

@@ -112,7 +112,7 @@ class IndexRequest:
 
 
 class IndexRequests:
-    """Takes requests in threads of its own; whoever follows changes answers them, between two of its turns."""
+    """Takes requests in threads of its own; the follower of changes answers them between two of its turns."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = Path(index_socket_path(str(data_dir)))
@@ -123,7 +123,7 @@ class IndexRequests:
         """set while requests wait"""
 
     def __enter__(self) -> IndexRequests:
-        """Listen; whoever does holds the lock of those that follow changes. Without it commands work alone."""
+        """Listen, as the holder of the lock for following changes. Where listening fails, commands work alone."""
         self._path.parent.mkdir(mode=0o700, exist_ok=True)
         self._path.parent.chmod(0o700)
         with suppress(OSError, LineError):

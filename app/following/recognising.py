@@ -202,7 +202,7 @@ class Recognising:
         self._new += [(path, time.monotonic()) for path in paths]
 
     def _hand_over(self) -> None:
-        """Have the files with new texts read again by whoever follows changes, or the next scan."""
+        """Have the files with new texts read again by the follower of changes, or the next scan."""
         if self._new:
             read_anew(self._catalogue, [path for path, _ in self._new])
             self._new = []

@@ -119,7 +119,7 @@ def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperat
 
 
 class LessonLog(Protocol):
-    """Who is told of each lesson, in its transaction."""
+    """Receives each lesson, within its transaction."""
 
     def learned(self, vote: Vote, n_picks: int, *, now: float) -> None: ...
 

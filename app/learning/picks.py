@@ -56,7 +56,7 @@ class Pick(NamedTuple):
 
 
 def decay(cell: PickCount | None, now: float) -> float:
-    """What is left of it now; 0 of nothing. A clock that was set back does not make it grow."""
+    """The faded number now; 0 for None. A clock that was set back does not make it grow."""
     return 0.0 if cell is None else cell.n * float(2.0 ** (-max(now - cell.last, 0.0) / HALF_LIFE))
 
 
@@ -154,7 +154,7 @@ _REVISION, _KEY_CHECK = "picks revision", "picks key"
 
 
 class PickLog(Protocol):
-    """Who is told of each change, in its transaction."""
+    """Receives each change, within its transaction."""
 
     def opened(self, query: bytes, names: tuple[bytes, bytes, bytes], path: str, part: str, *, now: float) -> None: ...
 
@@ -260,7 +260,7 @@ class Picks:
     def times(
         self, query_terms: Sequence[str], path: str, part: str, *, now: float, completions: Sequence[str] = ()
     ) -> float:
-        """What is left of the times that a document was opened for exactly this query; 0 when switched off."""
+        """The faded number of times that a document was opened for exactly this query; 0 when switched off."""
         if not self._enabled:
             return 0.0
         with self._store.lock:
@@ -316,7 +316,7 @@ class Picks:
         self._store.erase()
 
     def hold(self, documents: Iterable[PickedDocument], picks: Iterable[Pick]) -> None:
-        """Remember these and nothing else."""
+        """Replace everything that is remembered by these rows."""
         if not self._enabled:
             return
         with self._store.transaction() as db:
@@ -327,7 +327,7 @@ class Picks:
             self._changed()
 
     def count(self) -> int:
-        """Documents remembered."""
+        """How many documents are remembered."""
         return int(self._store.rows("SELECT count(*) FROM picked_documents")[0][0])
 
     def _query_strengths(

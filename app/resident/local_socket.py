@@ -134,7 +134,7 @@ def call(path: str, *, seconds: float) -> LocalLine:
 
 
 class LocalListener:
-    """A socket that takes calls; whoever makes one holds the lock of its folder."""
+    """A socket that takes calls; its maker holds the lock of the folder."""
 
     def __init__(self, path: str, *, inherited: int = -1) -> None:
         """Listen at `path` (0600), in place of what a killed process left; or on a socket that systemd opened.

@@ -1,4 +1,4 @@
-"""The account of a review, for whoever has to answer for it: what was asked, searched, read, judged, not readable.
+"""The account of a review, for the person who answers for it: what was asked, searched, read, judged, not readable.
 
 Markdown for people, CSV for tables, JSON for programs; each document with a hash of what was read of it.
 """

@@ -69,7 +69,7 @@ class Review:
         return cls(search, JudgementBook(search.store).number_of(text, begun=begun))
 
     def _look(self) -> None:
-        """Read the index as it is now."""
+        """Use the newest commit of the index."""
         self._looked = time.monotonic()
         self.population: AllDocuments = population(self.search, self.about.query)
         answers = ANSWER_WEIGHT * self.population.answers

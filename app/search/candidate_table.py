@@ -1,4 +1,4 @@
-"""Candidates of one query with all that is known of each: of this machine, and of others where those were asked."""
+"""Everything known about the candidates of one query, from this machine and from others that were asked."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class CandidateTable(Struct, frozen=True, eq=False):
 
 
 def joined(tables: Sequence[CandidateTable], limit: int) -> CandidateTable:
-    """The candidates that one machine would have of what several hold: the best `limit`, and those that were added."""
+    """Candidates of several machines as one machine would have them: the best `limit`, and those added to them."""
 
     def columns(name: str) -> Any:
         parts = [getattr(table, name) for table in tables]

@@ -37,7 +37,7 @@ FRESH_SECONDS = 10.0
 
 
 def why_without(settings: MeaningSettings) -> str:
-    """Why this device has no meaning, "" when it has."""
+    """Why this device cannot search by meaning; "" when it can."""
     return encoder.why_none(settings.model) if settings.enabled else "switched off (meaning.enabled)"
 
 
@@ -112,7 +112,7 @@ class Meaning:
     def closeness(self, reading: Reading, query: Query, *, wait: bool) -> Closeness | None:
         """How close each document is to a plain query; None where that is not asked for, or not known (yet).
 
-        Who waits has the encoders and the newest vectors; who types has what is at hand.
+        With `wait` the encoder and the newest vectors are loaded first; without it, only what is at hand counts.
         """
         own, across = (one if one and one.is_made else None for one in (self._own, self._across))
         text = asked_plainly(query) if own or across else ""
@@ -126,7 +126,7 @@ class Meaning:
         return with_other_languages(near or unknown(reading.snapshot), far, others, multilingual.as_of_words)
 
     def why_by_words(self, query: Query) -> str:
-        """Why a query that meaning would answer here is answered by its words alone; "" where it is not so."""
+        """Why a query that meaning could answer is answered by words alone; "" where meaning has a part."""
         if self._own is None or not self._own.is_made or not asked_plainly(query):
             return ""
         return self._why_by_words or self._own.why_not

@@ -48,11 +48,11 @@ class Reading:
 
     @property
     def alone(self) -> Reading:
-        """The same commit where it counts as a part of one collection with others."""
+        """The same commit without the other collections that `among_others` counts with it."""
         return self._alone or self
 
     def stemmed(self, languages: tuple[str, ...]) -> Reading:
-        """The same, with these languages in common, and its others in their own documents."""
+        """The same commit, stemmed by these languages; its other languages count in their own documents."""
         own = copy.copy(self)
         own._alone, own.languages = self.alone, languages
         own.own_languages = tuple(code for code in _languages(self.snapshot) if code not in languages)
@@ -65,12 +65,12 @@ class Reading:
         return Matcher(lookup, self.folder_ids, self.named_ids)
 
     def statistics(self, query: Query) -> CollectionStatistics:
-        """What others must know of this collection to rank for a query as if all were one."""
+        """The counts that another machine needs to rank for a query as if both collections were one."""
         lookup = self.matcher().lookup
         return statistics_of(self.snapshot, lookup, asked_for(query, lookup))
 
     def among_others(self, others: CollectionStatistics) -> Reading:
-        """The same as a part of one collection with others."""
+        """The same commit as a part of one collection with `others`."""
         wide = copy.copy(self)
         wide._alone, wide.elsewhere = self.alone, others.frequencies
         wide.snapshot = among_others(self.snapshot, others)
@@ -86,7 +86,7 @@ class Reading:
         )
 
     def vocabulary_of(self, doc_ids: Iterable[int]) -> Vocabulary:
-        """The words of these documents alone: nothing of it tells of any other."""
+        """The words of these documents; it tells nothing of any other document."""
         snapshot, narrow = self.snapshot, self.snapshot.having(doc_ids)
         return Vocabulary(
             self.vocabulary.lists,

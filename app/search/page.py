@@ -106,7 +106,7 @@ def is_spare(path: str) -> bool:
 def nearest_first(
     shown: Mapping[int, list[int]], table: CandidateTable, contents: Sequence[int]
 ) -> dict[int, list[int]]:  # fmt: skip
-    """The same rows, each with the nearest of its copies in front: on this machine, and a file of its own.
+    """The same rows, each led by its nearest copy: on this machine, and a file rather than a part of one.
 
     A copy in an archive, a mailbox or a backup, and one whose name says that it is a copy, is in front only where there
     is no other, or the query names it alone, or it was chosen before.
@@ -221,7 +221,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The stemmed words that name a query to the pick memory, and what its unfinished last word may become."""
+    """The stemmed words by which the pick memory knows a query, and the endings of its unfinished last word."""
     language = languages[0] if languages else ""
     terms = [stem(concept.surface[0], language) for concept in candidates.concepts]
     last = candidates.concepts[-1] if candidates.concepts else None
@@ -231,8 +231,8 @@ def query_terms(candidates: Candidates, languages: tuple[str, ...]) -> tuple[lis
 
 
 def remarks(query: Query, candidates: Candidates) -> tuple[Problem, ...]:
-    """What is said of a query: what was not understood, the operators read in one that finds little, and that not all
-    of a long one is looked up; nothing where its text is a name or a title."""
+    """Remarks about a query: what was not understood, which operators were read where little is found, and that a
+    long query is not looked up whole; none where the text is a name or a title."""
     if (candidates.named >= TITLE).any():
         return ()
     found = query.problems + (query.operators if candidates.n_matches < FEW else ())
@@ -245,7 +245,7 @@ MAX_CORRECTED = 20
 
 
 def highlight_words(candidates: Candidates) -> tuple[str, ...]:
-    """What results are highlighted by: every form that counts as a match, phrases whole, prefixes with a star.
+    """The words to highlight: every form that counts as a match, phrases whole, prefixes with a star.
 
     But who wrote it and to whom: a text says that in its signature, which is no passage to show.
     """
@@ -286,7 +286,7 @@ def is_one_word(query: Query) -> bool:
 
 
 def most_words_held(candidates: Candidates) -> int:
-    """How many of the words that say what is asked for one document holds at most."""
+    """The largest number of the query's content words that one document holds."""
     telling = [not concept.function_word for concept in candidates.concepts]
     return int((evidence(candidates)[:, telling] > ABSENT).sum(axis=1).max(initial=0))
 

@@ -78,7 +78,7 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def has_words(self) -> bool:
-        """False for a query of conditions only: its documents stand newest first, and there is nothing to learn."""
+        """False for a query of conditions only: its documents are shown newest first and teach nothing."""
         return bool(self.concepts)
 
     @cached_property
@@ -107,7 +107,7 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def made(self) -> FloatVector:
-        """[n_docs] when each was changed: the oldest of its copies tells, as those in backups may have a later date."""
+        """[n_docs] when each was changed: the date of its oldest copy, as copies in backups may have later ones."""
         made = np.array([row.modified for row in self.table.rows])
         oldest = np.full(len(made), np.inf)
         np.minimum.at(oldest, self.copies, made)
@@ -132,7 +132,7 @@ Moved = tuple[FloatVector, Sequence[str]]
 
 
 def as_typed_first(page: Ranked) -> Moved:
-    """Whoever types one word means that word: other forms of it stand below, whatever the texts are worth."""
+    """A query of one word means that very word: documents with other forms of it stand below, whatever their score."""
     as_typed, lowered = page.table.as_typed, np.zeros(len(page.scores))
     if not as_typed.all():
         text = page.learner.text(page.table.features, page.beyond)
@@ -220,7 +220,7 @@ def _typed_and_asked(page: Ranked, n_asking: int) -> tuple[Mask, Mask]:
 
 
 def named_first(page: Ranked) -> Moved:
-    """What the query names stands above all else, the surer the higher."""
+    """Documents that the query names stand above all others, the surest first."""
     named = page.table.named
     return raised(named, page.scores, page.table.chosen_before), list(map(named_by, named.tolist()))
 

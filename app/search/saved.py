@@ -153,7 +153,7 @@ class SavedSearches:
 
 
 def _searches_in(text: str) -> dict[str, str]:
-    import tomllib  # whoever saved nothing needs no parser
+    import tomllib  # without saved searches no parser is needed
 
     searches = tomllib.loads(text)
     for name, query in searches.items():

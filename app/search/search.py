@@ -221,7 +221,7 @@ class Search:
     def in_two_parts(
         self, request: SearchRequest, now: float, tonight: float, languages: tuple[str, ...]
     ) -> tuple[CollectionStatistics, Callable[[CollectionStatistics], Found]]:
-        """For another machine that asks: what this collection is like, then what is found in it beside the others."""
+        """Answer another machine in two steps: this collection's counts, then its results given the others' counts."""
         self._follow_state()
         reading, typed = self.reading.stemmed(languages), parse(request.text, now=now)
         return reading.statistics(typed), lambda others: self._found(
@@ -288,7 +288,7 @@ class Search:
         return max(self._settings.search.limit, request.limit)
 
     def day_of(self, row: DocumentRow) -> float | None:
-        """The day that a text tells at its beginning."""
+        """The date at the beginning of a document's text."""
         return self._day_of(row.doc_id, row.content_hash)
 
     def _draw(self, request: SearchRequest) -> int | None:
@@ -344,17 +344,17 @@ class Search:
         return [(failure.path, failure.reason) for failure in self.catalogue.failures()]
 
     def pending_outcomes(self) -> list[Outcome]:
-        """Where the results stand that were opened on pages that were not left yet: what `leave` will note of them."""
+        """The ranks of results that were opened on pages still open: what `leave` will record."""
         return [outcome for visit in self._shown.all() for outcome in self._visits.outcomes_of(visit)]
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
-        """Files were moved, (from, to) each: what was learned about them goes along."""
+        """Let what was learned about files follow them; `moves` are pairs of old and new path."""
         with self._unless_unkept():
             for old, new in moves:
                 self.picks.rename(old, new)
 
     def keep(self, page: ResultPage) -> None:
-        """Make a page the one that `open_kept` speaks of, also in other processes; the former one is left."""
+        """Make this the page that `open_kept` uses, also in other processes; the former one is left."""
         visit = self._shown.of(page.page_id)
         with self._unless_unkept():
             self._visits.exchange(visit)
@@ -438,7 +438,7 @@ class Search:
         return explanation(page, hit)
 
     def why(self, page: ResultPage, hit: Hit) -> str:
-        """The same in two to five words; "" for a result that stands where its words alone would put it."""
+        """The reason in two to five words; "" where the words alone would give the same place."""
         if hit.by_meaning:
             return f"by meaning, in {hit.foreign}" if hit.foreign else "by meaning"
         return page.reasons.words(hit.rank - 1, hit.type) if page.reasons is not None else ""

@@ -116,7 +116,7 @@ class OpenPages:
             return True
 
     def take(self, page_id: int) -> ShownPage | None:
-        """The page, which is no longer open then."""
+        """Take the page out: it is no longer open."""
         with self._lock:
             return self._pages.pop(page_id, None)
 
@@ -239,7 +239,7 @@ class Visits:
         ]
 
     def exchange(self, visit: ShownPage | None) -> None:
-        """Keep this page, or none, and leave the kept one: both or neither, and once, whoever else does so."""
+        """Keep this page, or none, and leave the kept one, in one transaction: no other process leaves it again."""
         kept = load_shown(self._store)
         with self._store.transaction(durable=kept is not None and bool(kept.opened)):
             kept = load_shown(self._store)  # another process may have had it meanwhile

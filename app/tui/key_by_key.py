@@ -1,6 +1,6 @@
 """Keys one after another, however fast they come: each finds the screen and the focus that the one before it has made.
 
-Textual hands a key to whoever has the focus when it arrives, and looks for a binding once it has gone up to the
+Textual hands a key to the widget that has the focus when it arrives, and looks for a binding once it has gone up to the
 application. Of two keys that arrive together the second so reaches a panel that the first has closed, or misses the
 one that it has opened.
 """

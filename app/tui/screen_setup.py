@@ -89,7 +89,7 @@ class ProgressLine(Struct, frozen=True):
     generation: int
     busy: bool
     details: tuple[str, ...] = ()
-    """what is read now, and the last error: for whoever wonders whether it is stuck"""
+    """what is read now, and the last error: shows that it is not stuck"""
 
 
 class Background:

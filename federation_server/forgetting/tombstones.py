@@ -1,7 +1,7 @@
 """Who was forgotten stays forgotten: hashes of pseudonyms in a file beside the keys, which outlives every restore.
 
 A line is on disk before the transaction that erases the member commits. The table of the same name says whose erasing
-this database has been through: whoever is in the file alone is erased again, when the server is opened or restored. A
+this database has been through: members that only the file names are erased again when a server opens. A
 backup carries the table, and what only the table knows is added to the file.
 
 The file also remembers the lineages that began by a restore, so that no number is ever used twice.

@@ -413,7 +413,7 @@ class Service:
         return self._document("receipt", found)
 
     def journal(self, name: str, after: str) -> wire.Signed:
-        """The journal's entries after a position, for whoever knows the name of a receipt in it."""
+        """The journal's entries after a position, for anybody who knows the name of a receipt in it."""
         if not (REQUEST.fullmatch(name) and after.isdecimal() and len(after) < 12):
             raise Refused("not-found", "no such receipt")
         with reading(self.engine) as connection:

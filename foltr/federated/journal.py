@@ -55,7 +55,7 @@ def names_device(entry: JournalEntry, device: str) -> bool:
 
 
 def request_hash(request: str) -> str:
-    """How an entry names a request: whoever knows the request's name finds it, the entry does not give it away."""
+    """How an entry names a request: it can be found by the request's name, and does not reveal that name."""
     return hashlib.blake2b(request.encode(), digest_size=32, person=b"foltr-request").hexdigest()
 
 

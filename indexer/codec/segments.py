@@ -2,8 +2,8 @@
 
 Their format: `indexer.codec`; columns are as they are mapped. The file `_v3_17.toc` is Whoosh's own, and Whoosh writes
 it (`whoosh_codec.write_contents`): sizes of C types, a byte-order mark, versions and the pickled schema (its head), the
-commit's number, and the pickled segments. Who only reads loads nothing of Whoosh, for that takes as long as twenty
-queries. Of the pickle nothing is made but segments and sets, whatever it names.
+commit's number, and the pickled segments. Reading does not load Whoosh, which would take as long as twenty queries.
+Unpickling makes segments and sets, and refuses everything else.
 
 Readers that list the folder while a commit replaces the table may find a name that is gone a moment later, and look
 again.

@@ -1,9 +1,9 @@
-"""What a process that reads files from anywhere keeps: the code that it runs, and what was open before.
+"""Confine a process that reads files from anywhere to the code that it runs and the files that are open already.
 
-No file, no folder, no network, no other process and no program can be had from it any more, nothing can be written,
-and that cannot be undone. Linux' Landlock (landlock(7)) takes files, TCP and signals, seccomp the calls; a kernel that
-has one of them gives that one, and what it does not know of Landlock, whose interface (ABI) grew, is left out. It holds
-for the thread that asks and all that it starts, so it is asked for while there is one thread.
+It can then open no file or folder, reach no network, no other process and no program, and write nothing; that cannot
+be undone. Linux' Landlock (landlock(7)) takes away files, TCP and signals, seccomp system calls. A kernel that has one
+of them gives that one, and parts of Landlock that it does not know are left out. Both hold for the calling thread and
+all that it starts, so they are asked for while there is one thread.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _places(name: str) -> list[str]:
 
 
 def rights_left(folder: str, limits: object) -> tuple[str, ...]:
-    """What this process can still do of what a reader must not: tried, not asked for."""
+    """The forbidden things that this process can still do, found by trying them."""
     import socket
 
     attempts: dict[str, Callable[[], object]] = {

@@ -1,7 +1,7 @@
 """The open files that a confined process was given, by the paths that they stand for; elsewhere the paths themselves.
 
-Whoever reads a file that is indexed opens it here. Each opening has a place of its own in the file. What a confined
-process cannot do itself it asks of its porter (indexer.confined.porter), whose other end it is given here too.
+All readers open files here. Each opening has its own position in the file. What a confined process cannot do itself
+it asks of its porter (indexer.confined.porter), to which it is connected here, too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class NextFiles(msgspec.Struct, frozen=True, tag=True):
-    """A question: what is to be read now? The answer is a list of `ToRead`."""
+    """Asks for the files to read next. The answer is a list of `ToRead`."""
 
 
 class MoreInput(msgspec.Struct, frozen=True, tag=True):
-    """Of what the program reads that is started next, where it is no file; it has no answer."""
+    """A part of the input of the next program, where that input is no file; it has no answer."""
 
     data: bytes
 
 
 class StartProgram(msgspec.Struct, frozen=True, tag=True):
-    """A question, with the file that the program reads, or after its input: what does it write?"""
+    """Starts a program, with the file that it reads or after its input; the answer is its output."""
 
     name: str
     arguments: tuple[str, ...]
@@ -42,14 +42,14 @@ class StartProgram(msgspec.Struct, frozen=True, tag=True):
 
 
 class EndProgram(msgspec.Struct, frozen=True, tag=True):
-    """A question: how did the program end, that was started last and has not ended?"""
+    """Asks how the program that was started last ended."""
 
     is_over: bool
     """it is waited for, for it has written all; else it is ended"""
 
 
 class RecallText(msgspec.Struct, frozen=True, tag=True):
-    """A question: what was recognised in a file of this content? `PIECE` bytes of the answer, from `begin` on."""
+    """Asks for the text that was recognised in this content: `PIECE` bytes of it, from `begin` on."""
 
     digest: bytes
     begin: int
@@ -59,7 +59,7 @@ Question = NextFiles | MoreInput | StartProgram | EndProgram | RecallText
 
 
 class ToRead(msgspec.Struct, frozen=True):
-    """What is asked for, and the files of it that came along, or why they did not."""
+    """A path to read, with its open files, or why they could not be opened."""
 
     request: bytes
     files: tuple[tuple[bytes, int], ...]
@@ -94,13 +94,13 @@ def is_confined() -> bool:
 
 
 def confined_beside(porter: socket) -> None:
-    """From now on this process has what `porter` gives it."""
+    """From now on this process opens files through `porter`."""
     global _porter, _files
     _porter, _files = porter, {}
 
 
 def ask(question: Question, *, descriptor: int | None = None) -> tuple[bytes, list[int]]:
-    """What the porter answers, and descriptors that are ours; EOFError when it is gone."""
+    """The porter's answer, with descriptors that this process owns; EOFError when the porter is gone."""
     assert _porter is not None
     send(_porter, msgspec.msgpack.encode(question), [] if descriptor is None else [descriptor])
     return receive(_porter)
@@ -114,7 +114,7 @@ def hand_over(data: bytes) -> None:
 
 
 def recall_text(digest: bytes) -> bytes:
-    """What the porter knows to have been recognised in a content, as JSON."""
+    """The text recognised in a content, as JSON from the porter."""
     found, is_over = b"", False
     while not is_over:
         piece = msgspec.msgpack.decode(ask(RecallText(digest, len(found)))[0], type=bytes)
@@ -144,7 +144,7 @@ def receive(line: socket) -> tuple[bytes, list[int]]:
 
 
 def next_request() -> str:
-    """What is to be read now, its files given; those of before are closed. EOFError at the end."""
+    """The next path to read, with its files open; those of the last one are closed. EOFError at the end."""
     global _files
     for descriptor in (_files or {}).values():
         if descriptor >= 0:
@@ -179,7 +179,7 @@ def status_of(path: str) -> os.stat_result:
 
 
 def mapped(path: str) -> Any:
-    """The content as an array of bytes (ctypes) that is read when it is looked at; b"" of an empty file."""
+    """The content as a mapped array of bytes (ctypes); b"" for an empty file."""
     import ctypes
 
     with open_unbuffered(path) as stream:

@@ -3,8 +3,8 @@
 Each worker has a few files ahead of it and reports every one when it is done; so when a worker dies or hangs,
 the file it was at is known, that file alone fails, and the rest goes to the next worker.
 
-What a process says is decoded as data, never as objects, for it may have been taken over. What it uses is seen from
-outside (indexer.confined.vitals).
+Messages of a process are decoded as data, never as objects, for it may have been taken over. Its use of memory and
+processor is measured from outside (indexer.confined.vitals).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Waiting:
 
 
 class Observation:
-    """What the parent has seen of a worker since it last heard of it."""
+    """What the parent has observed about a worker since its last report."""
 
     def __init__(self) -> None:
         self._since = self._looked = time.monotonic()
@@ -173,11 +173,11 @@ class Worker:
         self.requests.send([entry.path for entry in batch])
 
     def heard(self) -> None:
-        """It gave a sign of life: what it uses is counted anew."""
+        """Start counting anew what it uses, after a sign of life."""
         self._observed = Observation()
 
     def hear(self) -> FileReport | None:
-        """What it says now; None for that it is ready. EOFError, OSError or MsgspecError: it is dead, or raves."""
+        """Its next report; None when it says that it is ready. EOFError, OSError, MsgspecError: it is dead or broken."""
         message = self.results.recv_bytes(MAX_REPORT)
         self.heard()
         if self.is_ready:

@@ -1,11 +1,11 @@
 """The porter of a confined process: it opens the files that are to be read, and starts the programs that read some.
 
-A copy of the worker, made before that gives up its rights, and ended with it. It alone hears from the parent which
-files are to be read; the worker gets them open, one after another, and may ask for three things more, none of which
-names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in a content of which it has
-the digest. So a worker that was taken over can have nothing opened, nor memory filled: it makes no file without a name,
-and what it hands over for a program counts for the limit that this process was given with it. What a disk or a network
-keeps waiting is this process, and the parent counts that as the worker's waiting (indexer.confined.pool).
+The porter is a copy of the worker, made before the worker gives up its rights, and it ends with the worker. Only the
+porter hears from the parent which files to read. The worker gets them open, one after another, and may ask for three
+more things, none of which names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in
+a content whose digest it has. So a worker that was taken over can have no other file opened, and cannot fill the
+memory: what it hands over for a program counts against its own limit. Where a disk or a network is slow it is the
+porter that waits, and the parent counts that as the worker's waiting (indexer.confined.pool).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A process that reads files, as it is inside: it gives up its rights, and says of each file what it found.
+"""Inside a process that reads files: it gives up its rights, then reports on each file.
 
 It is expected to die: of a crash in native code, of too much memory, by the parent's hand. It holds nothing that
 matters and reports each file as soon as it is done. It gives freed memory back at once, so that one large file does not
@@ -74,7 +74,7 @@ MEGABYTE = 2**20
 
 
 class Order(Struct, frozen=True):
-    """What a worker does all its life."""
+    """What a worker is to do."""
 
     function: Callable[[str, Limits], Any]
     """reads one path; a top-level function, so that it can be named across processes"""
@@ -90,7 +90,7 @@ class Order(Struct, frozen=True):
 
 
 class FileReport(msgspec.Struct, frozen=True, array_like=True):
-    """What a worker says of one file: its `outcome`, or the `kind` of a failure and why."""
+    """A worker's report on one file: its `outcome`, or the `kind` of a failure and the reason."""
 
     is_last: bool
     """the process ends, and takes nothing more from its list"""
@@ -102,8 +102,7 @@ class FileReport(msgspec.Struct, frozen=True, array_like=True):
 def work(order: Order, requests: Connection, results: Connection, lifeline: Connection) -> None:
     """Serve lists of paths from `requests` until None comes; the entry point of the process.
 
-    It lets go of what is its parent's. Sends whether the system limits its memory
-    when it is ready, then a `FileReport` per file.
+    It closes what its parent had open. It sends whether the system limits its memory, then a `FileReport` per file.
     """
     if sys.platform == "linux":
         let_go({requests.fileno(), results.fileno(), lifeline.fileno()})
@@ -178,8 +177,8 @@ def needed_too_much(memory_mb: int) -> str:
 
 
 def let_go(kept: set[int]) -> None:
-    """Close what the parent had open, but `kept` and the standard streams: its locks, its databases, the other ends of
-    all pipes. All thought of collecting what it made goes, too."""
+    """Close what the parent had open, except `kept` and the standard streams: its locks, its databases, the other ends
+    of all pipes. The parent's objects are never garbage-collected here."""
     gc.freeze()
     close_all_but(kept)
 

@@ -1,7 +1,6 @@
 """What a process uses, and whether it waits, seen from outside.
 
-Processor time, bytes read and memory come from /proc on Linux, from psutil elsewhere; where there is neither, nothing
-is known and nothing is said.
+Processor time, bytes read and memory come from /proc on Linux, from psutil elsewhere; without either nothing is known.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ def _bytes_read(pid: int) -> int:
 
 
 def descendants(pid: int) -> list[int]:
-    """What the process `pid` started and what that started, those of now; [] where the system does not say."""
+    """The processes that `pid` and its children started and that still run; [] where the system does not say."""
     if sys.platform != "linux":
         with contextlib.suppress(Exception):
             import psutil

@@ -112,7 +112,7 @@ def extract_tar(source: Source, limits: Limits, member: Extractor) -> Extraction
 
 
 def extract_by_bsdtar(source: Source, limits: Limits, member: Extractor) -> Extraction:
-    """The same of a 7z or RAR archive, which libarchive's program gives as a TAR.
+    """Read a 7z or RAR archive, which libarchive's program turns into a TAR.
 
     Nothing else is handed to it: a list of files in mtree's form would have it read any file of the user's.
     """

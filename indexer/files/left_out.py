@@ -1,4 +1,4 @@
-"""Why a path is found by searches, or is not: the rules replayed along this one path, nothing else is walked."""
+"""Why searches find a path, or do not: the rules are replayed along this one path; nothing else is walked."""
 
 from __future__ import annotations
 

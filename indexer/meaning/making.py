@@ -1,4 +1,4 @@
-"""Making vectors after the text index: in small steps, so that whoever calls can stop, wait, or do something better.
+"""Making vectors after the text index, in small steps, so that the caller can stop, wait, or do something better.
 
 What is wanted follows from the index alone: the documents whose content has no records yet, and then the long ones
 without windows. So a kill costs one step or the document in hand, a changed document is new, a copy is there already,

@@ -36,7 +36,7 @@ def _compared(kind: type[Struct]) -> attrgetter[Any]:
 
 
 class Meant(Struct, frozen=True, eq=False):
-    """Equal to what means the same, however and wherever that was typed."""
+    """Nodes are equal when they mean the same, however and wherever they were typed."""
 
     def __eq__(self, other: object) -> bool:
         compared = _compared(type(self))
@@ -68,7 +68,7 @@ class Word(Meant, frozen=True, eq=False):
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is said of it: no field, no star, no exact form."""
+        """Whether it has no field, no star and no exact form."""
         return not (self.field or self.exact or (self.prefix and not self.unfinished))
 
 

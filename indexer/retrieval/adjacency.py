@@ -1,8 +1,8 @@
 """Words next to each other: where the pieces of a phrase or of a joined word stand in a row, or as they are written.
 
-As written are meant identifiers, options, versions, paths, addresses. The index holds no punctuation: `--no-ff`,
-`no_ff` and "no ff" are the same two pieces in a row. Which of the documents with these pieces hold the word as written,
-their stored texts tell.
+Identifiers, options, versions, paths and addresses are meant as written. The index holds no punctuation: `--no-ff`,
+`no_ff` and "no ff" are the same two pieces in a row. The stored texts show which of the documents with these pieces
+hold the word as written.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str], docs: In
 def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], docs: Ints | None = None) -> Ints:
     """The places at which one term of each piece [n_pieces][n_terms] stands next to one of the next; ascending.
 
-    Of the ascending `docs` alone, where they are given.
+    Only in the ascending `docs`, where they are given.
     """
     common, distinct = docs, tuple(dict.fromkeys(pieces))
     for holders in (union([snapshot.postings(field, term).docs for term in terms]) for terms in distinct):

@@ -11,9 +11,9 @@ newest. Two candidates are *alike* for a query when
   apart; and so does a query most of whose concepts stand in the texts alone, unless these resemble each other much
   or their names tell versions.
 
-Which is newer, their dates say of mails; of others the dates in their names, where all have one, then in a series the
-versions (draft, v2, final, signed), else the dates of the files; where these were written in one go, the dates in
-their texts, at last the numbers in the names of a series.
+Which one is newer? For mails their dates decide. For other documents the dates in their names decide, where all have
+one; then, in a series, the versions (draft, v2, final, signed); else the dates of the files; where the files were
+written in one go, the dates in their texts; and last the numbers in the names of a series.
 
 So a year that the query names keeps the documents of that year together, and a question about what was said in one of
 fifty meetings is answered by the text, not by the date.

@@ -210,7 +210,7 @@ class Candidates(Struct, frozen=True, eq=False):
 
     @property
     def relaxed(self) -> bool:
-        """Whether so few hold all the words that those with some of them are what most people will look at."""
+        """Whether so few documents hold all words that most of the page holds only some of them."""
         return self.n_all_words < min(FEW, self.n_matches)
 
     @property
@@ -296,7 +296,7 @@ def asked_for(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
 
 
 def n_asking(concepts: tuple[Concept, ...]) -> int:
-    """How many concepts at the beginning ask for the newest of the others: latest invoice, most recent report."""
+    """How many concepts at the beginning only ask for the newest: latest invoice, most recent report."""
     words = [c.surface[0] if isinstance(c.node, Word) and not (c.node.field or c.node.exact) else "" for c in concepts]
     n_words = 2 if words[:2] == ["most", "recent"] else int(not LATEST.isdisjoint(words[:1]))
     return n_words if n_words < len(words) else 0
@@ -327,7 +327,7 @@ def share_of(
     snapshot: Snapshot, fields: Counts, *, k1: float = K1, weights: Mapping[str, float] = WEIGHTS,
     b: Mapping[str, float] = B, n_elsewhere: int = 0,
 ) -> Share:  # fmt: skip
-    """What one concept, which occurs so in `fields`, adds to the scores."""
+    """What one concept adds to the scores, given its occurrences in `fields`."""
     weight = np.zeros(snapshot.alive.size)
     for field, (docs, tf) in fields.items():
         weight[docs] += weights[field] * tf / _length_norms(snapshot, field, b[field])[docs]

@@ -1,4 +1,4 @@
-"""What a query must know of a collection beside its own documents, so that several collections count as one.
+"""The counts of a collection that a query needs, added up so that several collections rank as one.
 
 BM25F and the features are made of how many documents there are, how many hold each word, and how long they are on
 average. With the sums over all collections each gives its documents the values that one index of all would give them.

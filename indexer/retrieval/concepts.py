@@ -98,12 +98,12 @@ class Concept(Meant, frozen=True, eq=False):
 
     @property
     def key(self) -> str:
-        """What it is called in whatever index: a joined word in a row is not the same as its pieces anywhere."""
+        """Its name in every index: a joined word in a row is not the same as its pieces anywhere."""
         return f"{self.node.position}{'+' if self.pieces else ' '}{' '.join(self.surface)}"
 
     @property
     def n_bytes(self) -> int:
-        """About what it takes in memory."""
+        """Its approximate size in memory."""
         n_forms = len(self.forms) + len(self.completions) + len(self.own_forms) + len(self.compounds)
         n_forms += len(self.spellings)
         return 1_000 + len(self.node.text) + 120 * (n_forms + 2 * len(self.pieces))
@@ -172,7 +172,7 @@ class ConceptLookup:
         return self._found[key]
 
     def keep(self, question: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
-        """What answers a question about these texts, kept for the queries that follow."""
+        """The answer to a question about these texts, kept for the queries that follow."""
         return self.snapshot.keep((self._texts is nothing_written, *question), look_up)
 
     def counts(self, concept: Concept) -> Counts:

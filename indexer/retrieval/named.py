@@ -178,7 +178,7 @@ def title_level(title: str, text: str) -> int:
 
 
 def named_by(level: int) -> str:
-    """What of a document was typed, for a person; "" for nothing."""
+    """Which part of a document the query names, in words for a person; "" for none."""
     if not level:
         return ""
     return "exact title" if TITLE_WORDS <= level <= TITLE else "exact file name"

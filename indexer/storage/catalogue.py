@@ -1,6 +1,6 @@
 """The catalogue: what is indexed, what could not be read, and what was passed over; one SQLite file.
 
-Any number of threads and processes may read at any time; who holds the index's write lock writes it
+Any number of threads and processes may read at any time; the holder of the index's write lock writes
 (`catalogue_writing`).
 """
 

@@ -143,7 +143,7 @@ class CatalogueWriter:
 
 
 def read_anew(catalogue: Catalogue, paths: Iterable[str]) -> None:
-    """Have whoever follows changes, or the next scan, read these files again though they have not changed.
+    """Have these files read again, though they have not changed, by the follower of changes or the next scan.
 
     They stay found meanwhile.
     """

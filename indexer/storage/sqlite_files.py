@@ -1,11 +1,11 @@
 """SQLite files of this program's own: opened by SQLite alone, readable by their owner alone.
 
 POSIX drops all locks that a process has on a file as soon as the process closes any handle of it
-(https://sqlite.org/howtocorrupt.html, 2.2). SQLite minds its own handles, any number of connections in any number of
-threads; of a handle that Python closes it learns nothing. The next process then believes to be the only one, removes
-the log at its end, and what is written after that goes into a file without a name. So nothing here opens, copies or
-reads such a file but by SQLite, not even to make it: SQLite makes it, and its mode is set by its name before
-anything is in it. The log and its shared memory get the file's mode from SQLite.
+(https://sqlite.org/howtocorrupt.html, 2.2). SQLite takes care of its own handles, any number of connections in any
+number of threads, but it does not notice when Python closes a handle. The next process then believes that it is alone
+and removes the log at its end, and later writes go into a file without a name. So only SQLite opens, copies, reads and
+even creates such a file here; its mode is set before anything is in it. The log and its shared memory get the file's
+mode from SQLite.
 
 What cannot be written now, on a full disk or in a read-only folder, is read all the same.
 """
@@ -112,7 +112,7 @@ def is_unwritable(error: BaseException | None) -> bool:
 
 
 def cause(error: BaseException | None, path: Path) -> str:
-    """In a few words why the file at `path` `is_unwritable`."""
+    """Why the file at `path` cannot be written, in a few words."""
     if isinstance(error, OSError):
         return os.strerror(error.errno).lower() if error.errno else str(error)
     if is_full(error, path):

@@ -1,16 +1,16 @@
-"""What a scan is spared: files that are as they were indexed, and folders of which nothing is left to do.
+"""What a scan can skip: files that are unchanged since they were indexed, and folders with nothing left to do.
 
-A crawl gives files in the order of their paths, so that one pass over the catalogue, in the same order, answers for
-all of them (`Stamps`), and neither side is held in memory.
+A crawl gives files in the order of their paths, so one pass over the catalogue in the same order answers for all of
+them (`Stamps`), and neither side is held in memory.
 
-A scan lists every folder and asks for the numbers of each file in it, always. What it is spared where a whole folder
-is as it was (`SettledFolders`) are the rules and the row of the catalogue of each file: the digest of the folder's
+A scan always lists every folder and asks for the numbers of each file in it. Where a whole folder is unchanged
+(`SettledFolders`) it need not apply the rules or look up the catalogue's row of each file: the digest of the folder's
 listing is kept, and the same listing under the same rules has the same answer.
 
     digest = BLAKE2b(rules, patterns in force, names as listed, and of each file: size, mtime, inode, ctime)
 
-Whoever writes rows of files takes away what is kept of their folders, in the same transaction; and a scan keeps nothing
-when another process has written since it began.
+Writing rows of files removes the digests of their folders in the same transaction; and a scan keeps none when another
+process has written since it began.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ MAX_SKIPPED = 100
 
 
 class SettledFolders:
-    """What one scan asks for each folder, and keeps at its end; for the thread of `connection`."""
+    """The digests that a scan compares for each folder and keeps at its end; for the thread of `connection`."""
 
     def __init__(self, connection: sqlite3.Connection, rules: bytes) -> None:
         """`rules` tell under which rules the scan is made."""

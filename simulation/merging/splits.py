@@ -63,7 +63,7 @@ class CategorySplit(_Split, frozen=True, tag="category"):
     """By a feature that numbers the category of a document."""
 
     feature: Annotated[int, msgspec.Meta(ge=0)]
-    """its id in the files, from 1; 0 where a preset cannot know it, and whoever has the data must say it"""
+    """its id in the files, from 1; 0 where a preset cannot know it and the owner of the data must name it"""
     category: int
     """client 1's"""
     rule: Rule = "no-ties"

@@ -18,7 +18,7 @@ StreamStates = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Streams:
-    """The generators of a cell; they advance as they are used, whoever uses them."""
+    """The generators of a cell; they advance with every use."""
 
     users: StreamStates
     """[n_clients, 4] SFC64 states, advanced in place"""

@@ -1,6 +1,6 @@
 """What a device's updates give away: which of ten results was opened for one query, guessed by who knows all the rest.
 
-The attacker (whoever runs the server, or gets the updates from him) sees what a device sends in every round of its
+The attacker (the server's operator, or anybody who gets the updates) sees what a device sends in every round of its
 budget. It knows the method, the size of the noise, every common ranker, the features and the order of everything that
 was shown, that people open what stands above, what was opened on all other pages, in a sealed group also what all other
 members would send, and on which pages the query in question was asked, each time with the same results and the same one

@@ -117,7 +117,7 @@ def own_key(box: Box, private: bytes) -> bytes:
 
 
 def shown_key(box: Box, private: bytes) -> bytes:
-    """K with the proof that it is the owner's: whoever has it can open this one box."""
+    """K with the proof that it is the owner's: it opens this one box."""
     secret = box_scalar(private)
     nonce = int.from_bytes(nacl.utils.random(2 * SIZE), "little")
     key = multiply(secret, box.once)

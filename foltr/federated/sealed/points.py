@@ -4,7 +4,7 @@
     B                                                      the base point of Ed25519 and X25519 (Bernstein et al. 2011)
     G_1, G_2, ..., H, V_1, ...                             `generator`: hashed to points, nobody knows how they relate
 
-Whoever breaks the discrete logarithm here can open commitments in two ways; nobody can read one (they hide perfectly).
+An attacker who computes discrete logarithms could open commitments in two ways, but read none (they hide perfectly).
 The curve has points of small order beside these. With one of them mixed in, honest devices would disagree about who is
 a liar, and a product with a secret would give three bits of it away, so every point that arrives is checked. A build
 of libsodium that lets a point of order 2 pass (CVE-2025-69277) is refused at the first check.

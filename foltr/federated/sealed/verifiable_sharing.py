@@ -111,7 +111,7 @@ def add_commitments(commitments: Sequence[Sequence[bytes]]) -> tuple[bytes, ...]
 def reconstruct(shares: Mapping[int, Scalars], threshold: int) -> Int64Vector:
     """The vector of the first `threshold` of these shares, by point, all of which `is_share` has let pass.
 
-    SharingError for fewer, and for a number beyond 63 bits, which whoever shared it has made up.
+    SharingError for fewer, and for a number beyond 63 bits, which its sender has made up.
     """
     if len(shares) < threshold:
         raise SharingError(f"{len(shares)} shares are too few; {threshold} give the sum")

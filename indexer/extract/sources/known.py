@@ -1,4 +1,4 @@
-"""Data of other programs that is read when its user names it: browsers, mail stores, chats.
+"""Data of other programs that the user may add: browsers, mail stores, chats.
 
 A source says where its files lie below a home, and which files its own reader reads. What a program keeps for itself
 (`is_own`) is never opened unless its source is named, even in a folder that is indexed; what a user exported is an
@@ -131,7 +131,7 @@ DATABASES = (".sqlite", ".sqlite3", ".db")
 
 
 def files_of(path: str) -> tuple[str, ...]:
-    """What reading the file at `path` takes: itself, and what its source's reader looks into beside it."""
+    """The files needed to read the one at `path`: itself, and those that its source's reader looks into as well."""
     source = source_of(path)
     if source is None:
         return (path, log_of(path)) if path.endswith(DATABASES) else (path,)

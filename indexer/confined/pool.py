@@ -177,7 +177,7 @@ class Worker:
         self._observed = Observation()
 
     def hear(self) -> FileReport | None:
-        """Its next report; None when it says that it is ready. EOFError, OSError, MsgspecError: it is dead or broken."""
+        """Its next report; None when it says that it is ready. EOFError, OSError, MsgspecError: it is dead."""
         message = self.results.recv_bytes(MAX_REPORT)
         self.heard()
         if self.is_ready:

@@ -168,14 +168,16 @@ def outliving(driver: type[Driver]) -> type[Driver]:
                 self._app.call_later(_raise, error)
 
         def run_input_thread(self) -> None:
-            """Hand on what comes, as Textual does, until the screen ends or begins anew with another thread.
+            """Hand on what comes, as Textual does, until the screen or the terminal ends or another thread begins.
 
             On Windows, which has no bytes to read, nothing calls it.
             """
             decode, parser = getincrementaldecoder("utf-8")("replace").decode, KeyParser()
             while self._key_thread is threading.current_thread() and not self.exit_event.is_set():
-                if select.select([self.fileno], [], [], 0.1)[0] and (text := decode(os.read(self.fileno, 4096))):
-                    for event in parser.feed(text):
+                if select.select([self.fileno], [], [], 0.1)[0]:
+                    if not (read := os.read(self.fileno, 4096)):
+                        break  # the terminal is gone, and nobody else might end this thread
+                    for event in parser.feed(decode(read)):
                         self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)

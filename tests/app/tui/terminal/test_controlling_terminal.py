@@ -12,9 +12,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste
 
-from app.tui.terminal.controlling_terminal import KeyParser, placed, watch_terminal
+from app.tui.terminal.controlling_terminal import KeyParser, outliving, placed, watch_terminal
 from tests.app.tui.terminal.test_terminal import Terminal
 
 
@@ -71,6 +72,21 @@ def test_it_ends_with_the_shell_that_it_was_started_from(tmp_path: Path) -> None
             os.killpg(terminal.process.pid, signal.SIGKILL)
         terminal.process.wait()
         os.close(lives)
+
+
+def test_the_thread_that_reads_ends_with_the_terminal() -> None:
+    """A screen that SIGCONT began anew while it ended leaves nobody who would stop it: it would read for ever."""
+    reader, writer = os.pipe()
+    driver = object.__new__(outliving(LinuxDriver))
+    driver.fileno, driver.exit_event, driver.process_message = reader, threading.Event(), (keys := []).append
+    driver._key_thread = threading.Thread(target=driver.run_input_thread, daemon=True)
+    driver._key_thread.start()
+    os.write(writer, b"x")
+    os.close(writer)
+    driver._key_thread.join(60)
+    assert not driver._key_thread.is_alive()
+    assert [key.key for key in keys] == ["x"]
+    os.close(reader)
 
 
 def test_a_file_is_not_watched(tmp_path: Path) -> None:

@@ -201,10 +201,7 @@ def shipped_start() -> Start:
 
 def read_start(path: Path) -> Start:
     """From a file; StartError when it is not one."""
-    try:
-        return _decoded(path.read_bytes(), str(path))
-    except OSError as error:
-        raise StartError(f"{path} cannot be read: {error.strerror}") from error
+    return _decoded(path.read_bytes(), str(path))
 
 
 def _decoded(data: bytes, source: str) -> Start:

@@ -60,6 +60,27 @@ def test_a_group_that_could_not_be_made_leaves_no_key(tmp_path: Path, capsys: py
     assert run(tmp_path, "init") == 0
 
 
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "wanted a start model, got"),
+        ('{"v": 2, "manifest_hash": "", "features": ["size"], "theta": [0.5]}', "wanted version 1"),
+        ('{"v": 1, "manifest_hash": "", "features": ["size"], "theta": [0.5, 1]}', "one weight for each feature"),
+        ('{"v": 1, "manifest_hash": "", "features": [], "theta": []}', "one weight for each feature"),
+    ],
+)
+def test_a_group_begins_with_a_whole_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, why: str
+) -> None:
+    """A file that is none is named, and no group is made."""
+    model = tmp_path / "model.json"
+    model.write_text(text)
+    assert run(tmp_path / "server", "init", "--model", str(model)) == 2
+    assert f"{model}: " in (said := capsys.readouterr().err)
+    assert why in said
+    assert not (tmp_path / "server").exists()
+
+
 def terms_with(text: str, tmp_path: Path) -> Terms:
     (tmp_path / "server.toml").write_text(text)
     return setup.terms_of(

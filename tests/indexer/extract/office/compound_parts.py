@@ -163,8 +163,8 @@ def presentation(slides: list[dict[str, str]], *, old: str = "", token: int = 0x
     return compound({"PowerPoint Document": data, "Current User": user})
 
 
-def workbook(sheets: dict[str, list[list[str | float]]], *, is_protected: bool = False) -> bytes:
-    """An Excel 97 workbook of labels and numbers."""
+def workbook(sheets: dict[str, list[list[str | float | bytes]]], *, is_protected: bool = False) -> bytes:
+    """An Excel 97 workbook of labels and numbers; bytes are what is left of a damaged number."""
 
     def biff(kind: int, content: bytes) -> bytes:
         return struct.pack("<HH", kind, len(content)) + content
@@ -180,6 +180,8 @@ def workbook(sheets: dict[str, list[list[str | float]]], *, is_protected: bool =
                 if isinstance(value, str):
                     text = struct.pack("<HB", len(value), 1) + value.encode("utf-16-le")
                     body += biff(0x0204, struct.pack("<HHH", y, x, 0) + text)
+                elif isinstance(value, bytes):
+                    body += biff(0x0203, value)
                 else:
                     body += biff(0x0203, struct.pack("<HHHd", y, x, 0, value))
         bodies.append(body + biff(0x000A, b""))

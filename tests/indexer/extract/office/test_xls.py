@@ -35,3 +35,13 @@ def test_a_protected_workbook_is_named(extract: Extract) -> None:
     with pytest.raises(ExtractionError) as failure:
         extract("a.xls", workbook({"S": [["x"]]}, is_protected=True))
     assert failure.value.kind == "encrypted"
+
+
+def test_a_damaged_sheet_is_named_and_a_workbook_of_nothing_else_fails(extract: Extract) -> None:
+    """The other sheets are read."""
+    found = extract("a.xls", workbook({"Birds": [["zebra"]], "Torn": [[b"\0"]]}))
+    assert found.documents[0].text == "Birds\nzebra\nTorn\n"
+    assert found.notes == ("Torn: damaged (error)",)
+    with pytest.raises(ExtractionError, match="Torn: damaged") as failure:
+        extract("a.xls", workbook({"Torn": [[b"\0"]]}))
+    assert failure.value.kind == "malformed"

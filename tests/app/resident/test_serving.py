@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Paths, Settings
 from tests import copied
+from tests.app.machines.machines_of_one import IN_PLACE_OF_SSH, make_machine
 from tests.app.resident.conftest import PATIENCE, dial, serving
 from tests.tiny_encoder import write_encoder
 from tests.waiting import until
@@ -217,6 +219,20 @@ def test_a_viewer_runs_in_the_process_that_asked(resident: Device, tmp_path: Pat
     paged = resident.run("open", "1", "--with", "pager", env={"PAGER": "cat"})
     assert "Boat rental: 120 euros" in paged.stdout  # the extracted text: this the asking process does alone
     assert "<p>" not in paged.stdout
+
+
+def test_other_machines_are_reached_by_the_process_that_asked(device: Device, tmp_path: Path) -> None:
+    """Its ssh has the agent of who asks, and nobody else waits for another machine."""
+    make_machine(tmp_path / "desk", {"carp.txt": "The carp is a fish of ponds."})
+    noted = f"import os, sys; print(os.getppid(), file=open({str(tmp_path / 'parents')!r}, 'a'))\n{IN_PLACE_OF_SSH}"
+    ssh = shlex.join([sys.executable, "-c", noted, str(tmp_path)])
+    asking = {"FOLTR_DEVICES__SSH": ssh, "FOLTR_DEVICES__ASK_SECONDS": "60", "FOLTR_OPEN__EDITOR": "true {path}"}
+    device.index()
+    with serving(device) as process:
+        for command in (("search", "--on", "desk", "carp ponds"), ("open", "1", "--with", "editor")):
+            assert device.run(*command, env=asking).returncode == 0
+        assert str(process.pid) not in (parents := (tmp_path / "parents").read_text().split())
+        assert len(set(parents)) == 2
 
 
 def test_kill_9_loses_nothing_and_its_socket_is_replaced(device: Device) -> None:

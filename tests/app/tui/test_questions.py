@@ -47,6 +47,28 @@ def test_a_page_that_found_nothing_is_no_better_than_any_other() -> None:
     assert not is_unfinished(nothing, replace(_rested(0), n_matches=24, relaxed=True))
 
 
+async def test_while_the_hand_types_one_question_waits(stage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first key asks at once; of those that follow quickly only the last one's question is left."""
+    one, waiting = stage(), []
+    async with one.app.run_test() as pilot:
+        screen = one.app.search_screen
+        screen.questions._settings = replace(screen.questions._settings, debounce_ms=30_000)
+        set_timer = screen.box.set_timer
+
+        def noting(seconds: float, deed: Any) -> Any:
+            timer = set_timer(seconds, deed)
+            waiting.extend([timer] * (seconds == 30.0))
+            return timer
+
+        monkeypatch.setattr(screen.box, "set_timer", noting)
+        await pilot.press(*"wind")
+        await one.until(pilot, lambda: one.asked == "w")
+        assert [timer._task is None for timer in waiting] == [True, True, False]
+        await pilot.press("enter")
+        await one.until(pilot, lambda: one.asked == "wind")
+        assert waiting[-1]._task is None
+
+
 @pytest.mark.parametrize(("n_mails", "asked"), [(1, "wind"), (2, "thread:ab")])
 async def test_a_thread_is_shown_and_left_by_one_key(stage: Any, conftest_types: Any, n_mails: int, asked: str) -> None:
     """A mail that is alone in its thread has nothing else to show."""

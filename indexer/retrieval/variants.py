@@ -61,12 +61,12 @@ LEAST_COMPLETED = 4
 
 
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
-    """How the index also writes a day, a month, a long number or a code: 19.3.2019 as 2019-03-19, in groups or in one;
-    a code that it does not hold as those that begin with it."""
+    """How the index also writes a day, a month, a long number, a code or a word with a hyphen: 19.3.2019 as 2019-03-19,
+    wi-fi as wifi, in groups or in one; a code that it does not hold as those that begin with it."""
     typed = fold(text)
     number = _JOINTS.sub("", typed)
     if number.isalpha():
-        return ()
+        return ((number,),) if "-" in typed and is_known(snapshot, number, fields) else ()
 
     def look_up() -> Ways:
         found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]

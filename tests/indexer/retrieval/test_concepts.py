@@ -210,6 +210,14 @@ def test_a_joined_word_is_its_pieces_next_to_each_other(make_index: MakeIndex) -
     assert joined_counts(snapshot, "foo-bar") == {0: 1, 1: 1, 3: 1}
 
 
+def test_a_word_with_a_hyphen_may_be_written_without_it(make_index: MakeIndex) -> None:
+    """Wi-Fi finds wifi and wi-fi, =wi-fi the latter alone; we'll is not well."""
+    snapshot = make_index(["wifi wifi", "the wi-fi", "fi wi", "a well"]).snapshot()
+    assert joined_counts(snapshot, "Wi-Fi") == {0: 2, 1: 1}
+    assert joined_counts(snapshot, "=wi-fi") == {1: 1}
+    assert forms(snapshot, "we'll") == [{"we"}, {"ll"}]
+
+
 def test_loose_pieces_count_only_where_nothing_else_does(make_index: MakeIndex) -> None:
     """As often as the rarer of them; pieces that are no words are asked for one by one."""
     snapshot = make_index(["foo x foo bar-x bar", "foo", "x2 y 7"]).snapshot()

@@ -183,7 +183,6 @@ def note_update(catalogue: Catalogue, checked: Sequence[str]) -> None:
 def compact(catalogue: Catalogue) -> None:
     """Give the space of removed documents back to the disk."""
     with plain_errors(catalogue.path):
-        mail_threads.forget_empty(catalogue.connection)
         catalogue.connection.execute("VACUUM")
 
 

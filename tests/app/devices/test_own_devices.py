@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from app.commands.model import forget_everything
-from app.devices import shared_folder
+from app.devices import exchange, shared_folder
 from app.devices.device_keys import DeviceKeys, Generation
 from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
@@ -141,6 +141,16 @@ def test_devices_that_met_have_the_same_weights(tmp_path: Path, anywhere: Place)
     assert laptop.weights() == desk.weights()
     assert laptop.picks() == desk.picks()
     assert laptop.ask("fish") == desk.ask("fish")
+
+
+def test_a_meeting_without_news_merges_nothing(tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes no longer for all the records of years."""
+    computers = two(tmp_path, shared)
+    for computer in (*computers, *computers):
+        computer.meet()
+    monkeypatch.setattr(exchange, "merge_records", lambda *what: pytest.fail("merged anew"))
+    for computer in computers:
+        computer.meet()
 
 
 def test_who_joins_brings_along_what_it_has_learned(tmp_path: Path, anywhere: Place) -> None:

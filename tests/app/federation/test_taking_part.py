@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import numpy as np
@@ -15,10 +16,10 @@ import pytest
 from sqlalchemy import select, update
 
 from app.federation import ledger, taking_part
-from app.federation.failures import Unreachable
-from app.federation.membership import Membership
+from app.federation.failures import Distrusted, Unreachable
+from app.federation.membership import Membership, load_standing, note_standing
 from app.federation.server import Answer, Correspondence
-from app.federation.taking_part import newest_pages
+from app.federation.taking_part import LONGEST_WALK, newest_pages
 from app.federation.terms import method_of
 from app.federation.transport import Transport
 from app.learning.learner import theta_prior
@@ -30,7 +31,7 @@ from federation_server.tables import members, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.fpdgd import decode_message
 from foltr.federated.method import Model
-from foltr.federated.wire import Sealed, Update, decode, encode
+from foltr.federated.wire import ModelRecord, Sealed, Signed, Update, decode, digest, encode
 from indexer.retrieval.features import MANIFEST_HASH
 from tests.app.federation.groups import Group, Person, no_pause, told_to
 
@@ -250,3 +251,42 @@ def test_a_lying_count_uses_up_the_budget_and_no_more(group: Group, person: Pers
     assert n_entries == 65  # sixty-four rounds of z = 4 are epsilon 9.997
     person.sync()
     assert len(ledger.entries(person.store)) == n_entries
+
+
+def rankers(lineage: int, *changes: dict[str, object]) -> list[ModelRecord]:
+    """A lineage, each ranker made from the one before."""
+    chain: list[ModelRecord] = []
+    for round, change in enumerate(changes):
+        first = ModelRecord("group", lineage, round, "fpdgd", "linear", "", bytes([round]) * 8)
+        chain.append(msgspec.structs.replace(first, previous=digest(chain[-1]) if chain else "", **change))
+    return chain
+
+
+SEEN = rankers(1, {}, {}, {}, {})
+OTHER = rankers(1, {"noise": 9.0}, {}, {}, {})
+SKIPPING = [*SEEN[:2], msgspec.structs.replace(SEEN[3], previous=digest(SEEN[1]))]
+MOVED = rankers(2, {}, {"lost": "silent"}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("chain", "round", "why"),
+    [
+        (SEEN, 4, ""),
+        (OTHER, 4, "round 4 does not go on from the ranker that this device saw before"),
+        (SKIPPING, 4, "the server's ranker of round 2 is that of another round"),
+        (SEEN, LONGEST_WALK + 3, "the server's round went from 2 to 1003 since this device saw one"),
+        (rankers(2, {}, {}, {}, {}), 4, ""),
+        (MOVED, 4, "calls round 1 lost, and moved its ranker by it"),
+    ],
+)
+def test_the_chain_of_rankers_is_followed(tmp_path: Path, chain: list[ModelRecord], round: int, why: str) -> None:
+    """Back to the one that this device has seen, round 1 of lineage 1, or to the first of a new lineage."""
+    by_hash = {digest(ranker): (Signed("model", b"", b""), ranker) for ranker in chain}
+    newest = chain[-1]
+    announced = SimpleNamespace(lineage=newest.lineage, round=round, model_hash=digest(newest))
+    seen = (1, 1, digest(SEEN[1]))
+    with Store(tmp_path / "state.sqlite") as store:
+        note_standing(store, followed=seen)
+        with pytest.raises(Distrusted, match=why) if why else contextlib.nullcontext():
+            taking_part.follow_rankers(store, SimpleNamespace(past_model=by_hash.__getitem__), announced)
+        assert load_standing(store).followed == (seen if why else (newest.lineage, 3, digest(newest)))

@@ -85,13 +85,17 @@ async def test_without_documents_the_screen_says_how_to_add_a_folder(stage: Stag
 
 
 async def test_the_first_start_fits_a_small_window(stage: Stages, conftest_types: SimpleNamespace) -> None:
-    """At 80x24 a dozen folders leave the buttons, the box for another one, and how to choose all in view."""
+    """At 80x24 a dozen folders leave the buttons, the box for another one, and how to choose all in view; in a lower
+    one the folder under the cursor is."""
     folders = [conftest_types.Folder(f"/home/anna/{n}", "12 files") for n in range(12)]
     one = stage(indexing=conftest_types.FakeIndexing(indexed=False, folders=folders))
     async with one.app.run_test(size=(80, 24)) as pilot:
         await one.until(pilot, lambda: "[x]" in one.text)
         for wanted in ("Which folders", "a selects all", "Another folder", "Start indexing", "Not now"):
             assert wanted in one.text, one.text
+        await pilot.resize_terminal(80, 12)
+        await pilot.press("up")
+        await one.until(pilot, lambda: "~/11" in one.text)
 
 
 def test_what_is_in_a_folder_is_counted(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.tui.preview.markdown_rows import markdown_rows
@@ -90,6 +90,7 @@ def test_styles() -> None:
 
 
 @given(st.text(st.sampled_from("ab *_`#>-|[]()~\n\t1.漢"), max_size=120), st.integers(4, 30))
+@example(TEXT, 60)
 def test_any_text_keeps_its_places_and_fits(text: str, width: int) -> None:
     """Nothing is shown that does not stand at its place, rows are in order, and no line is lost in a fence."""
     rendered = markdown_rows(text, width)

@@ -16,8 +16,9 @@ def test_history_is_kept_only_when_it_is_switched_on(device: Device) -> None:
     on = {"FOLTR_HISTORY__ENABLED": "true"}
     device.run("search", "boat", "rental", env=on)
     device.run("search", "fish", env=on)
-    listed = [line.partition("\t")[2] for line in device.run("history", env=on).stdout.splitlines()]
-    assert listed == ["fish", "boat rental"]
+    for limit, expected in ((), ["fish", "boat rental"]), (("--limit", "1"), ["fish"]):
+        listed = device.run("history", *limit, env=on).stdout.splitlines()
+        assert [line.partition("\t")[2] for line in listed] == expected
     assert device.run("history", "clear").returncode == 0
     assert device.run("history", env=on).stdout == ""
 

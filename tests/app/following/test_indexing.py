@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -206,7 +207,7 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
 
 
 def test_two_watchers_take_turns(device: Device) -> None:
-    """The second one says who follows the changes and waits; when the first has ended it takes over."""
+    """At low priority; the second one says who follows the changes, waits, and takes over when the first has ended."""
     device.index()
 
     def watcher() -> subprocess.Popen[bytes]:
@@ -222,6 +223,7 @@ def test_two_watchers_take_turns(device: Device) -> None:
     first = watcher()
     try:
         assert reported(first, b'"idle"')
+        assert os.getpriority(os.PRIO_PROCESS, first.pid) == min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
         second = watcher()
         try:
             assert reported(second, f'"watch (process {first.pid}) follows the changes'.encode())

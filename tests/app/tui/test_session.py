@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from app.tui.session import Lane
 
@@ -76,3 +77,13 @@ def test_a_closed_lane_takes_no_jobs() -> None:
     lane.put(lambda: done.append("late"))
     lane.replace(lambda: done.append("later"))
     assert done == []
+
+
+async def test_leaving_gives_up_what_is_drawn(stage: Any) -> None:
+    """Nobody waits for the picture of a page that no one will see."""
+    one, given_up = stage(), []
+    async with one.searched("wind"):
+        session = one.app.search_screen.session
+        session._lanes["preview"].put(lambda: given_up.append(session._overtaken.wait(120)))
+        session.close()
+    assert given_up == [True]

@@ -125,12 +125,16 @@ def test_the_host_header_does_not_move_a_signature(ada: Client) -> None:
 
 
 def test_health_readiness_and_description_need_no_signature(live: Running) -> None:
-    """They answer to anyone, and the description names every address."""
+    """They answer to anyone, and the description says of every address whether it does."""
     address = live.made.public_address
     assert requests.get(f"{address}/healthz", timeout=PATIENCE).text == "ok\n"
     assert requests.get(f"{address}/readyz", timeout=PATIENCE).text == "ready\n"
     paths = json.loads(requests.get(f"{address}/openapi.json", timeout=PATIENCE).content)["paths"]
     assert {"/v1/members", "/v1/round", "/v1/models/{hash}", "/v1/updates", "/v1/farewell"} < set(paths)
+    for path, verbs in paths.items():
+        for verb, about in verbs.items():
+            is_refused = requests.request(verb, f"{address}{path}", timeout=PATIENCE).status_code == 401
+            assert is_refused == any(one["in"] == "header" for one in about["parameters"]), (verb, path)
 
 
 def test_without_its_database_the_server_is_not_ready(tmp_path: Path) -> None:

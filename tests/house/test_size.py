@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_778),
     "console": (8, 1_063),
-    "indexer": (104, 20_651),
+    "indexer": (104, 20_648),
     "simulation": (95, 15_437),
     "federation_server": (50, 7_961),
     "foltr": (55, 8_078),

@@ -145,22 +145,23 @@ def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not sealed["vouched"]:
         yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
     yield "fingerprint", sealed["fingerprint"]
-    seen = sealed["history"]
+    roster, seen, differs = sealed["roster"], sealed["history"], "and differs, the server lies to one of you"
+    has = f"{roster['hash'][:16]} after {count(roster['entries'], 'change')} of who is a member"
+    yield "roster", f"{has}; where another member's has as many {differs}"
     if seen["hash"]:
         after = round_label(seen["lineage"], seen["rounds"])
-        yield (
-            "history",
-            f"{seen['hash'][:16]} after round {after}; where another member's names this round, too, and differs, the "
-            "server lies to one of you",
-        )
+        yield "history", f"{seen['hash'][:16]} after round {after}; where another member's names this round {differs}"
     yield "sums", sums_in_words(sealed)
 
 
 def sums_in_words(sealed: dict[str, Any]) -> str:
     """Who must be honest, and who could read what."""
+    from app.federation.consent import at_most
+
     if sealed["committee"] is None:
         return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
-    epsilon = "" if sealed["epsilon_opened"] is None else f", which reveal epsilon {sealed['epsilon_opened']:.1f}"
+    opened = sealed["epsilon_opened"]
+    epsilon = "" if opened is None else f", which reveal epsilon {at_most(opened)}"
     return (
         f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
         f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"

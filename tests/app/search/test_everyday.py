@@ -287,6 +287,14 @@ def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tm
         assert [[Path(hit.path).name for hit in page.hits] for page in pages] == [["c.md"], ["Packliste Texas.md"]]
 
 
+def test_a_misspelt_word_is_no_compound_of_stems_in_languages_that_make_none(tmp_path: Path) -> None:
+    """ "reci" has the Italian stem of reco, "eveing" the English one of eve, and German joins words."""
+    italian = "Il lago e la riva di Como, che non sono nel parco."
+    home = {"a.md": GESAGT, "b.md": f"{italian} Mi reco al lago per eve.", "c.md": f"On receiving of parcels. {SAID}"}
+    with searching(tmp_path, home) as search:
+        assert search.search(SearchRequest("recieveing")).suggestion == "receiving"
+
+
 def test_another_spelling_is_offered_only_where_a_document_holds_more_of_it(tmp_path: Path) -> None:
     """The text about the boiler holds a meter, and nothing cute; a giraffe stands nowhere."""
     home = {"boiler.md": f"The replacement of the boiler and its meter. {SAID}", "cats.md": f"A cute cat. {SAID}"}

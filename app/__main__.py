@@ -11,14 +11,18 @@ import sys
 
 def main() -> int:
     """Run the command line of this process and give its exit code."""
+    try:
+        return _run()
+    except KeyboardInterrupt:  # also while something is loaded
+        return 130
+
+
+def _run() -> int:
     from app.resident.asking import COMMANDS, answered
     from console.standard_streams import open_missing
 
     open_missing()
-    try:
-        code = answered(sys.argv[1:])
-    except KeyboardInterrupt:
-        return 130
+    code = answered(sys.argv[1:])
     if code is not None:
         return code
     words = [word for before, word in zip(sys.argv, sys.argv[1:], strict=False) if "--set" not in (before, word)]

@@ -91,7 +91,7 @@ class FoltrApp(KeyByKey):
     def on_mount(self) -> None:
         self._choose_theme()
         loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
             # Windows has fewer, and its consoles end a program in their own way.
             with contextlib.suppress(NotImplementedError, AttributeError):
                 number = getattr(signal, name)

@@ -174,24 +174,26 @@ class _Reader:
             self._left_out = ""
         if self._root in _HOLDS_PAGES and _ESCAPED_TAG.search(line):
             line = read_html(line.encode()).text
-        if line:
-            self._describe(name, line)
+        if line and not self._describes(name, line):
             self._sink.add(clean(line) + "\n")
         if name == _RECORDS.get(self._root):
             self._n_records += 1
             self._records.add(self._document(), f"{name} {self._n_records}")
 
-    def _describe(self, name: str, line: str) -> None:
-        """Take what an element says of its document."""
+    def _describes(self, name: str, line: str) -> bool:
+        """Whether an element says something of its document that is no text of it, which is then kept."""
         if not self._title and (name in _TITLES or (name == "name" and self._root in _TRACKS)):
             self._title = line
         elif name in _DATES.get(self._root, ()):
             with suppress(ValueError):
                 self._modified = datetime.fromisoformat(line).timestamp()
+            return True
         elif self._root == "en-export" and name in ("tag", "author"):
             self._properties.append((name, line))
+            return True
         elif self._root == "FictionBook" and name in _NAMES and not self._title:
             self._names.append(line)
+        return False
 
     def _document(self) -> Extraction:
         author = " ".join(self._names) or "; ".join(value for name, value in self._properties if name == "author")

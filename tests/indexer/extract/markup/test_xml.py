@@ -68,7 +68,7 @@ def test_each_page_of_a_wiki_is_a_document(extract) -> None:
     assert boats.modified == datetime(2012, 7, 15, 10, tzinfo=UTC).timestamp()
     assert "Club" not in boats.text
     assert "Boats" not in keys.text
-    cut = extract("wiki.xml", wiki + "</mediawiki>", max_total_text_bytes=60)
+    cut = extract("wiki.xml", wiki + "</mediawiki>", max_total_text_bytes=25)
     assert (len(cut.documents), len(cut.notes)) == (1, 1)
 
 

@@ -272,7 +272,6 @@ def show(app: FoltrApp) -> int:
         return code or 0
     if os.environ.get("FOLTR_DEBUG"):
         print(app.crash_report.getvalue(), file=sys.stderr)
-    name = type(app.crash).__name__
-    print(f"foltr-search: the screen failed: {name}: {safe_line(str(app.crash))}", file=sys.stderr)
+    print(f"foltr-search: the screen failed: {type(app.crash).__name__}: {safe_line(str(app.crash))}", file=sys.stderr)
     print("FOLTR_DEBUG=1 shows where; nothing that was indexed or learned is lost", file=sys.stderr)
     return FAILED

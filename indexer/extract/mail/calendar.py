@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from zoneinfo import ZoneInfo
 
 from indexer.documents import ExtractedDocument, Extraction
@@ -14,7 +15,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import decode
 from indexer.extract.markup.html import one_line
 from indexer.extract.markup.texts import read_text
-from indexer.extract.source import TIME_IS_UP, Limits, Source, cut
+from indexer.extract.source import Gathered, Limits, Source, cut
 
 _PARTS = {"VEVENT": "event", "VTODO": "to-do", "VJOURNAL": "entry", "VCARD": "card"}
 _LINE = re.compile(r'^(?:[\w-]+\.)?([A-Za-z0-9-]+)((?:;[^":;]*(?:"[^"]*"[^":;]*)*)*):(.*)$', re.S)
@@ -48,16 +49,17 @@ def _read(source: Source, limits: Limits, wanted: str) -> Extraction:
     text, truncated = read_text(source, limits)
     if f"BEGIN:{wanted}" not in text[:10_000].upper():
         raise ExtractionError("malformed", f"BEGIN:{wanted} is missing")
-    documents: list[ExtractedDocument] = []
-    for kind, properties in _entries(text):
-        if len(documents) >= limits.max_messages:
-            return Extraction(documents=tuple(documents), notes=(f"only the first {limits.max_messages} entries",))
-        if len(documents) % 64 == 63 and limits.is_late:
-            return Extraction(documents=tuple(documents), notes=(f"only the first {len(documents)}: {TIME_IS_UP}",))
-        document = _card if kind == "VCARD" else _document
-        documents.append(document(kind, len(documents) + 1, properties, limits))
-    notes = (f"only the {truncated} of the file",) if truncated else ()
-    return Extraction(documents=tuple(documents), notes=notes)
+    gathered = Gathered(limits)
+    for number, (kind, properties) in enumerate(_entries(text), 1):
+        if number > limits.max_messages:
+            gathered.note(f"only the first {limits.max_messages} entries")
+            break
+        gathered.read(f"{_PARTS[kind]} {number}", partial(_card if kind == "VCARD" else _event, properties, limits))
+        if gathered.full:
+            break
+    if truncated:
+        gathered.note(f"only the {truncated} of the file")
+    return gathered.extraction()
 
 
 def _entries(text: str) -> Iterator[tuple[str, list[Property]]]:
@@ -87,7 +89,7 @@ def _entries(text: str) -> Iterator[tuple[str, list[Property]]]:
         yield kind, found
 
 
-def _document(kind: str, number: int, properties: list[Property], limits: Limits) -> ExtractedDocument:
+def _event(properties: list[Property], limits: Limits) -> Extraction:
     first = {name: (parameters, value) for name, parameters, value in reversed(properties)}
     lines = [first[name][1] for name in ("SUMMARY", "DESCRIPTION", "COMMENT", "URL") if name in first]
     lines += [f"Location: {first['LOCATION'][1]}"] if "LOCATION" in first else []
@@ -97,23 +99,20 @@ def _document(kind: str, number: int, properties: list[Property], limits: Limits
     return ExtractedDocument(
         text=text,
         type="calendar",
-        part=f"{_PARTS[kind]} {number}",
         title=one_line(first.get("SUMMARY", ("", ""))[1]),
         author="; ".join(_person(*rest) for name, *rest in properties if name == "ORGANIZER"),
         recipients="; ".join(_person(*rest) for name, *rest in properties if name == "ATTENDEE"),
         modified=next((_seconds(*first[name]) for name in ("DTSTART", "DUE", "DTSTAMP") if name in first), None),
         truncated=truncated,
-    )
+    ).alone()
 
 
-def _card(kind: str, number: int, properties: list[Property], limits: Limits) -> ExtractedDocument:
+def _card(properties: list[Property], limits: Limits) -> Extraction:
     said = [(name, value) for wanted in _OF_A_CARD for name, _, value in properties if name == wanted]
     lines = [_OF_A_CARD[name] + " ".join(value.replace(";", " ").split()) for name, value in said]
     text, truncated = cut("\n".join(lines), limits.max_text_bytes)
-    title = lines[0] if lines else ""
-    return ExtractedDocument(
-        text=text, type="text", part=f"{_PARTS[kind]} {number}", title=one_line(title), truncated=truncated
-    )
+    title = one_line(lines[0]) if lines else ""
+    return ExtractedDocument(text=text, type="text", title=title, truncated=truncated).alone()
 
 
 def _person(parameters: str, value: str) -> str:

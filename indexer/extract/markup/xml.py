@@ -97,18 +97,14 @@ _TAG = re.compile(r"<[^<>]*(?:>|\Z)")
 _XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
 _TITLES = frozenset({"title", "Title", "book-title"})
 _PICTURES = frozenset({"binary", "binary-data", "coordinates", "coord"})
-_POINT = "trkpt"
-"""of a track: thousands of heights and times"""
-_TRACKS = frozenset({"gpx", "kml"})
-"""Outermost elements of files that are titled by their first name"""
 _HOLDS_PAGES = frozenset({"rss", "feed", "RDF", "xbrl", "en-export"})
 """Outermost elements of feeds, business reports and notes, which keep HTML as escaped text."""
 _RECORDS = {"en-export": "note", "mediawiki": "page"}
 """Outermost elements of exports -> those inside that are documents"""
 _DATES = {"en-export": ("created", "updated"), "mediawiki": ("timestamp",)}
 """the same -> what dates one, the last of them before others"""
-_NAMES = frozenset({"first-name", "middle-name", "last-name"})
-"""of the author of a book, in what describes it"""
+_NAMES = {"en-export": ("author",), "FictionBook": ("first-name", "middle-name", "last-name")}
+"""the same, and books -> what names the author, of a book before its title"""
 _ESCAPED_TAG = re.compile(r"</[a-zA-Z][a-zA-Z0-9]*>|<br ?/?>")
 
 
@@ -149,7 +145,7 @@ class _Reader:
 
     def _begin(self) -> None:
         self._sink, self._title, self._names = Sink(self._limits), "", list[str]()
-        self._properties: list[tuple[str, str]] = []
+        self._tags: list[tuple[str, str]] = []
         self._modified: float | None = None
 
     @property
@@ -161,7 +157,7 @@ class _Reader:
         self._root = self._root or name
         if name == _RECORDS.get(self._root):
             self._begin()
-        if name == _POINT or attributes.get("encoding") == "base64":
+        if name == "trkpt" or attributes.get("encoding") == "base64":  # a point of a track: heights and times
             self._left_out = name
         for key in ("text", "title", "label", "value", "content"):  # opml, property lists, metadata
             if attributes.get(key, "").strip():
@@ -182,23 +178,23 @@ class _Reader:
 
     def _describes(self, name: str, line: str) -> bool:
         """Whether an element says something of its document that is no text of it, which is then kept."""
-        if not self._title and (name in _TITLES or (name == "name" and self._root in _TRACKS)):
+        if not self._title and (name in _TITLES or (name == "name" and self._root in ("gpx", "kml"))):
             self._title = line
         elif name in _DATES.get(self._root, ()):
             with suppress(ValueError):
                 self._modified = datetime.fromisoformat(line).timestamp()
             return True
-        elif self._root == "en-export" and name in ("tag", "author"):
-            self._properties.append((name, line))
+        elif self._root == "en-export" and name == "tag":
+            self._tags.append((name, line))
             return True
-        elif self._root == "FictionBook" and name in _NAMES and not self._title:
+        elif name in _NAMES.get(self._root, ()) and not (self._title and self._root == "FictionBook"):
             self._names.append(line)
+            return self._root in _RECORDS
         return False
 
     def _document(self) -> Extraction:
-        author = " ".join(self._names) or "; ".join(value for name, value in self._properties if name == "author")
-        tags = tuple(pair for pair in self._properties if pair[0] == "tag")
-        found = self._sink.extraction(self._type, one_line(self._title), one_line(author), tags)
+        author = one_line(" ".join(self._names))
+        found = self._sink.extraction(self._type, one_line(self._title), author, tuple(self._tags))
         return replace(found.documents[0], modified=self._modified).alone(found.notes)
 
     def extraction(self) -> Extraction:

@@ -523,7 +523,7 @@ def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[
     if getattr(concept.node, "exact", True):
         return found
     if word.isdecimal() and len(word) < 4:
-        padded = {str(int(word)).zfill(n) for n in (1, 2, 3)} - {word}
+        padded = {str(int(word)).zfill(n) for n in (1, 2, 3, 4)} - {word}
         found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(padded))))
     begins = word.isalpha() or (word.isdecimal() and int(word) in YEARS)
     if field == "name" and begins and len(word) > 2 and not concept.is_beginning:

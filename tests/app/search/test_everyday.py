@@ -175,6 +175,8 @@ OFFICE = {
     "Scans/custom scan plan.md": f"# Custom scan\n\n{SAID}",
     "Novel/Chapter 07 - The Crossing.md": SAID,
     "Notes/manual.md": f"# Chapter 7\n\nChapter 7, chapter 7 of the manual. {SAID}",
+    "Standards/rfc-0793.md": SAID,
+    "Standards/rfc-0794.md": f"As in RFC 793, which RFC 793 says. {SAID}",
     "Band/drums_take1.md": SAID,
     "Band/drums_take2.md": SAID,
     "Akten/Räumungsklage.md": f"Der Mieter hat nicht gezahlt, und die Wohnung ist nicht leer. {GESAGT}",
@@ -235,6 +237,7 @@ def test_a_day_is_found_however_it_is_written(office: Search, day: str) -> None:
         ("bill wrzesień 2023", "2023-09 Norway/bill.md"),
         ("scan märz 2023", "Scans/Mrz_2023_scan.pdf"),
         ("novel chapter 7", "Novel/Chapter 07 - The Crossing.md"),
+        ("rfc 793", "Standards/rfc-0793.md"),
         ("drums take 2", "Band/drums_take2.md"),
     ],
 )

@@ -11,25 +11,24 @@ import sys
 
 def main() -> int:
     """Run the command line of this process and give its exit code."""
-    from app.resident.asking import COMMANDS, answered
-    from console.standard_streams import open_missing
-
-    open_missing()
     try:
-        code = answered(sys.argv[1:])
-    except KeyboardInterrupt:
+        from app.resident.asking import COMMANDS, answered
+        from console.standard_streams import open_missing
+
+        open_missing()
+        if (code := answered(sys.argv[1:])) is not None:
+            return code
+        words = [word for before, word in zip(sys.argv, sys.argv[1:], strict=False) if "--set" not in (before, word)]
+        is_brief = words[:1] and words[0] in (*COMMANDS, "index")
+        if is_brief:
+            import gc
+
+            gc.disable()  # while it loads, all would be looked at again and again, and nothing freed
+        from app import cli
+
+        code = cli.main()
+    except KeyboardInterrupt:  # also while something is loaded
         return 130
-    if code is not None:
-        return code
-    words = [word for before, word in zip(sys.argv, sys.argv[1:], strict=False) if "--set" not in (before, word)]
-    is_brief = words[:1] and words[0] in (*COMMANDS, "index")
-    if is_brief:
-        import gc
-
-        gc.disable()  # while it loads, all would be looked at again and again, and nothing freed
-    from app import cli
-
-    code = cli.main()
     if is_brief or "app.tui" in sys.modules:
         _leave(code)
     return code

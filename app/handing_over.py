@@ -67,7 +67,7 @@ def prepare(
     """Choose the program for a document, and make what it is given.
 
     `text_of` gives the extracted text, and is called where a pager shows it: when that was asked for, for a mail that
-    no program opens, and for whatever has text where there is no display. Raises OpenError.
+    no program opens, and where there is no display for a part of a file and whatever has text. Raises OpenError.
     """
     plain = is_plain(document.type, document.part)
     if how == "pager" and not plain:
@@ -76,12 +76,11 @@ def prepare(
     try:
         mail = loose_mail(document, data_dir) if how == "system" else None
         address = address_of(document.type, document.properties)
-        return Prepared(
-            plan(
-                document.path, how, settings=settings, line=place.line if plain else 0, page=place.page, mail=mail,
-                address=address,
-            )
-        )  # fmt: skip
+        line = place.line if plain else 0
+        command = plan(document.path, how, settings=settings, line=line, page=place.page, mail=mail, address=address)
+        if not (document.part and how == "system" and mail is None and command.needs_terminal):
+            return Prepared(command)
+        text = text_of()
     except NoDisplayError:
         text = text_of()
         if not text.strip():

@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from app.commands.command import FAILED, Command, load, say
+from app.commands.command import FAILED, INTERRUPTED, Command, load, say
 
 
 @click.command(cls=Command, hidden=True)
@@ -27,4 +27,5 @@ def open_screen(ctx: click.Context, *, folder: str | None) -> int:
     context = load()
     from app.tui import run
 
-    return FAILED if run(context.settings, context.paths, folder=folder) else 0
+    code = run(context.settings, context.paths, folder=folder)
+    return code if code in (0, INTERRUPTED) else FAILED

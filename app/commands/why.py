@@ -22,6 +22,8 @@ def command(paths: tuple[str, ...]) -> int:
     """
     from app.following.indexing import why
 
+    if "" in paths:
+        raise click.UsageError("wanted a PATH, got an empty one")
     context = load()
     context.paths.create_data_dir()
     answers = [why(context.settings, context.paths, path) for path in paths]

@@ -91,7 +91,7 @@ class FoltrApp(KeyByKey):
     def on_mount(self) -> None:
         self._choose_theme()
         loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP", "SIGQUIT"):
+        for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
             # Windows has fewer, and its consoles end a program in their own way.
             with contextlib.suppress(NotImplementedError, AttributeError):
                 number = getattr(signal, name)
@@ -272,7 +272,6 @@ def show(app: FoltrApp) -> int:
         return code or 0
     if os.environ.get("FOLTR_DEBUG"):
         print(app.crash_report.getvalue(), file=sys.stderr)
-    name = type(app.crash).__name__
-    print(f"foltr-search: the screen failed: {name}: {safe_line(str(app.crash))}", file=sys.stderr)
+    print(f"foltr-search: the screen failed: {type(app.crash).__name__}: {safe_line(str(app.crash))}", file=sys.stderr)
     print("FOLTR_DEBUG=1 shows where; nothing that was indexed or learned is lost", file=sys.stderr)
     return FAILED

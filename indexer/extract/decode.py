@@ -239,13 +239,17 @@ _CENTRAL = re.compile(
 """the letters of Czech, Polish and Hungarian beside ASCII letters"""
 
 
-_ACCENT_IN_WORD = re.compile(r"(?<=[A-Za-z])[À-ÖØ-öø-ÿŒœŠšŽž]|[À-ÖØ-öø-ÿŒœŠšŽž](?=[a-z])")
+_ACCENT_IN_WORD = re.compile(r"(?<=[A-Za-z])[ß-öø-ÿœšž]|(?<=[A-Z])[À-ÖØ-ÞŒŠŽ]|(?<![a-z])[À-ÖØ-öø-ÿŒœŠšŽž](?=[a-z])")
 
 
 def _kana(_: str, wide: list[str]) -> float:
     kana = sum(1 for c in wide if "\u3041" <= c <= "\u30fe" or c in "、。「」")
     half = sum(1 for c in wide if "\uff61" <= c <= "\uff9f")
     return (1.2 * (kana - half) / len(wide) + 0.35) if kana * 5 > len(wide) else 0.0
+
+
+def _hangul(text: str, wide: list[str]) -> float:
+    return (sum(1 for c in wide if "\uac00" <= c <= "\ud7a3") - len(_MIXED.findall(text))) / len(wide)
 
 
 def _han(_: str, wide: list[str]) -> float:
@@ -256,10 +260,11 @@ def _han(_: str, wide: list[str]) -> float:
 _CANDIDATES: tuple[tuple[str, Score], ...] = (
     ("cp1252", _latin),
     ("cp850", lambda text, wide: 0.9 * _latin(text, wide)),
+    ("mac_roman", lambda text, wide: 0.87 * _latin(text, wide)),
     ("cp1250", lambda text, wide: 0.88 * min(1.0, len(_CENTRAL.findall(text)) / len(wide))),
     ("cp932", _kana),
     ("euc_jp", _kana),
-    ("cp949", lambda _, wide: sum(1 for c in wide if "\uac00" <= c <= "\ud7a3") / len(wide)),
+    ("cp949", _hangul),
     ("gb18030", _han),
     ("big5", _han),
     ("cp1251", _letters(_CYRILLIC)),

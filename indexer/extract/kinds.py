@@ -35,14 +35,15 @@ class FileKind(NamedTuple):
 
 
 KINDS: dict[str, FileKind] = {
-    "text": FileKind("text", "markup.texts:extract_text", "txt text log nfo asc lst out err diz list changelog"),
+    "text": FileKind("text", "markup.texts:extract_text", "txt text log nfo lst out err diz list changelog"),
     "manual": FileKind("text", "markup.texts:extract_manual", "1 2 3 4 5 6 7 8 9 1m 3pm man mdoc"),
+    "subtitles": FileKind("text", "markup.texts:extract_subtitles", "srt vtt ass ssa"),
     "markdown": FileKind("markdown", "markup.notes:extract_markdown", "md markdown mdown mkd mkdn mdx rmd qmd"),
     "rst": FileKind("markdown", "markup.texts:extract_rst", "rst rest"),
     "org": FileKind("markdown", "markup.notes:extract_org", "org"),
-    "latex": FileKind("document", "markup.texts:extract_latex", "tex latex ltx"),
+    "latex": FileKind("document", "markup.texts:extract_latex", "tex latex ltx bib"),
     "pod": FileKind("markdown", "markup.texts:extract_pod", "pod"),
-    "asciidoc": FileKind("markdown", "markup.texts:extract_asciidoc", "adoc asciidoc"),
+    "asciidoc": FileKind("markdown", "markup.texts:extract_asciidoc", "adoc asciidoc asc"),
     "source": FileKind(
         "source",
         "markup.texts:extract_source_code",
@@ -54,7 +55,7 @@ KINDS: dict[str, FileKind] = {
         vbs bas cu cl cuh glsl hlsl vert frag proto thrift graphql gql cmake mk mak makefile am ac m4 in tf
         hcl nix dockerfile vim css scss sass less styl ini cfg conf cnf config toml yaml yml properties env
         service timer socket desktop reg diff patch po pot gd sol cr hx odin raku prolog pro ipp tpp bzl bazel
-        coffee bib sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
+        coffee sty cls pug jade haml ejs hbs mustache jinja j2 tpl""",
     ),
     "html": FileKind("html", "markup.html:extract", "html htm xhtml xht shtml"),
     "mht": FileKind("html", "mail.mail:extract_mht", "mht mhtml"),
@@ -64,6 +65,7 @@ KINDS: dict[str, FileKind] = {
         """
         xml xbrl xsd xsl xslt rss atom opml svg kml gpx dbk docbook tei wsdl plist rdf owl xmp dita""",
     ),
+    "evernote": FileKind("markdown", "markup.xml:extract_notes", "enex"),
     "pdf": FileKind("pdf", "office.pdf:extract", "pdf"),
     "docx": FileKind("document", "office.open_xml:extract_docx", "docx docm dotx dotm"),
     "wordml": FileKind("document", "office.open_xml:extract_wordml"),
@@ -87,6 +89,7 @@ KINDS: dict[str, FileKind] = {
     "json": FileKind("data", "markup.texts:extract_json", "json jsonl ndjson geojson json5 jsonc webmanifest har"),
     "notebook": FileKind("notebook", "markup.notebook:extract", "ipynb"),
     "calendar": FileKind("calendar", "mail.calendar:extract", "ics ical ifb vcs"),
+    "cards": FileKind("text", "mail.calendar:extract_cards", "vcf vcard"),
     "zip": FileKind("archive", "archives:extract_zip", "zip jar war ear whl xpi", holds_files=True),
     "tar": FileKind("archive", "archives:extract_tar", "tar tgz tbz tbz2 txz tzst", holds_files=True),
     "compressed": FileKind("archive", "archives:extract_packed", "gz bz2 xz lzma zst", holds_files=True),

@@ -7,7 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
@@ -89,12 +89,20 @@ def _damage(name: str) -> Iterator[None]:
         raise ExtractionError("malformed", f"{clean(name[-100:])} cannot be unpacked ({error})") from error
 
 
+def _archive(stream: BinaryIO) -> zipfile.ZipFile:
+    """With names as programs write them that do not say it, in UTF-8, else as DOS did."""
+    try:
+        return zipfile.ZipFile(stream, metadata_encoding="utf-8")
+    except UnicodeDecodeError:
+        return zipfile.ZipFile(stream)
+
+
 @contextmanager
 def open_zip(source: Source, limits: Limits) -> Iterator[Zipped]:
     """Open `source` as a ZIP file; ExtractionError "malformed" when it is none or cut off."""
     with source.open() as stream:
         try:
-            archive = zipfile.ZipFile(stream)
+            archive = _archive(stream)
         except (zipfile.BadZipFile, NotImplementedError, ValueError, OverflowError) as error:
             raise ExtractionError("malformed", "the ZIP container is damaged or cut off") from error
         with archive:

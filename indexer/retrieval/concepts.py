@@ -10,7 +10,7 @@ are none either, or a piece is a function word (peut-il), its pieces are asked f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import accumulate, takewhile
 from typing import Annotated
@@ -262,7 +262,8 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
         return [concept]
 
     def n_holding(term: str) -> int:
-        return max(lookup.snapshot.document_frequency(f, term) for f in fields) or len(_stem_forms(lookup, term))
+        own = max(lookup.snapshot.document_frequency(field, term) for field in fields)
+        return own or len(_stem_forms(lookup, term, variants.COMPOUNDING))
 
     made_of = [
         _with_own_forms(lookup, own)
@@ -386,20 +387,21 @@ def _other_endings(
     return tuple((term,) for term in others)
 
 
-def _stem_forms(lookup: ConceptLookup, word: str) -> tuple[str, ...]:
+def _stem_forms(lookup: ConceptLookup, word: str, among: Collection[str] = LANGUAGES) -> tuple[str, ...]:
     """Indexed words other than `word` with the same stem in one of the languages, the most frequent first."""
+    languages = tuple(code for code in lookup.languages if code in among)
     if len(word) < 3 or not word.isalpha():
         return ()
 
     def look_up() -> tuple[str, ...]:
         found: dict[str, int] = {}
-        for language in lookup.languages:
+        for language in languages:
             for field in (*OWN_FIELDS, "name", "path"):
                 for term in _same_stem(lookup, field, word, language) - {word}:
                     found[term] = max(found.get(term, 0), lookup.snapshot.document_frequency(field, term))
         return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
 
-    return lookup.snapshot.keep(("stem", word, lookup.languages), look_up)
+    return lookup.snapshot.keep(("stem", word, languages), look_up)
 
 
 def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
@@ -523,7 +525,7 @@ def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[
     if getattr(concept.node, "exact", True):
         return found
     if word.isdecimal() and len(word) < 4:
-        padded = {str(int(word)).zfill(n) for n in (1, 2, 3)} - {word}
+        padded = {str(int(word)).zfill(n) for n in (1, 2, 3, 4)} - {word}
         found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(padded))))
     begins = word.isalpha() or (word.isdecimal() and int(word) in YEARS)
     if field == "name" and begins and len(word) > 2 and not concept.is_beginning:

@@ -219,3 +219,11 @@ def test_the_version_that_processes_compare_is_the_installed_one() -> None:
     """`app.VERSION`, which costs nothing to read, is that of pyproject.toml."""
     project = tomllib.loads((Path(app.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["version"] == app.VERSION
+
+
+def test_why_asks_for_a_path(device: Device) -> None:
+    """An empty one is not the folder in which it was asked."""
+    done = device.run("why", "")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2, ["foltr-search: wanted a PATH, got an empty one; see `foltr-search why --help`"],
+    )  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.handing_over import FOLDER, MAX_COPIES, Place, loose_mail, prepare
-from app.opener import NoDisplayError, OpenError, plan
+from app.opener import How, NoDisplayError, OpenError, plan
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 
@@ -117,3 +117,19 @@ def test_the_program_that_opens_it(tmp_path: Path) -> None:
     opener = Settings(open=OpenSettings(opener="show {path}"))
     assert plan(box.path, "system", settings=opener, mail=mail, env={}).argv == ("show", mail.path)
     assert plan(box.path, "folder", settings=opener, mail=mail, env={}).argv == ("show", str(tmp_path))
+
+
+def test_of_a_part_of_a_file_a_terminal_shows_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of one note of many; a whole file is opened where it lies, and an editor gets the file of either."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    note = replace(hit(tmp_path / "notes.enex", "<note>raw</note>", "note 2"), type="markdown")
+    settings = Settings(open=OpenSettings(pager="cat {path}", editor="true {path}"))
+
+    def shown(one: Hit, how: How = "system") -> str:
+        place = Place()
+        ready = prepare(one, how, place=place, settings=settings, data_dir=tmp_path, text_of=lambda: "Boiler")
+        return Path(ready.command.argv[-1]).read_text()
+
+    assert "Boiler" in shown(note)
+    assert shown(replace(note, part="")) == shown(note, "editor") == "<note>raw</note>"

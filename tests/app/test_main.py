@@ -61,3 +61,10 @@ def test_an_answer_that_cannot_be_written_is_an_error(device: Device) -> None:
             stdout=full, stderr=subprocess.PIPE, text=True, check=False,
         )  # fmt: skip
     assert (done.returncode, done.stderr) == (2, "foltr-search: the disk is full; free some space, then try again\n")
+
+
+def test_an_interrupt_while_it_loads_is_an_interrupt(device: Device) -> None:
+    """Not a traceback of whatever was being loaded."""
+    raising = "import gc; gc.disable = lambda: exec('raise KeyboardInterrupt'); "
+    found = ended(device, raising + "print(main())", "index")
+    assert (found.stdout, found.stderr) == ("130\n", "")

@@ -9,7 +9,7 @@ import msgspec
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode
-from indexer.extract.markup.texts import markdown_title
+from indexer.extract.markup.texts import markdown_title, without_data
 from indexer.extract.source import Limits, Sink, Source
 
 MAX_OUTPUT = 10_000
@@ -28,7 +28,7 @@ def extract(source: Source, limits: Limits) -> Extraction:
     sink = Sink(limits)
     title = ""
     for cell in _cells(notebook):
-        text = _joined(cell.get("source") or cell.get("input"))
+        text = without_data(_joined(cell.get("source") or cell.get("input")))
         if not title and cell.get("cell_type") in ("markdown", "heading"):
             title = markdown_title(text) or (text.strip() if cell.get("cell_type") == "heading" else "")
         sink.add(clean(text) + "\n\n")

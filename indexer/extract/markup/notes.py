@@ -74,6 +74,8 @@ def _described(document: ExtractedDocument, text: str, pairs: Iterable[tuple[str
 
 # Front matter.
 
+_LOGSEQ = re.compile(r"\A(?:[\w-]+:: [^\n]*\n)+")
+"""the properties of a page"""
 _PAIR = re.compile(r"([A-Za-z_][\w .-]{0,60}?)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$")
 _NAMES = {
     "tags": "tag", "tag": "tag", "keywords": "tag", "categories": "tag", "category": "tag", "aliases": "alias",
@@ -89,7 +91,10 @@ def without_front_matter(text: str) -> tuple[str, Properties]:
     """The text with the lines of its front matter empty, and what stood there; all as it is where there is none."""
     found = FRONT_MATTER.match(text[:MAX_HEAD])
     if found is None:
-        return text, ()
+        found = _LOGSEQ.match(text[:MAX_HEAD])
+        if found is None:
+            return text, ()
+        return _emptied(found) + text[found.end() :], tuple(_named(re.findall(r"([\w-]+):: (.*)", found[0])))
     values = _toml(found[2]) if found[1] == "+++" else _yaml(found[2])
     if values is None:
         return text, ()
@@ -111,7 +116,7 @@ def _named(values: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         if name != "tag":
             yield name, value
         elif "," in value:
-            yield from ((name, one.strip()) for one in value.split(","))
+            yield from ((name, one.strip(" #[]")) for one in value.split(","))
         else:
             yield from ((name, one) for one in (value.split() if "#" in value else [value]))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from unicodedata import normalize
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
@@ -39,13 +40,12 @@ def read_text(source: Source, limits: Limits) -> tuple[str, str]:
 _DATA_URI = re.compile(r"data:[\w/+.;=-]{0,100};base64,[A-Za-z0-9+/=]+")
 
 
-def _without_data(text: str) -> str:
+def without_data(text: str) -> str:
+    """`text` without the files written into it as `data:` addresses."""
     return _DATA_URI.sub("", text) if "base64," in text else text
 
 
-def titled(
-    type_: str, title_of: Callable[[str], str], without_marks: Callable[[str], str] = _without_data
-) -> Extractor:
+def titled(type_: str, title_of: Callable[[str], str], without_marks: Callable[[str], str] = without_data) -> Extractor:
     """An extractor of one document of `type_`, whose title `title_of` finds in the beginning of the text."""
 
     def extract(source: Source, limits: Limits) -> Extraction:
@@ -68,7 +68,7 @@ extract_delimited = titled("data", no_title)
 
 
 def underlined_title(head: str) -> str:
-    """Plain text: a first line behind "= ", as in AsciiDoc, else the first of the first lines that is underlined."""
+    """Plain text: a first line behind "= ", as in wikis, else the first of the first lines that is underlined."""
     if first := _FIRST_LINE.match(head):
         return first[1]
     found = _UNDERLINED.search(head[:2_000]) if _UNDERLINE.search(head, 0, 2_000) else None
@@ -77,7 +77,7 @@ def underlined_title(head: str) -> str:
 
 extract_text = titled("text", underlined_title)
 """Plain text, and what has no other reader."""
-_FIRST_LINE = re.compile(r"\s*=[ ](\S[^\n=]{0,200}?)[ ]*(?:=[ ]*)?(?:\n|\Z)")
+_FIRST_LINE = re.compile(r"\s*={1,6}[ ](\S[^\n=]{0,200}?)[ ]*(?:=+[ ]*)?(?:\n|\Z)")
 _UNDERLINE = re.compile(r"\n[ \t]*([=*#~^\"'+-])\1{3}")
 _UNDERLINED = re.compile(r"^[ \t]*(\S[^\n]{0,200})\n[ \t]*(([=*#~^\"'+-])\3{3,})[ \t]*$", re.M)
 
@@ -122,7 +122,9 @@ _TAGS = re.compile(r"[ \t]+:[\w@#%:]+:[ \t]*$")
 
 
 def rst_title(head: str) -> str:
-    """The first line that is underlined over its whole length (reStructuredText)."""
+    """What the header of a PEP says, else the first line that is underlined over its whole length."""
+    if named := _PEP_TITLE.match(head):
+        return named[1]
     for found in _RST_TITLE.finditer(head):
         line = found[1].strip()
         if len(found[2]) * 10 >= len(line) * 9 and not _RULE.match(line):
@@ -131,6 +133,7 @@ def rst_title(head: str) -> str:
 
 
 extract_rst = titled("markdown", rst_title)
+_PEP_TITLE = re.compile(r"PEP: \d+\n(?:[A-Z][\w-]*: [^\n]*\n)*?Title: ([^\n]+(?:\n[ ]+[^\n]+)*)")
 _SIGN = r"[=\-`:.'\"~^_*+#<>]"
 _RST_TITLE = re.compile(rf"^(\S[^\n]*|[ ]\S[^\n]*)\n(({_SIGN})\3{{2,}})[ \t]*$", re.M)
 _RULE = re.compile(rf"^({_SIGN})\1{{2,}}\s*$")
@@ -146,7 +149,37 @@ def latex_title(head: str) -> str:
     return ""
 
 
-extract_latex = titled("document", latex_title)
+def _of_latex(text: str) -> str:
+    r"""The text with the letters that commands make (\"u, {\ss}), without emphasis and hints where to hyphenate."""
+    if "\\" not in text:
+        return text
+    text = _LATEX_LETTER.sub(_latex_letter, text.replace("\\-", ""))
+    return _EMPHASIS.sub(r"\1", _BRACED_LETTER.sub(r"\1", text))
+
+
+extract_latex = titled("document", lambda head: latex_title(_of_latex(head)), _of_latex)
+
+
+def _latex_letter(found: re.Match[str]) -> str:
+    if found[4]:
+        return _NAMED_LETTERS[found[4]]
+    return normalize("NFC", (found[2] or found[3]) + _ACCENTS[found[1]])
+
+
+_ACCENTS = {
+    '"': "\u0308", "'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", "=": "\u0304", ".": "\u0307",
+    "u": "\u0306", "v": "\u030c", "H": "\u030b", "c": "\u0327", "d": "\u0323", "b": "\u0331", "k": "\u0328",
+    "r": "\u030a",
+}  # fmt: skip
+_NAMED_LETTERS = {
+    "ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "aa": "å", "AA": "Å", "o": "ø", "O": "Ø", "l": "ł", "L": "Ł",
+}  # fmt: skip
+_LATEX_LETTER = re.compile(
+    r"""(?<!\\)\\(?:(["'`^~=.]|[uvHcdbkr](?=[{ ]))[ ]?(?:\{\\?([A-Za-z])[ ]?\}|\\?([A-Za-z]))"""
+    rf"|({'|'.join(_NAMED_LETTERS)})(?:\{{\}}|[ ]|(?![A-Za-z])))"
+)
+_BRACED_LETTER = re.compile(r"\{([^\x00-\x7f])\}")
+_EMPHASIS = re.compile(r"\\(?:emph|text(?:bf|it|sc|tt|sl|sf|rm)|underline)\{([^{}]*)\}")
 
 
 def _argument(text: str, start: int) -> str:
@@ -177,6 +210,21 @@ def docstring_title(head: str) -> str:
 
 _DOCSTRING = re.compile(r"\A(?:\ufeff|[ \t]*#[^\n]*\n|\s*\n)*[rRuU]?(\"\"\"|''')\\?\s*([^\n]*?\S[^\n]*?)\s*(?:\1|\n)")
 
+# Subtitles.
+
+
+def _of_subtitles(text: str) -> str:
+    """What is said, on the lines where it stands: no numbers, times and styles."""
+    return _NO_SPEECH.sub("", text).replace("\\N", " ")
+
+
+extract_subtitles = titled("text", no_title, _of_subtitles)
+_NO_SPEECH = re.compile(
+    r"^\d+[ \t]*(?=\n(?:\d+:)?\d\d:\d\d[.,]\d)|^(?:\d+:)?\d\d:\d\d[.,]\d+[ \t]+-->[^\n]*"
+    r"|^Dialogue:(?:[^,\n]*,){9}|</?[A-Za-z][^<>\n]{0,100}>|<[\d:.]+>|\{\\[^{}\n]*\}",
+    re.M,
+)
+
 # Manual pages: roff with the man or mdoc macros.
 
 
@@ -206,7 +254,7 @@ def _roff_character(found: re.Match[str]) -> str:
 
 
 _ROFF_HEADING = re.compile(r"^[.'](?:TH|Dt)\s+(\S+)", re.M)
-_ROFF_NAME = re.compile(r"^\.S[Hh]\s+\"?NAME\"?\s*\n((?:[.'][^\n]*\n)*[^.'\n][^\n]*|\.Nm[^\n]*\n\.Nd[^\n]*)", re.M)
+_ROFF_NAME = re.compile(r"^\.S[Hh]\s+\"?NAME\"?\s*\n((?:\.Nm[^\n]*\n)+\.Nd[^\n]*|(?:[.'][^\n]*\n)*[^.'\n][^\n]*)", re.M)
 _ROFF_REQUEST = re.compile(r"^[.']\\\"[^\n]*|^[.'][ \t]*[A-Za-z]{1,4}\b[ \t]*", re.M)
 _ROFF_ESCAPE = re.compile(r"\\(?:f(?:\[\w*\]|\(\w\w|\w)|s[+-]?\d+|\*\(\w\w|\((\w\w)|(.))")
 _GLYPHS = {"em": "—", "en": "–", "aq": "'", "dq": '"', "co": "©", "bu": "•", "lq": "“", "rq": "”"}

@@ -1,5 +1,7 @@
 """XML of any kind: its character data, one line per element that holds some; <title> where it comes first.
 
+Each note of Evernote and each page of a wiki is a document of its own. Pictures and the points of tracks are left out.
+
 XML is read as a stream of events, without ever expanding an entity or loading anything from outside. A document that
 declares entities inside itself may be a bomb; office files never do, so there it is refused. Elsewhere such references
 are passed over.
@@ -9,16 +11,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Protocol
 from xml.parsers import expat
+
+from msgspec.structs import replace
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, is_binary
 from indexer.extract.markup.html import MAX_MARKUP, declared_charset, one_line, read_html, sane_lines
 from indexer.extract.markup.texts import HEAD
-from indexer.extract.source import Limits, Sink, Source, cut
+from indexer.extract.source import Gathered, Limits, Sink, Source, cut
 
 
 class Readable(Protocol):
@@ -90,9 +96,15 @@ def _refuse(*declaration: object) -> None:
 _TAG = re.compile(r"<[^<>]*(?:>|\Z)")
 _XHTML = re.compile(rb"<(?:!DOCTYPE\s+)?html\b", re.IGNORECASE)
 _TITLES = frozenset({"title", "Title", "book-title"})
-_PICTURES = frozenset({"binary", "binary-data"})
-_HOLDS_PAGES = frozenset({"rss", "feed", "RDF", "xbrl"})
-"""Outermost elements of feeds and business reports, which keep HTML as escaped text."""
+_PICTURES = frozenset({"binary", "binary-data", "coordinates", "coord"})
+_HOLDS_PAGES = frozenset({"rss", "feed", "RDF", "xbrl", "en-export"})
+"""Outermost elements of feeds, business reports and notes, which keep HTML as escaped text."""
+_RECORDS = {"en-export": "note", "mediawiki": "page"}
+"""Outermost elements of exports -> those inside that are documents"""
+_DATES = {"en-export": ("created", "updated"), "mediawiki": ("timestamp",)}
+"""the same -> what dates one, the last of them before others"""
+_NAMES = {"en-export": ("author",), "FictionBook": ("first-name", "middle-name", "last-name")}
+"""the same, and books -> what names the author, of a book before its title"""
 _ESCAPED_TAG = re.compile(r"</[a-zA-Z][a-zA-Z0-9]*>|<br ?/?>")
 
 
@@ -107,43 +119,87 @@ def extract(source: Source, limits: Limits, type_: str = "data") -> Extraction:
         return ExtractedDocument(
             text=text, type="data", title=page.title, author=page.author, truncated=truncated
         ).alone()
-    reader = _Reader(Sink(limits))
+    reader = _Reader(limits, type_)
     try:
         with source.open() as stream:
-            parse(stream, reader.start, reader.end, reader.text, is_done=lambda: reader.sink.full, entities=True)
+            parse(stream, reader.start, reader.end, reader.text, is_done=lambda: reader.is_full, entities=True)
     except ExtractionError as error:
         return _read_loosely(source, limits, note=str(error))
-    return reader.sink.extraction(type_, one_line(reader.title))
+    return reader.extraction()
 
 
 extract_book = partial(extract, type_="ebook")
+extract_notes = partial(extract, type_="markdown")
 
 
 class _Reader:
     """Handlers that keep the character data."""
 
-    def __init__(self, sink: Sink) -> None:
-        self.sink = sink
-        self.title = ""
+    def __init__(self, limits: Limits, type_: str) -> None:
+        self._limits, self._type = limits, type_
+        self._records = Gathered(limits)
+        self._n_records = 0
         self._line: list[str] = []
-        self._holds_pages: bool | None = None
+        self._root = self._left_out = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        self._sink, self._title, self._names = Sink(self._limits), "", list[str]()
+        self._tags: list[tuple[str, str]] = []
+        self._modified: float | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is kept of the file."""
+        return self._records.full or (self._root not in _RECORDS and self._sink.full)
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if self._holds_pages is None:
-            self._holds_pages = name in _HOLDS_PAGES
+        self._root = self._root or name
+        if name == _RECORDS.get(self._root):
+            self._begin()
+        if name == "trkpt" or attributes.get("encoding") == "base64":  # a point of a track: heights and times
+            self._left_out = name
         for key in ("text", "title", "label", "value", "content"):  # opml, property lists, metadata
             if attributes.get(key, "").strip():
                 self._line.append(attributes[key] + " ")
 
     def end(self, name: str) -> None:
-        line = "" if name in _PICTURES else sane_lines("".join(self._line))
+        line = "" if name in _PICTURES or self._left_out else sane_lines("".join(self._line))
         self._line.clear()
-        if self._holds_pages and _ESCAPED_TAG.search(line):
+        if name == self._left_out:
+            self._left_out = ""
+        if self._root in _HOLDS_PAGES and _ESCAPED_TAG.search(line):
             line = read_html(line.encode()).text
-        if line:
-            if name in _TITLES and not self.title:
-                self.title = line
-            self.sink.add(clean(line) + "\n")
+        if line and not self._describes(name, line):
+            self._sink.add(clean(line) + "\n")
+        if name == _RECORDS.get(self._root):
+            self._n_records += 1
+            self._records.add(self._document(), f"{name} {self._n_records}")
+
+    def _describes(self, name: str, line: str) -> bool:
+        """Whether an element says something of its document that is no text of it, which is then kept."""
+        if not self._title and (name in _TITLES or (name == "name" and self._root in ("gpx", "kml"))):
+            self._title = line
+        elif name in _DATES.get(self._root, ()):
+            with suppress(ValueError):
+                self._modified = datetime.fromisoformat(line).timestamp()
+            return True
+        elif self._root == "en-export" and name == "tag":
+            self._tags.append((name, line))
+            return True
+        elif name in _NAMES.get(self._root, ()) and not (self._title and self._root == "FictionBook"):
+            self._names.append(line)
+            return self._root in _RECORDS
+        return False
+
+    def _document(self) -> Extraction:
+        author = one_line(" ".join(self._names))
+        found = self._sink.extraction(self._type, one_line(self._title), author, tuple(self._tags))
+        return replace(found.documents[0], modified=self._modified).alone(found.notes)
+
+    def extraction(self) -> Extraction:
+        """The document, or those of an export."""
+        return self._records.extraction() if self._n_records else self._document()
 
     def text(self, characters: str) -> None:
         self._line.append(characters)

@@ -126,7 +126,7 @@ def _people(names: Iterable[str]) -> str:
 _WHATSAPP = re.compile(
     r"^\[?(\d{1,4})[./-](\d{1,2})[./-](\d{1,4}),? (\d{1,2})[:.](\d\d)(?:[:.]\d\d)?(?: ?([AaPp])\.? ?[Mm]\.?)?(?:\]| -) "
 )
-_CHAT_NAME = re.compile(r"WhatsApp Chat(?: with| -)? (.*)\.(?:txt|zip)$")
+_CHAT_NAME = re.compile(r"WhatsApp(?:[ -][Cc]hat)?(?: with| mit| con| avec| com| met| с| -)? (.*)\.(?:txt|zip)$")
 
 
 def read_whatsapp(source: Source, limits: Limits) -> Extraction | None:

@@ -87,9 +87,9 @@ _ALL = (
         r"(?:^|[/\\])Messages[/\\]chat\.db$", ("chat.db",), "chat", is_own=True, reader="sources.chats:read_imessage",
     ),
     DataSource(
-        "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt)",
-        files=r"(?:^|[/\\])(?:_chat|WhatsApp Chat with [^/\\]*)\.txt$", ends=("_chat.txt",),
-        type="chat", parts=("WhatsApp Chat with",), reader="sources.chats:read_whatsapp",
+        "whatsapp", "chats exported from WhatsApp (_chat.txt, WhatsApp Chat with ....txt, also in other languages)",
+        files=r"(?:^|[/\\])(?:_chat|[^/\\]*WhatsApp[^/\\]*)\.txt$", ends=("_chat.txt",),
+        type="chat", parts=("WhatsApp",), reader="sources.chats:read_whatsapp",
     ),
     DataSource(
         "telegram", "chats exported from Telegram Desktop (result.json)", files=r"(?:^|[/\\])result\.json$",

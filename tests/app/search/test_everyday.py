@@ -175,6 +175,8 @@ OFFICE = {
     "Scans/custom scan plan.md": f"# Custom scan\n\n{SAID}",
     "Novel/Chapter 07 - The Crossing.md": SAID,
     "Notes/manual.md": f"# Chapter 7\n\nChapter 7, chapter 7 of the manual. {SAID}",
+    "Standards/rfc-0793.md": SAID,
+    "Standards/rfc-0794.md": f"As in RFC 793, which RFC 793 says. {SAID}",
     "Band/drums_take1.md": SAID,
     "Band/drums_take2.md": SAID,
     "Akten/Räumungsklage.md": f"Der Mieter hat nicht gezahlt, und die Wohnung ist nicht leer. {GESAGT}",
@@ -235,6 +237,7 @@ def test_a_day_is_found_however_it_is_written(office: Search, day: str) -> None:
         ("bill wrzesień 2023", "2023-09 Norway/bill.md"),
         ("scan märz 2023", "Scans/Mrz_2023_scan.pdf"),
         ("novel chapter 7", "Novel/Chapter 07 - The Crossing.md"),
+        ("rfc 793", "Standards/rfc-0793.md"),
         ("drums take 2", "Band/drums_take2.md"),
     ],
 )
@@ -285,6 +288,14 @@ def test_a_misspelt_word_is_no_compound_of_two_that_stand_in_no_text_together(tm
         pages = [search.search(SearchRequest(text)) for text in ("wahlstet", "pakcliste")]
         assert [page.searched for page in pages] == ["wahlstedt", "packliste"]
         assert [[Path(hit.path).name for hit in page.hits] for page in pages] == [["c.md"], ["Packliste Texas.md"]]
+
+
+def test_a_misspelt_word_is_no_compound_of_stems_in_languages_that_make_none(tmp_path: Path) -> None:
+    """ "reci" has the Italian stem of reco, "eveing" the English one of eve, and German joins words."""
+    italian = "Il lago e la riva di Como, che non sono nel parco."
+    home = {"a.md": GESAGT, "b.md": f"{italian} Mi reco al lago per eve.", "c.md": f"On receiving of parcels. {SAID}"}
+    with searching(tmp_path, home) as search:
+        assert search.search(SearchRequest("recieveing")).suggestion == "receiving"
 
 
 def test_another_spelling_is_offered_only_where_a_document_holds_more_of_it(tmp_path: Path) -> None:

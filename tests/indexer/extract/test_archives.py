@@ -9,6 +9,7 @@ import lzma
 import os
 import subprocess
 import tarfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -197,3 +198,15 @@ def test_a_protected_member_is_a_note(extract, zipped) -> None:
     found = extract("a.zip", bytes(data))
     assert "open.txt" in parts(found)
     assert "password" in found.notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp437"])
+def test_names_in_a_zip_that_does_not_say_how_they_are_written(extract, encoding: str) -> None:
+    """In UTF-8 as programs of Unix write them, else in the letters of DOS."""
+    name = "Füße.txt".encode(encoding)
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("x" * len(name), "heron")
+    found = extract("a.zip", stream.getvalue().replace(b"x" * len(name), name))
+    assert found.documents[0].text == "Füße.txt"
+    assert (found.documents[1].part, found.documents[1].text) == ("Füße.txt", "heron")

@@ -73,6 +73,16 @@ def test_a_few_stray_bytes_do_not_spoil_utf8() -> None:
     assert decode("größe ".encode() * 20 + b"caf\xe9").startswith("größe größe")
 
 
+@pytest.mark.parametrize("encoding", ["cp850", "mac_roman", "cp1252"])
+@pytest.mark.parametrize("text", [
+    "Äpfel für die Schänke, schöne Grüße aus Köln, Öl", "Le café était fermé, à côté de l'hôtel où créée; ça va",
+    "Blåbærgrød på søndag, æbler og øl",
+])  # fmt: skip
+def test_western_text_of_dos_and_of_old_macs(text: str, encoding: str) -> None:
+    """It is neither Korean nor taken for another Western table: no accented capital stands inside a word."""
+    assert decode(text.encode(encoding)) == text
+
+
 def test_a_torn_last_character_is_forgiven() -> None:
     """A text cut inside a character keeps what comes before."""
     data = "ééé".encode()[:-1]

@@ -164,12 +164,15 @@ _EXTENSIONS = """
     xml:xml docx:docx pptx:pptx xlsx:xlsx odt:odt ods:ods odp:odp fodt:fodt fods:fods fodp:fodp
     rtf:rtf epub:epub delimited:csv json:json
     notebook:ipynb calendar:ics ole:doc xls:xls wordml:xml eml:eml mbox:mbox zip:zip tar:tar compressed:gz
-    picture:jpg recording:mp3 film:mp4 fb2:fb2 mobi:mobi djvu:djvu libarchive:7z"""
+    picture:jpg recording:mp3 film:mp4 fb2:fb2 mobi:mobi djvu:djvu libarchive:7z
+    subtitles:srt cards:vcf evernote:enex"""
 NAMES = {kind: f"a.{end}" for kind, _, end in (pair.partition(":") for pair in _EXTENSIONS.split())}
 STARTS = {
     "rtf": b"{\\rtf1 ",
     "notebook": b'{"cells": [',
     "calendar": b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n",
+    "cards": b"BEGIN:VCARD\n",
+    "evernote": b"<?xml version='1.0'?><en-export><note>",
     "xml": b"<?xml version='1.0'?><a>",
     "mbox": b"From a@b Mon Jan  1 00:00:00 2024\n",
     "eml": b"Subject: x\nContent-Type: ",

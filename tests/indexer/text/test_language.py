@@ -39,6 +39,18 @@ def test_a_spanish_preposition_is_no_hungarian_article() -> None:
     assert detect("Nómina de mayo de 2024, servicio de salud: líquido a percibir 1.920 euros") == "es"
 
 
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("Coser a mano a punto de cadeneta, a veces a dos agujas. Llevar cera a la próxima clase.", "es"),
+        ("Portare i fogli per la rilegatura a Marta, e la cera è finita", "it"),
+    ],
+)
+def test_neighbours_are_told_by_their_articles(text: str, code: str) -> None:
+    """A note with many a "a" is neither Portuguese nor Italian."""
+    assert detect(text) == code
+
+
 def test_every_language_has_a_code_a_stemmer_and_function_words() -> None:
     """The lists agree; unknown is the first column value; some that letters tell have a stemmer, too."""
     assert LANGUAGES[0] == ""

@@ -151,11 +151,11 @@ def test_a_terminal_that_cannot_draw_gets_lines(environment: dict[str, str]) -> 
     assert b"\x1b" not in terminal.output
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
-def test_a_signal_restores_the_terminal(started: Terminal, number: signal.Signals) -> None:
-    """A stop from outside is no reason to leave a mess; the exit code is that of an error."""
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 2), (signal.SIGQUIT, 2), (signal.SIGINT, 130)])
+def test_a_signal_restores_the_terminal(started: Terminal, number: signal.Signals, code: int) -> None:
+    """A stop from outside is no reason to leave a mess; the exit code is that of an error, or of an interrupt."""
     started.process.send_signal(number)
-    assert started.end() == 2
+    assert started.end() == code
     assert started.is_restored
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -44,7 +44,7 @@ def test_each_entry_is_a_document(extract) -> None:
     assert "2024-05-01 12:00" in event.text
     assert "alarm" not in event.text
     assert (todo.part, todo.title) == ("to-do 2", "Taxes")
-    assert todo.modified == datetime(2024, 6, 1, tzinfo=UTC).timestamp()
+    assert todo.modified == datetime(2024, 6, 1).timestamp()
 
 
 def test_a_calendar_is_bounded_and_known(extract) -> None:
@@ -55,4 +55,36 @@ def test_a_calendar_is_bounded_and_known(extract) -> None:
     assert found.notes
     with pytest.raises(ExtractionError) as failure:
         extract("a.ics", "nothing")
+    assert failure.value.kind == "malformed"
+
+
+CARDS = """BEGIN:VCARD
+VERSION:3.0
+N:Berg;Anna;;;
+FN:Anna Berg
+item1.TEL;TYPE=CELL:+49 171 5550
+ORG:Heronry;Archive
+NOTE:met in Graz\\, 2015
+PHOTO;ENCODING=b;TYPE=JPEG:okapi
+ okapi==
+END:VCARD
+BEGIN:VCARD
+VERSION:2.1
+FN;CHARSET=ISO-8859-1;ENCODING=QUOTED-PRINTABLE:J=FCrgen
+NOTE;ENCODING=QUOTED-PRINTABLE:the spare=
+ key
+EMAIL:j@example.org
+END:VCARD
+"""
+
+
+def test_each_card_is_a_document(extract) -> None:
+    """Titled by its name; numbers and addresses say what they are, pictures are left out."""
+    anna, other = extract("contacts.vcf", CARDS.replace("\n", "\r\n")).documents
+    assert (anna.title, anna.part, anna.type) == ("Anna Berg", "card 1", "text")
+    assert anna.text.splitlines()[1:] == ["Berg Anna", "Heronry Archive", "Phone: +49 171 5550", "met in Graz, 2015"]
+    assert other.title == "Jürgen"
+    assert other.text.splitlines()[1:] == ["Email: j@example.org", "the spare key"]
+    with pytest.raises(ExtractionError) as failure:
+        extract("a.vcf", "nothing")
     assert failure.value.kind == "malformed"

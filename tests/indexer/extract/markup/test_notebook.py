@@ -12,7 +12,7 @@ from indexer.errors import ExtractionError
 def test_a_notebook_gives_cells_and_text_output(single) -> None:
     """Sources and printed output are text, pictures are not; the first heading is the title."""
     cells = [
-        {"cell_type": "markdown", "source": ["# My *analysis*\n", "words"]},
+        {"cell_type": "markdown", "source": ["# My *analysis*\n", "words ![](data:image/png;base64,zebrapng)"]},
         {
             "cell_type": "code",
             "source": "print(zebra)",

@@ -124,6 +124,14 @@ def test_links_in_the_text() -> None:
     assert links_in(text) == ["A", "f/B", "p.png", "s/My note.md", "a b.md"]
 
 
+def test_the_properties_of_a_page_of_logseq(single: Single) -> None:
+    """Title, tags and aliases are read, and their lines stay empty; further down they are text."""
+    note = single("a.md", "title:: Lake Saimaa\ntags:: water, [[north]]\nalias:: Saimaa\n\n- seals\n  id:: 64f0\n")
+    assert note.title == "Lake Saimaa"
+    assert note.properties == (("tag", "water"), ("tag", "north"), ("alias", "Saimaa"))
+    assert note.text == "\n\n\n\n- seals\n  id:: 64f0\n"
+
+
 def test_org(single: Single) -> None:
     """Keywords, drawers as org-roam writes them, tags of headlines, links; none inside blocks."""
     note = single("a.org", (

@@ -23,16 +23,21 @@ from indexer.documents import MEGABYTE
         ("a.md", "# _The_ max_file_mb of __a_b__\n", "The max_file_mb of a_b"),
         ("a.txt", "= User Manual\n\n----------\n$ man clone\n----------\n", "User Manual"),
         ("a.rst", ".. comment\n\n=====\nTitle\n=====\n\ntext\n", "Title"),
+        ("a.txt", "====== Greenhouse ======\n\ntext\n", "Greenhouse"),
+        ("a.rst", "PEP: 12\nVersion: 1\nTitle: Walrus\n  operators\n\nAbstract\n========\n", "Walrus operators"),
         ("a.rst", "Section :ref:`here <x>`\n-----------------------\n", "Section here"),
         ("a.rst", "====  ====\na     b\n====  ====\n\nAfter\n=====\n", "After"),
         ("a.org", "#+TITLE: My notes\n* Heading\n", "My notes"),
         ("a.org", "* TODO [#A] Buy milk  :home:\n", "Buy milk"),
         ("a.tex", "% \\title{no}\n\\title[short]{On {\\em Nested} braces\\thanks{me}}\n", "On Nested braces"),
+        ("a.tex", "\\title{\\\"Uber Fl{\\\"o}{\\ss}e}\n", "Über Flöße"),
         ("a.tex", "\\section*{Only a section}\n", "Only a section"),
+        ("a.asc", "[[id]]\n=== Chapter\n\ntext\n", "Chapter"),
         ("a.adoc", "= Doc title\n:toc:\n\n== Section\n", "Doc title"),
         ("a.pod", "=head1 NAME\n\nperlrun - how to B<run> C<< a->b >>\n\n=cut\n", "perlrun - how to run a->b"),
         ("a.pod", "=head1 NAME\nX<hash> X<array>\n\nperldata - data types\n", "perldata - data types"),
         ("a.1", ".TH LS 1\n.SH NAME\nls \\- list directory contents\n.SH X\n", "ls - list directory contents"),
+        ("a.1", ".Dt LS 1\n.Sh NAME\n.Nm ls\n.Nd list files\n.Sh SYNOPSIS\n.Nm\n.Op Fl a\ntext\n", "ls list files"),
         ("a.1", "rotated log line\n", ""),
         ("a.py", '#!/usr/bin/python\n# c\n"""The first line.\n\nMore."""\n', "The first line"),
         ("a.py", "x = 1\n", ""),
@@ -42,6 +47,31 @@ from indexer.documents import MEGABYTE
 def test_titles(single, name: str, text: str, title: str) -> None:
     """Each format's own way to say a title is understood; without one the title is empty."""
     assert single(name, text).title == title
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (r"Torfk\"orper, {\"U}ber, \"{o}l, Stra{\ss}e, Gro\ss e", "Torfkörper, Über, öl, Straße, Große"),
+        (r"na\"{\i}ve \^{\i}le, fa\c{c}ade, Erd\H{o}s, \L{}\'od\'z, \v{s}", "naïve île, façade, Erdős, Łódź, š"),
+        (r"\emph{heron} and \textbf{Donau\-dampf}", "heron and Donaudampf"),
+        (r"\cite{x} \omega \dots \\'a \label{c}", r"\cite{x} \omega \dots \\'a \label{c}"),
+    ],
+)  # fmt: skip
+def test_words_of_latex_are_those_that_are_printed(single, written: str, read: str) -> None:
+    """Accents, letters with names and hints to hyphenate split no word; other commands stay as they are written."""
+    assert single("a.tex", written).text == read
+    assert single("a.bib", written).text == read
+
+
+def test_subtitles_are_what_is_said(single) -> None:
+    """Numbers, times and styles of SubRip, WebVTT and SubStation are left out, and lines stay where they are."""
+    srt = "1\n00:00:01,000 --> 00:00:02,5\n<i>The heron</i>\n\n2\n00:00:03,000 --> 00:00:04,0\n{\\an8}7 o'clock\n12\n"
+    assert single("a.srt", srt).text == "\n\nThe heron\n\n\n\n7 o'clock\n12\n"
+    vtt = "WEBVTT\n\n00:01.000 --> 00:04.000 align:start\n<v Ann>It <00:02.000><c>waits</c>\n"
+    assert single("a.vtt", vtt).text.split() == ["WEBVTT", "It", "waits"]
+    ass = "Dialogue: 0,0:00:01.00,0:00:03.00,Default,Ann,0,0,0,,{\\i1}One, two{\\i0}\\Nthree\n"
+    assert single("a.ass", ass).text == "One, two three\n"
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.md", "a.rst", "a.py", "a.csv", "a.org", "a.adoc", "a.tex"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from indexer.errors import ExtractionError
@@ -27,6 +29,57 @@ def test_a_book_of_one_xml_file_is_a_book_under_its_title_without_its_pictures(s
     document = single("salt.fb2", book)
     assert (document.title, document.type) == ("The Salt Road", "ebook")
     assert document.text.split() == ["Byrne", "The", "Salt", "Road", "One", "Forty", "camels."]
+
+
+def test_a_book_has_its_author_and_not_who_scanned_it(single) -> None:
+    """The name is joined from its parts."""
+    book = (
+        "<FictionBook><description><title-info><author><first-name>Ann</first-name><last-name>Byrne</last-name>"
+        "</author><book-title>The Salt Road</book-title></title-info><document-info><author>"
+        "<first-name>Scan</first-name></author></document-info></description></FictionBook>"
+    )
+    assert single("salt.fb2", book).author == "Ann Byrne"
+
+
+def test_each_note_of_evernote_is_a_document(extract) -> None:
+    """With its title, tags, author and date; without markup and pictures."""
+    note = (
+        "<note><title>Boiler {0}</title><content><![CDATA[<?xml version='1.0'?><en-note><div>Valve <b>stuck</b> &amp; "
+        "cold</div></en-note>]]></content><created>20181102T090000Z</created><updated>2018110{0}T090000Z</updated>"
+        "<tag>heating</tag><note-attributes><author>Ann</author></note-attributes><resource><data encoding='base64'>"
+        "okapi</data><resource-attributes><timestamp>19700101T000000Z</timestamp></resource-attributes></resource></note>"
+    )
+    found = extract("House.enex", "<en-export>" + note.format(3) + note.format(4) + "</en-export>").documents
+    assert [(one.part, one.title, one.author, one.type) for one in found] == [
+        ("note 1", "Boiler 3", "Ann", "markdown"), ("note 2", "Boiler 4", "Ann", "markdown"),
+    ]  # fmt: skip
+    assert found[0].modified == datetime(2018, 11, 3, 9, tzinfo=UTC).timestamp()
+    assert found[0].properties == (("tag", "heating"),)
+    assert "Valve stuck & cold" in found[0].text
+    assert "okapi" not in found[0].text
+
+
+def test_each_page_of_a_wiki_is_a_document(extract) -> None:
+    """Dated by its revision; too many stop the reading, with a note."""
+    page = "<page><title>{0}</title><timestamp>2012-07-15T10:00:00Z</timestamp><text>of {0}</text></page>"
+    wiki = "<mediawiki><siteinfo><sitename>Club</sitename></siteinfo>" + page.format("Boats") + page.format("Keys")
+    boats, keys = extract("wiki.xml", wiki + "</mediawiki>").documents
+    assert (boats.title, boats.part, keys.title) == ("Boats", "page 1", "Keys")
+    assert boats.modified == datetime(2012, 7, 15, 10, tzinfo=UTC).timestamp()
+    assert "Club" not in boats.text
+    assert "Boats" not in keys.text
+    cut = extract("wiki.xml", wiki + "</mediawiki>", max_total_text_bytes=25)
+    assert (len(cut.documents), len(cut.notes)) == (1, 1)
+
+
+def test_a_track_is_its_names(single) -> None:
+    """Titled by the first; points are no words."""
+    point = "<trkpt lat='47.1' lon='11.2'><ele>1901</ele><time>2022-08-14T06:01:00Z</time></trkpt>"
+    gpx = (
+        f"<gpx><metadata><name>Ridge walk</name></metadata><trk><name>Day 1</name><trkseg>{point}</trkseg></trk></gpx>"
+    )
+    document = single("a.gpx", gpx)
+    assert (document.title, document.text) == ("Ridge walk", "Ridge walk\nDay 1\n")
 
 
 def test_an_xbrl_report_is_found_by_its_facts_and_its_notes(single) -> None:

@@ -42,6 +42,21 @@ def test_whatsapp_gives_a_document_for_each_day() -> None:
 
 
 @pytest.mark.parametrize(
+    "name",
+    [
+        "WhatsApp Chat - Anna.txt",
+        "WhatsApp-Chat mit Anna.txt",
+        "Chat de WhatsApp con Anna.txt",
+        "Чат WhatsApp с Anna.txt",
+    ],
+)
+def test_the_name_of_a_chat_in_other_languages(name: str) -> None:
+    found = read_whatsapp(of(name, WHATSAPP), Limits())
+    assert found is not None
+    assert found.documents[0].title == "Anna, 2024-05-13"
+
+
+@pytest.mark.parametrize(
     ("line", "day"),
     [
         ("5/1/24, 9:05\u202fPM - Ben: hi", "2024-05-01"),

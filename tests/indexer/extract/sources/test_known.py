@@ -22,6 +22,8 @@ from tests.indexer.extract.sources.browser_profiles import make_chromium, make_p
         ("/home/a/Library/Messages/chat.db", "imessage"),
         ("_chat.txt", "whatsapp"),
         ("/x/WhatsApp Chat with Anna.txt", "whatsapp"),
+        ("/x/WhatsApp-Chat mit Oma.txt", "whatsapp"),
+        ("/x/Chat de WhatsApp con Ana.txt", "whatsapp"),
         ("/x/ChatExport/result.json", "telegram"),
         ("/x/my_result.json", ""),
         ("/x/Club Slack export Jan 1 2024.zip", "slack"),

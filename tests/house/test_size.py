@@ -14,11 +14,11 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_715),
+    "app": (186, 30_737),
     "console": (8, 1_059),
-    "indexer": (104, 20_639),
+    "indexer": (104, 20_795),
     "simulation": (95, 15_414),
-    "federation_server": (50, 7_950),
+    "federation_server": (50, 7_957),
     "foltr": (55, 8_047),
 }
 """files and lines, at most"""

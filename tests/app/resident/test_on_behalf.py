@@ -20,7 +20,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def test_one_is_kept_for_each_settings(paths: Paths) -> None:
-    """The same settings get the same search, others one of their own; the least recently asked go first, all at last."""
+    """The same settings get the same search, others their own; the least recently asked go first, all at last."""
     keeper = OpenSearches()
     settings = [Settings(search=SearchSettings(page_size=size)) for size in range(1, on_behalf.MAX_KEPT + 2)]
     searches = []

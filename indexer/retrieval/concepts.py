@@ -362,15 +362,16 @@ def _joined_concepts(
     if whole and are_words and (lookup.counts(together) or lookup.elsewhere(together).n_documents):
         return [together]
     has_longer = max(map(len, parts)) >= LEAST_TELLING and node.field is None and not node.exact
+    short = {p for p in parts if has_longer and len(p) < LEAST_TELLING and p.isascii() and p.isalpha()}
     return [
-        replace(own, function_word=True) if has_longer and len(part) < LEAST_TELLING and part.isalpha() else own
+        replace(own, function_word=True) if part in short else own
         for part in parts
         for own in _raw_concepts(lookup, node, part, fields, prefix=False)
     ]
 
 
 LEAST_TELLING = 4
-"""letters of a piece that says something by itself where another is longer: neither pre-war nor off-centre has two"""
+"""Latin letters of a piece that says something by itself where another is longer: off-centre has one such piece"""
 
 
 def _other_endings(

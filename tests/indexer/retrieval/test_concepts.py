@@ -229,6 +229,7 @@ def test_loose_pieces_count_only_where_nothing_else_does(make_index: MakeIndex) 
         "is-foo": [True, False],
         "pre-heron": [True, False],
         "pre-bar": [False, False],
+        "2023年11月": [False] * 4,
     }.items():
         found = concepts_of(parse(typed), ConceptLookup(snapshot, ("en",)))
         assert [concept.function_word for concept in found] == function_words

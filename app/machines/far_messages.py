@@ -54,7 +54,7 @@ class Ask(Message, frozen=True):
     tonight: float
     languages: tuple[str, ...]
     features: str = MANIFEST_HASH
-    """what the ranker of who asks understands"""
+    """the features that the asking machine's ranker understands"""
 
 
 class Rank(Message, frozen=True):

@@ -161,7 +161,6 @@ class Correspondence:
         return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member, invite)
 
     def announcement(self, standing: Standing) -> wire.Announcement:
-        """The present round."""
         answer = self._transport.get("/v1/round")
         return read_announcement(answer, self.member, standing, now=int(self._clock()))
 

@@ -194,7 +194,6 @@ class Service:
         return self._document("enrolled", enrolled)
 
     def announcement(self, request: Request) -> wire.Signed:
-        """The present round."""
         self._signed(request)
         self.writer.settled.wait(SETTLE_SECONDS)
         with reading(self.engine) as connection:
@@ -279,7 +278,6 @@ class Service:
         return self._document("model", newest)
 
     def invite(self, request: Request) -> wire.Invited:
-        """Take a member's invite."""
         device, asked = self._asked(request, wire.InviteOffer)
         with writing(self.engine) as connection:
             return vouching.invite(connection, device, asked, now=self.clock())

@@ -159,8 +159,6 @@ Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]
 
 
 def repeated(run: Round) -> Play:
-    """Round after round."""
-
     def rounds(
         method: Any, model: Model, population: Population, streams: Streams, n_rounds: int
     ) -> tuple[Model, list[Shown]]:

@@ -38,8 +38,6 @@ class RosterError(RecordError):
 
 @dataclass(frozen=True, slots=True)
 class RosterMember:
-    """A device in the group."""
-
     number: int
     """of the entry by which it joined"""
     device_key: bytes

@@ -1,4 +1,4 @@
-"""`foltr-search index`, asked of the process that follows changes: its catalogue is open, and it reads files already.
+"""`foltr-search index`, done by the process that follows changes: its catalogue is open, and it reads files already.
 
 It does what the command would do alone: remembers the folders that were named, looks at everything below all of them,
 indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches

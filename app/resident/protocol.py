@@ -1,4 +1,4 @@
-"""What a command and the resident process say to each other, as bytes.
+"""The messages between a command and the resident process, as bytes.
 
 A question holds the version that asks, the kind of request, and everything besides files on which a command's output
 depends: its arguments, folder, terminal and the variables below. With an empty message the resident process says that

@@ -1,4 +1,4 @@
-"""What this program has made on a device, by name: to be counted, and removed when its user wants that.
+"""The files that this program has made on a device, by name: counted, and removed when the user asks for that.
 
 Only names that the program itself gives are taken for its own; whatever else lies in its folders stays, and so do they.
 """

@@ -34,8 +34,6 @@ INOTIFY = Path("/proc/sys/fs/inotify/max_user_watches")
 
 
 class Finding(Struct, frozen=True):
-    """One thing that was looked at."""
-
     level: Level
     subject: str
     message: str

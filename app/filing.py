@@ -22,8 +22,6 @@ from indexer.extract.sources.known import source_of
 
 
 class Filed(Struct, frozen=True):
-    """What became of one file."""
-
     path: str
     target: str = ""
     """where it is now; "" for the trash, and where nothing was done"""

@@ -1,4 +1,4 @@
-"""What a person has that could be searched, for someone who has not chosen yet: offered by name, with counts.
+"""Folders and data that a person could search, offered by name and with counts before anything is chosen.
 
 Folders are listed and files counted by their names; nothing of any content is read before it is chosen.
 """

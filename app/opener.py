@@ -109,8 +109,6 @@ class LooseMail(Struct, frozen=True):
 
 
 class Invocation(Struct, frozen=True):
-    """A program about to be started."""
-
     argv: tuple[str, ...]
     needs_terminal: bool
     """True: it takes over this terminal, and `run` waits for its end"""

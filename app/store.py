@@ -262,7 +262,6 @@ class Store:
             self._require_its_file()
 
     def rows(self, sql: str, parameters: Sequence[object] = ()) -> list[Any]:
-        """All rows of one SELECT."""
         with self.lock, self._named_errors():
             return self._db.execute(sql, tuple(parameters)).fetchall()
 

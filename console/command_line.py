@@ -1,4 +1,4 @@
-"""What the command lines of all programs do alike: commands by name, examples, exit codes, one line for an error, and
+"""The shared parts of all command lines: commands by name, examples, exit codes, one line for an error, and
 a manual page in roff's man macros, made from the commands.
 
 stdout carries results only. FOLTR_DEBUG=1 shows the traceback of an error.

@@ -1,4 +1,4 @@
-"""The line by which an extra is added to the environment that the program runs in; few ask, so little is loaded."""
+"""The command that adds an extra to the environment of the running program; few need it, so little is loaded."""
 
 from __future__ import annotations
 

@@ -122,8 +122,6 @@ class Described(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExtractedDocument(Described, frozen=True, kw_only=True):
-    """One document with its text."""
-
     text: str
     pages: tuple[int, ...] = ()
     """offsets in `text` at which each page begins, where the format has pages; of a recording each `SPAN`"""

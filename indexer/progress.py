@@ -1,4 +1,4 @@
-"""What an update says while it runs, and what it did."""
+"""Reports of an update while it runs, and its summary."""
 
 from __future__ import annotations
 

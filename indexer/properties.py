@@ -1,4 +1,4 @@
-"""What describes a document beside its text: named values, and how each can be asked for.
+"""Properties that describe a document besides its text: named values, and how a query asks for each.
 
 A document's properties are pairs of a name and a value, a name several times for several values: ("artist", "Nina
 Simone"), ("taken", "2026-05-01T10:00:00"), ("tag", "cooking"). The query language, its help and its page are made from

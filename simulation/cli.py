@@ -150,16 +150,9 @@ def _carried_out(dataset: str | None, listing: bool, options: dict[str, Any]) ->
     folder = options["out"] or _new_folder(preset)
     try:
         return run_study(
-            preset,
-            root=root,
-            folder=folder,
-            resume=options["resume"],
-            jobs=options["jobs"],
-            engine=options["engine"],
-            command=click.get_current_context().meta[TYPED],
-            again=_again(folder, options),
-            pictures=pictures,
-        )
+            preset, root=root, folder=folder, resume=options["resume"], jobs=options["jobs"], engine=options["engine"],
+            command=click.get_current_context().meta[TYPED], again=_again(folder, options), pictures=pictures,
+        )  # fmt: skip
     except PresetError as error:
         if options["preset"] is None:
             raise

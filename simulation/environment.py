@@ -1,4 +1,4 @@
-"""With what a run was made: enough to repeat it, nothing about the person who made it.
+"""The environment of a run: enough to repeat it, nothing about the person who made it.
 
 Rows are the same on every processor of one architecture, from the same build: the versions of what computes, and the
 code. Rows of different builds are never mixed in one run.

@@ -1,4 +1,4 @@
-"""What strangers bring: methods, rules, attacks and more in a file of their own, or in an installed package.
+"""Extensions: methods, rules, attacks and more, in a user's own file or in an installed package.
 
 A file says what it brings in dicts named as the registries that they join:
 

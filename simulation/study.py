@@ -1,4 +1,4 @@
-"""What a person sees of a run: progress while it goes, what failed, how to go on, and the results at the end."""
+"""A run as its user sees it: progress, failures, how to go on, and the results at the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where assistants keep the list of programs that they may ask, and this one's line in it.
+"""The files in which assistants list the programs that they may use, and this program's entry in them.
 
 No other entry changes, though JSON is written anew; a file that is not plain JSON (or TOML) is left as it is.
 """

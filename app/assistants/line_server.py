@@ -1,4 +1,4 @@
-"""The Model Context Protocol over the standard streams: whatever comes in a line is answered, and in one line."""
+"""The Model Context Protocol over the standard streams: every line gets an answer, in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an assistant asked and was given, for its user to look up; kept beside what it taught, and nowhere else.
+"""An assistant's requests and answers, for its user to look up; kept only beside what the assistant taught.
 
 Documents stand under keyed hashes, as picks do: of a file that is deleted nothing is left that tells its name.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,7 +12,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_nump
 
 if TYPE_CHECKING:
     from app.handing_over import Prepared
-    from app.opener import Invocation
+    from app.opener import How, Invocation
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -35,7 +35,7 @@ less "$(foltr-search open 1 --print)"      only print its path; counts as openin
     help="Program to open it with; default: the setting open.enter.",
 )
 @click.option("--print", "print_only", is_flag=True, help="Print the path instead of opening it.")
-def command(target: str, how: Literal["system", "editor", "pager", "folder"] | None, print_only: bool) -> int:
+def command(target: str, how: How | None, print_only: bool) -> int:
     """Open result N of the last search, or the file PATH, and learn from it.
 
     A result counts as a pick at once. The page becomes a lesson when you search for something else. Write ./3 for a
@@ -43,7 +43,7 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
     """
     load_numpy()
     from app.handing_over import Place, Prepared, prepare
-    from app.opener import address_of, plan
+    from app.opener import plan
     from app.resident.on_behalf import only_alone, search_for_command
     from app.search.shown_page import load_shown
     from indexer.storage.catalogue import Catalogue
@@ -58,9 +58,10 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
         far = last.machines[rank - 1] if last is not None and rank and last.machines else ""
+        data_dir = context.paths.data_dir
         if last is not None and far:
             only_alone()  # as where it was found
-            row, how = search.machines.bring(last, rank, how, context.paths.data_dir, whole=not print_only)
+            row, how = search.machines.bring(last, rank, how, data_dir, whole=not print_only)
             search.open_kept(rank, row)
             if how != "pager" and not print_only:
                 say(f"a copy from {far}: what is changed in it does not go back")
@@ -69,14 +70,10 @@ def command(target: str, how: Literal["system", "editor", "pager", "folder"] | N
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
         if print_only:
-            address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
-            print_line(printed_path(address or path))
-            if rank:
-                search.open_kept(rank)
-            return 0
+            return _print(search, rank, row, path, how)
         if row is None:
             return _start(search, rank, Prepared(plan(path, how, settings=settings)))
-        doc_id, data_dir = row.doc_id, context.paths.data_dir
+        doc_id = row.doc_id
 
         def text() -> str:
             only_alone()  # the copy of the text must stay as long as it is read
@@ -109,6 +106,17 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     doc_id = on_page[0] if on_page else ids[0]
     rank = page.doc_ids.index(doc_id) + 1 if page is not None and on_page else 0
     return rank, catalogue.documents([doc_id]).get(doc_id)
+
+
+def _print(search: Search, rank: int, row: DocumentRow | None, path: str, how: How) -> int:
+    """Print the address of a page or mail that the system would open, else the path; it counts as opened."""
+    from app.opener import address_of
+
+    address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
+    print_line(printed_path(address or path))
+    if rank:
+        search.open_kept(rank)
+    return 0
 
 
 def _start(search: Search, rank: int, ready: Prepared) -> int:

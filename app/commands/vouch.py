@@ -85,7 +85,7 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
 
 @contextmanager
 def _speaking() -> Iterator[tuple[Store, Reach, str]]:
-    """The state of who talks to the group, once it has gone where the server moved to, or why it has not."""
+    """The state file of the device that speaks to the group, once it follows the server's move, or why it does not."""
     from app.federation import moving, pen
     from app.federation.server import Reach
 

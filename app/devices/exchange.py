@@ -70,8 +70,6 @@ def common_place(keys: DeviceKeys, settings: Settings) -> MeetingPlace:
 
 
 class Meeting:
-    """One exchange, step by step."""
-
     def __init__(self, paths: Paths, settings: Settings, store: Store, catalogue: Catalogue, keys: DeviceKeys) -> None:
         self._paths, self._settings, self._store, self._catalogue = paths, settings, store, catalogue
         self.keys = keys

@@ -1,4 +1,4 @@
-"""What a device brings along when it becomes one of several: all that it learned alone, named as the others name it.
+"""What a device learned alone, renamed as the others name it when the device becomes one of several.
 
 Hashes cannot be read, so each word, file and folder of the index is hashed by both names, and what is known by the one
 is then known by the other. What the index has no longer is left behind; so is a page that a group may still learn from

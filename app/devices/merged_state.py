@@ -1,4 +1,4 @@
-"""From the records to what this device searches with: pick memory, votes, and pages that were forgotten elsewhere."""
+"""All devices' records merged into this device's state: pick memory, votes, pages that were forgotten elsewhere."""
 
 from __future__ import annotations
 

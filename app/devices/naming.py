@@ -1,4 +1,4 @@
-"""How this device names what was opened: alone by its own key and absolute paths, as one of several as they all do."""
+"""How this device names opened documents: alone, by its own key and absolute paths; as one of several, as all do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pick memory as this device has to name it; of a device alone, which most are, nothing else here is loaded."""
+"""The pick memory under this device's names; on a device that is alone, as most are, nothing else here is loaded."""
 
 from __future__ import annotations
 

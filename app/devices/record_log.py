@@ -1,4 +1,4 @@
-"""The records that this device has, in state.sqlite: its own as they happen, in the transaction of what they tell."""
+"""The device records in state.sqlite: this device adds its own in the transaction of the event that they record."""
 
 from __future__ import annotations
 

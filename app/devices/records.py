@@ -141,7 +141,7 @@ class DeviceRecord(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @cached_property
     def id(self) -> bytes:
-        """A hash of all of it: who has two records of one id has one record twice."""
+        """A hash of the whole record: two records of one id are the same record."""
         return hashlib.blake2b(msgspec.msgpack.encode(self), digest_size=ID_BYTES).digest()
 
 

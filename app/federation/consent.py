@@ -1,4 +1,4 @@
-"""What a user is told before anything is shared, and has then agreed to: what the terms prove about one member.
+"""The text that a user agrees to before anything is shared: what the group's terms prove about one member.
 
 What is said holds for all that a member sends in a period. Every number is computed from the terms and rounded up; a
 claim that the mathematics does not give is not made. What the proofs assume is said in foltr.privacy.accounting and

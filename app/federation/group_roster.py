@@ -1,7 +1,7 @@
-"""Who is in the group, as this device has verified it: the roster's entries that it has seen, and keeps.
+"""The group's members as this device has verified them: the roster's entries that it has seen and keeps.
 
-The kept entries are the pin: only what continues them is taken, and a server that shows fewer, or others, is not
-believed. Each entry was verified before it was stored, so that reading them again needs no signatures
+The kept entries are the pin: only entries that continue them are taken, and a server that shows fewer or others is
+not believed. Each entry was verified before it was stored, so that reading them again needs no signatures
 (foltr.federated.sealed.roster). A newcomer compares what it is shown with where its inviter stood.
 
 A server that was restored from a backup knows fewer of the same entries. They are handed back to it, with the page by

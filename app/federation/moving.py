@@ -1,4 +1,4 @@
-"""Following a group's server to another address: told by the server, or by a link, and believed by its key alone.
+"""Following a group's server to another address that the server or a link announces; only the server's key is believed.
 
 A record says where the server is to be found, signed by the identity that the invite named. It waits until the new
 address has answered with that identity; only then the device goes there. Until then, and if the new server is not up

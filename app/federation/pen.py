@@ -157,7 +157,7 @@ def hand_over(store: Store, seat: bytes) -> None:
 
 
 def take(store: Store) -> None:
-    """Answer without the word of the holder, who is lost."""
+    """Answer without the word of the former holder, whose device is lost."""
     with store.transaction():
         seat = view(store).seat
         _keep(store, Pen((_pen(store) or Pen()).number + 1, seat, TAKEN))

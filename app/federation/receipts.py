@@ -1,4 +1,4 @@
-"""Whether a server that signed a receipt keeps to it: read off its journal, by whom it forgot.
+"""Whether a server keeps to a receipt that it signed: the forgotten member reads the server's journal.
 
 The journal is one chain of hashes (foltr.federated.journal). A receipt names its place there and the chain's hash up to
 it, so what follows must go on from there: a server that drops the entry, alters what came before or cuts off what a

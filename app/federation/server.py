@@ -1,8 +1,8 @@
-"""The group's server as the device sees it: what is asked, one method for each address, and every answer checked.
+"""The group's server as the device sees it: one method for each address, and every answer checked.
 
 Nothing that the server says is believed unchecked: each reading takes the bytes of an answer and gives the record
-inside once the signature is that of the server that was pinned, the group is this device's, and the numbers fit this
-program; Distrusted says what does not.
+inside if the signature is the pinned server's, the group is this device's, and the numbers fit this program; else
+Distrusted says what does not fit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CLOCK_SECONDS = 300
 
 
 def read_enrolled(answer: bytes, applicant: Membership, invite: wire.Invite) -> wire.Enrolled:
-    """The server took this very device in, and is the server of the invite."""
+    """Checks that the server enrolled this very device and is the server of the invite."""
     signed = _decode(answer, wire.Signed)
     key = _decode(signed.body, wire.Enrolled).server_key
     if fingerprint(key) != applicant.fingerprint:
@@ -161,7 +161,6 @@ class Correspondence:
         return read_enrolled(self._transport.post("/v1/members", encode(asked)), self.member, invite)
 
     def announcement(self, standing: Standing) -> wire.Announcement:
-        """The present round."""
         answer = self._transport.get("/v1/round")
         return read_announcement(answer, self.member, standing, now=int(self._clock()))
 
@@ -238,7 +237,7 @@ class Correspondence:
         return found
 
     def list_task(self) -> wire.SumTask:
-        """What the committee is to add up."""
+        """The task of a committee member: what to add up."""
         return _decode(self._transport.get("/v1/list"), wire.SumTask)
 
     def _page(self, answer: bytes) -> tuple[wire.Signed, wire.RosterPage]:

@@ -41,8 +41,6 @@ ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", 
 
 
 class SyncReport(Struct, frozen=True):
-    """What one sync did."""
-
     round: int
     sent: bool
     """whether the server has this device's update for the round, from now or from before"""

@@ -150,7 +150,7 @@ def learned(announced: wire.Announcement, theta: FloatVector, pages: ReplayPages
 
 
 def noise_context(announced: wire.Announcement, hidden: FloatVector) -> bytes:
-    """All that an update depends on: group and terms, lineage, round, model, and the clipped update `[n_params]`."""
+    """What an update depends on: group and terms, lineage, round, model, and the clipped update `[n_params]`."""
     shown = hashlib.blake2b(hidden.astype("<f8").tobytes(), digest_size=32).hexdigest()
     return msgspec.json.encode(
         ["update", encode(announced.terms), announced.lineage, announced.round, announced.model_hash, shown]
@@ -232,7 +232,7 @@ def place(store: Store, server: Correspondence, announced: wire.Announcement) ->
 
 
 def occasion_of(announced: wire.Announcement, cohort: Cohort) -> Occasion:
-    """What all messages of the announced round are bound to."""
+    """The data to which all messages of the announced round are bound."""
     return Occasion(
         group_id=announced.terms.group_id,
         lineage=announced.lineage,
@@ -272,7 +272,7 @@ def shared_update(
 
 
 def note_roster(store: Store, member: Membership, announced: wire.Announcement) -> None:
-    """Remember how long the roster is while this round is open, or the group rests: no later round is for less."""
+    """Remember the roster's length while this round is open or the group rests: later rounds know no less."""
     number = group_roster.known(store, member.group_id).number
     seen = membership.load_standing(store).roster_known
     membership.note_standing(store, roster_known=max(seen, number, announced.roster_number))
@@ -322,7 +322,7 @@ def _compare(store: Store, ranker: wire.ModelRecord, signed: wire.Signed) -> Non
 
 
 def broken_word(store: Store) -> str:
-    """That the server signed two lists for a round, in words; "" where this device has no proof of it."""
+    """A sentence if the server signed two lists for one round; "" where this device has no proof of that."""
     rows = store.rows("SELECT lineage, round FROM round_lists WHERE place > 0 ORDER BY lineage, round LIMIT 1")
     for lineage, round in rows:
         hashes = ", ".join(
@@ -377,7 +377,7 @@ def _without_the_bad(
 
 
 def noted_lists(store: Store, lineage: int, round: int) -> tuple[wire.Signed, ...]:
-    """What the server signed about the list of a round: that which is answered first, then one that contradicts it."""
+    """The server's signed lists of a round: the one that is answered, then one that contradicts it."""
     rows = store.rows("SELECT signed FROM round_lists WHERE lineage = ? AND round = ? ORDER BY place", (lineage, round))
     return tuple(decode(signed, wire.Signed) for (signed,) in rows)
 

@@ -1,4 +1,4 @@
-"""`foltr-search index`, asked of the process that follows changes: its catalogue is open, and it reads files already.
+"""`foltr-search index`, done by the process that follows changes: its catalogue is open, and it reads files already.
 
 It does what the command would do alone: remembers the folders that were named, looks at everything below all of them,
 indexes what changed, says how far it is and what it did, in the same words. It looks itself, whatever its watches
@@ -6,7 +6,7 @@ reported, so that what they missed is found. With `--quiet` nobody waits until a
 here. A request that it cannot answer so (other settings, another version) goes back at once.
 
 Over the line: the question, an empty message that it begins, then messages of parts (app.resident.protocol) until one
-holds the exit code. An empty message from who asked has it stop.
+holds the exit code. An empty message from the asking command stops the work.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ WORK = frozenset({"scanning", "indexing", "merging", "meaning"})
 
 
 class IndexWork(Protocol):
-    """What the process that follows changes does for one that asks, beside the scan."""
+    """What the follower of changes does for an asking command, besides the scan."""
 
     def is_theirs(self, variables: Mapping[str, str]) -> bool: ...
     def choose(self, folders: Sequence[str]) -> bool: ...
@@ -55,7 +55,7 @@ class IndexWork(Protocol):
 
 
 class _AskersScreen(io.TextIOBase):
-    """The stderr of who asked."""
+    """The stderr of the asking command."""
 
     def __init__(self, request: IndexRequest) -> None:
         self._request = request

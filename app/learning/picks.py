@@ -327,7 +327,6 @@ class Picks:
             self._changed()
 
     def count(self) -> int:
-        """How many documents are remembered."""
         return int(self._store.rows("SELECT count(*) FROM picked_documents")[0][0])
 
     def _query_strengths(

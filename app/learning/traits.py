@@ -1,4 +1,4 @@
-"""What a document is known by beside its text, as how new it is, its type, its folders; and how far habits move it.
+"""Traits of documents besides their text, such as age, type and folders; and how far habits move a document.
 
     held = 1.5 * 2^(-age / half a year)       for `new`
            1 where it is among the longest third of what was found, the shortest third, of this type, lies in this

@@ -128,7 +128,6 @@ class Votes(msgspec.Struct, frozen=True, dict=True, forbid_unknown_fields=True):
     """the last lessons, not mixed with their query's former ones"""
 
     def after(self, said: Vote) -> Votes:
-        """With one more lesson."""
         recent = (*self.recent, said)[-RECENT:]
         later = Votes(_voted(self.votes, said), recent)
         changed = _contradicted(recent, later.liking) if len(recent) == RECENT else set()

@@ -1,4 +1,4 @@
-"""The other end of a line: what `foltr-search devices answer` says of this machine's index, to whom ssh let in."""
+"""The answering end of a line: `foltr-search devices answer` reports on this machine's index to a caller from ssh."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two machines say to each other, one line of JSON each, and candidates of one as the other ranks them.
+"""The messages between two machines, one line of JSON each, and candidates of one as the other ranks them.
 
 What comes from another machine is checked, whoever sent it: types, sizes, numbers that are numbers. Its texts are
 cleaned where they are printed, as those of the own files are.
@@ -54,7 +54,7 @@ class Ask(Message, frozen=True):
     tonight: float
     languages: tuple[str, ...]
     features: str = MANIFEST_HASH
-    """what the ranker of who asks understands"""
+    """the features that the asking machine's ranker understands"""
 
 
 class Rank(Message, frozen=True):

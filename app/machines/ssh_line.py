@@ -85,7 +85,7 @@ class SshLine:
         return len(line) <= self._most and n_noise < MAX_NOISE
 
     def tell(self, question: Message) -> None:
-        """Send a question; who takes none is no more waited for than who gives no answer."""
+        """Send a question; a machine that takes none is not waited for, nor is one that does not answer."""
         self._most = question.most
         threading.Thread(target=self._send, args=(line_of(question),), daemon=True).start()
 
@@ -130,7 +130,7 @@ class SshLine:
         return self._process.poll() is None
 
     def end(self) -> None:
-        """At once; who waits for an answer hears of it. Any thread may call this."""
+        """End it at once; callers that wait for an answer get an error. Any thread may call this."""
         with contextlib.suppress(OSError):
             if os.name == "posix":
                 os.killpg(self._process.pid, signal.SIGKILL)

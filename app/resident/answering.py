@@ -1,7 +1,7 @@
-"""Running a command in the resident process as the process that asked would have run it.
+"""Running a command in the resident process as the asking process would have run it.
 
-It is the very same command, so the answer is the same: with the other's arguments, variables, folder, time zone, width
-of the terminal and colours, its output kept until it is whole. One question at a time, for all this is the process's.
+It is the same command with the asking process's arguments, variables, folder, time zone, terminal width and colours, so
+the answer is the same. Its output is kept until it is whole. One question at a time, for these belong to the process.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ _console = cache(_Console)
 
 
 def answer(question: Question) -> bytes:
-    """What the command of this question prints and its exit code; or that it must be run by who asked."""
+    """The output and exit code of the question's command, or the answer that the asking process must run it."""
     console = _console()
     try:
         with on_behalf() as left, _in_its_place(question, console):
@@ -140,7 +140,7 @@ def answer(question: Question) -> bytes:
         code = end.code
     except NotHere:
         return alone("it needs the process that asked")
-    except Exception as error:  # the next question is not to suffer; who asked meets the error, and says it
+    except Exception as error:  # the next question must not suffer; the asking process meets the same error and says it
         return alone(f"{type(error).__name__}: {error}")
     answer = b"".join(protocol.part(*one) for one in _joined(console.written)) + _end(code, left)
     return answer if len(answer) <= MAX_ANSWER else alone("the answer is too long")

@@ -128,7 +128,7 @@ def _followed(line: LocalLine) -> int | None:
 
 
 def standing(data_dir: str) -> str:
-    """How the resident process of a data folder fares, in one line; "" where there is none."""
+    """The state of a data folder's resident process, in one line; "" where there is none."""
     try:
         answer = ask(socket_path(data_dir), protocol.question(protocol.STATUS))
         return b"".join(content for kind, content in protocol.parts(answer) if kind == protocol.OUT).decode()

@@ -1,8 +1,8 @@
 """The line between a command and the resident process: a Unix socket in a folder that its user alone may enter.
 
-This is the one file of the device, beside the door to a group's server, that holds a socket, and it holds none of the
-network: AF_UNIX alone. What goes over it are messages: 4 bytes of length, most significant first, then so many bytes;
-the fields of a question are parted by NUL, which no argument and no variable can hold.
+Besides the door to a group's server this is the only file of the device that opens a socket, and it uses AF_UNIX only,
+never the network. Messages are 4 bytes of length, most significant first, then so many bytes; the fields of a question
+are separated by NUL, which no argument and no variable can hold.
 
 It is read at the start of every command, so it loads nothing: `_socket` is what Python's `socket` wraps, and costs a
 twentieth of it.

@@ -1,8 +1,8 @@
-"""Working on behalf of another process: searches that stay open between questions, and what is left to who asked.
+"""Working on behalf of another process: searches that stay open between questions, and what the asking process must do.
 
-Commands ask here for their search, and whether they run in the process that was called. Which it is belongs to the
-whole process (`_process`), as variables, folder and streams do (app.resident.answering): click hands commands nothing,
-so the one thread that answers sets it around each question.
+Commands get their search here, and learn whether they run for another process. That state belongs to the whole process
+(`_process`), as variables, folder and streams do (app.resident.answering): click hands commands nothing, so the one
+thread that answers sets it around each question.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class NotHere(BaseException):
 
 
 class LeftToAsker(Struct):
-    """What the process that asked is to do, for its terminal, display and session are there."""
+    """What the asking process must do itself, with its terminal, display and session."""
 
     program: Invocation | None = None
 

@@ -1,9 +1,9 @@
-"""What a command and the resident process say to each other, as bytes.
+"""The messages between a command and the resident process, as bytes.
 
-A question says which version asks, what is wanted, and all that a command's output depends on beside the files: its
-arguments, folder, terminal and the variables below. An empty message says that the resident process begins with it; who
-does not wait for that is not worked for. An answer is what the command prints and its exit code, or that the command
-should work alone, or a program that the asking process is to start itself.
+A question holds the version that asks, the kind of request, and everything besides files on which a command's output
+depends: its arguments, folder, terminal and the variables below. With an empty message the resident process says that
+it begins; without a caller that waits for it, it does no work. An answer is the command's output and exit code, or the
+advice to work alone, or a program that the asking process must start itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROTOCOL = b"foltr-search resident 1"
 """raised when a message changes its meaning"""
 
 RUN, STATUS, STOP = b"run", b"status", b"stop"
-"""wanted: a command's output; how the process fares; that it ends"""
+"""requests: run a command; report your state; end"""
 
 OUT, ERR, CODE, ALONE, PROGRAM = b"o", b"e", b"x", b"a", b"p"
 """parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; start this program"""
@@ -40,7 +40,7 @@ def matters(variable: str) -> bool:
 
 
 def identity() -> bytes:
-    """What client and server must have in common to give the same answers: version, place, Python, file names."""
+    """The things that client and server must share to give the same answers: version, place, Python, file names."""
     place = os.path.dirname(os.path.abspath(app.__file__))
     return os.fsencode(f"{app.VERSION} {sys.hexversion:x} {sys.getfilesystemencoding()} {place}")
 

@@ -1,4 +1,4 @@
-"""What stands above a text and above a line of it: the head of a mail, properties, the heading over a place.
+"""Headings above a text and above a line of it: the head of a mail, properties, the heading over a place.
 
 A heading is found when it is shown: in a note by its marks, in HTML by what its reader has seen. Notes are Markdown,
 org, reStructuredText and AsciiDoc; what stands in a block of code is no heading.

@@ -1,4 +1,4 @@
-"""What is done with the marked files: asked for by name first, done in a worker, and reported file by file."""
+"""Copying, moving and trashing the marked files: confirmed by name, done in a worker, and reported file by file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked, and when: as the hand types, when it rests, and anew when order, filters or the index are others.
+"""Which question the screen asks, and when: while typing, after a pause, and again when order, filters or index change.
 
 While the hand is typing, the last word may go on; when it rests, it is a whole word. A page that is being read is
 never exchanged without a key press.

@@ -1,4 +1,4 @@
-"""What the commands share: the folder of the server, opened."""
+"""The parts that the commands share: the opened folder of the server."""
 
 from __future__ import annotations
 

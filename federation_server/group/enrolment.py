@@ -44,8 +44,6 @@ MOST_OPEN = 100
 
 
 class Member(Struct, frozen=True):
-    """A device that takes part."""
-
     device: str
     """its pseudonym: a hash of its key"""
     device_key: bytes

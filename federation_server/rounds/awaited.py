@@ -1,4 +1,4 @@
-"""What the group does today, and what its open round waits for: numbers and dates, never names.
+"""How far the open round is and what it waits for: numbers and dates, never names.
 
 A round closes at once when its quorum is there. Without a fixed quorum (rounds.quorum = 0) that is every active member,
 at least the terms' floor: a group of three is not left waiting for a fourth.

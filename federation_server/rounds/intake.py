@@ -262,7 +262,7 @@ class Writer(Struct, eq=False):
     _queue: queue.SimpleQueue[_Waiting | None] = field(default_factory=queue.SimpleQueue)
     _thread: threading.Thread | None = None
     settled: threading.Event = field(default_factory=threading.Event)
-    """not set while answers are followed by what they made due: who waits for it reads the next round"""
+    """not set while a round is closed after its last answer: waiting for it shows the next round"""
 
     def __post_init__(self) -> None:
         self.settled.set()
@@ -311,7 +311,7 @@ class Writer(Struct, eq=False):
         return batch, False
 
     def _write(self, gathered: list[_Waiting]) -> None:
-        # Who gave up meanwhile is left out; who is in the batch cannot give up any more.
+        # Requests that gave up meanwhile are left out; those in the batch cannot give up any more.
         batch = [waiting for waiting in gathered if waiting.answer.set_running_or_notify_cancel()]
         try:
             answers = self.keep([waiting.offer for waiting in batch])

@@ -1,4 +1,4 @@
-"""Against floods: so many requests and connections of each device and address, and so long for a request to arrive.
+"""Protection against floods: limits on requests and connections per device and address, and on a request's time.
 
 Requests are counted by token buckets, forgotten when full again. A connection costs a stranger nothing and the server
 a socket. Without bounds somebody who opens a thousand and sends half a line on each locks everyone else out for as

@@ -1,4 +1,4 @@
-"""What an operator's Prometheus and log are told: of the group as a whole, never a vector, a name or an address.
+"""Metrics and log for the operator: about the group as a whole, never a vector, a name or an address.
 
 The log on stderr has one line an event, as text or JSON.
 """

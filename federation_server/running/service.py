@@ -1,4 +1,4 @@
-"""The running server without its network: what each address does, over one database, one vault and one policy.
+"""The running server without its network: the work of each address, over one database, one vault and one policy.
 
 Rounds are closed by the writer thread right after the update that makes them due, and by `tick` when a deadline passes;
 `tick` also drops what the settings no longer keep.
@@ -194,7 +194,6 @@ class Service:
         return self._document("enrolled", enrolled)
 
     def announcement(self, request: Request) -> wire.Signed:
-        """The present round."""
         self._signed(request)
         self.writer.settled.wait(SETTLE_SECONDS)
         with reading(self.engine) as connection:
@@ -270,7 +269,7 @@ class Service:
         return self._document("roster", page)
 
     def take_back_ranker(self, request: Request) -> wire.Signed:
-        """Take a ranker that a restored database lacks; that from which the group goes on."""
+        """Take a ranker that a restored database lacks; gives the one from which the group goes on."""
         device, asked = self._asked(request, wire.RankerReturn)
         with writing(self.engine) as connection:
             active_member(connection, device, now=self.clock())
@@ -279,7 +278,6 @@ class Service:
         return self._document("model", newest)
 
     def invite(self, request: Request) -> wire.Invited:
-        """Take a member's invite."""
         device, asked = self._asked(request, wire.InviteOffer)
         with writing(self.engine) as connection:
             return vouching.invite(connection, device, asked, now=self.clock())
@@ -321,7 +319,7 @@ class Service:
         return self._kept(kept)
 
     def complaint(self, request: Request) -> wire.Accepted:
-        """Take a committee member's proof that a message does not hold together."""
+        """Take a committee member's proof that a message is false."""
         device, sent = self._asked(request, wire.Complaint)
         with writing(self.engine) as connection:
             kept = inbox.keep_complaint(self._desk(connection), device, sent, self.policy.schedule)

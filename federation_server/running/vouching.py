@@ -1,4 +1,4 @@
-"""What members of a group ask of each other through the server: to be invited, vouched for, taken off, taken back.
+"""Members' requests about each other through the server: inviting, vouching, taking off the roster, taking back.
 
 Each takes a request whose signature is checked already, asks the database whether its sender is a member, and does its
 work in one transaction that is on disk before the answer. Nothing of it spends a nonce: sent again, an invite or a

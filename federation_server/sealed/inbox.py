@@ -1,4 +1,4 @@
-"""What arrives in a sealed round: shared updates, the committee's complaints and answers; what a member of it is given.
+"""The messages of a sealed round: shared updates, the committee's complaints and answers; and each member's task.
 
 The server can check who sent a message and that it is of this round and this roster; what is in its boxes only their
 owners can open, and prove. Who has lied is noted with the proof: the report of the round names it. A message and an

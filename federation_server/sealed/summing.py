@@ -238,7 +238,7 @@ def _void(present: _Open, lost: Loss, why: str) -> Closed:
 
 
 def _publish(present: _Open, model: Model, *, lost: Loss = "") -> None:
-    """With the hash of the round's list: who has answered another one sees it."""
+    """With the hash of the round's list: a member that answered another one sees the difference."""
     connection, here, now = present.connection, present.here, present.now
     agreed, listed = group.terms(connection), inbox.list_hash(connection, here)
     group.publish(connection, agreed, here.lineage, model, now=now, list_hash=listed, lost=lost)

@@ -292,7 +292,7 @@ def evidence_of(n_clients: int, said: Clipped | None, n_malicious: int) -> Float
 
 
 def _drift(sums: RunningSums, n_malicious: int) -> FloatVector:
-    """The evidence of drift `[n_clients]`; who has never said anything is above suspicion."""
+    """The evidence of drift `[n_clients]`; 0 for members that have never said anything."""
     evidence, heard = np.zeros(len(sums.sent)), sums.n_rounds > 0
     if np.count_nonzero(heard) < least_updates(n_malicious):
         return evidence

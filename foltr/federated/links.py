@@ -1,4 +1,4 @@
-"""What a person can pass on as a link: an invite, and where a server has moved to, for members who come too late.
+"""Links that a person can pass on: an invite, or the new address of a server for members who missed its move.
 
 foltr://join/ or foltr://move/, and the base64url of the record's JSON, unpadded.
 """

@@ -1,4 +1,4 @@
-"""What a device does to its weights before they leave it: nothing, the published mechanism, Laplace or Gaussian noise.
+"""The mechanisms that protect a device's weights: none, the published one, Laplace or Gaussian noise.
 
     local_bound               the L2 radius that theta is projected to after each local step, or None
     bounded(start, end)       what noise has to hide: `start` is the global theta that the device began with, `end` its

@@ -169,7 +169,7 @@ def open_file(path: str) -> BinaryIO:
 
 
 def open_unbuffered(path: str) -> io.RawIOBase:
-    """The same, and each read asks the system. A pipe is not waited for: who asks sees what it is."""
+    """The same, unbuffered. A pipe is not waited for: the caller sees what it is."""
     return open(path, "rb", buffering=0, opener=_at_once) if _files is None else _Given(_descriptor(path))
 
 

@@ -1,4 +1,4 @@
-"""What a process uses, and whether it waits, seen from outside.
+"""A process's use of processor, memory and disk, and whether it waits, measured from outside.
 
 Processor time, bytes read and memory come from /proc on Linux, from psutil elsewhere; without either nothing is known.
 """

@@ -1,4 +1,4 @@
-"""What an extractor is given and gives back: a source, its limits, and a sink that keeps within them.
+"""An extractor's input and output: a source, its limits, and a sink that keeps within them.
 
 A source is a file on disk or bytes that sat inside another file. `Sink` gathers the text of one document piece by
 piece, `Gathered` the documents of a container (archive, mailbox); `fingerprint` tells whether content has changed.

@@ -1,4 +1,4 @@
-"""What stands behind a filter's colon: dates, sizes, types, endings and languages.
+"""The values behind a filter's colon: dates, sizes, types, endings and languages.
 
 Dates are local calendar time. A date is a period: 2024 is a year, 2024-01 a month, 2024-01-15 a day; `>` and `<`
 mean outside it, `>=` and `<=` include it. 7d is a moment, the beginning of the day seven days ago.

@@ -1,4 +1,4 @@
-"""What tells the file of source code that is asked for from the others: a passage, what it defines, what it is called.
+"""Features that tell the wanted file of source code from others: a passage, its definitions, its name.
 
 The index holds it all: where each word of the query stands, the parts of an identifier like the whole at one place. A
 passage is PASSAGE words in a row; a word is defined where it stands behind one of the words that languages define with.

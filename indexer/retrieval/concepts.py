@@ -213,7 +213,7 @@ class ConceptLookup:
 
 
 def _is_looked_up(concept: Concept, found: Counts) -> bool:
-    """Whether texts are read for who holds a concept as it is written."""
+    """Whether texts are read to see which documents hold a concept as it is written."""
     rare = bool(found) and (bool(concept.pieces) or sum(docs.size for docs, _ in found.values()) <= RARE)
     return bool(concept.written) and rare
 

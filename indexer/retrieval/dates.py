@@ -1,4 +1,4 @@
-"""The day that a name or the beginning of a text tells: ISO, day.month.year, 15mar24, March 2024, 2024-Q1, a year."""
+"""Dates in names and at the beginning of texts: ISO, day.month.year, 15mar24, March 2024, 2024-Q1, a year."""
 
 from __future__ import annotations
 

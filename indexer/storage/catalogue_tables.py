@@ -1,4 +1,4 @@
-"""The tables of the catalogue: made, told from those of another version, emptied."""
+"""The tables of the catalogue: made, checked for their version, emptied."""
 
 from __future__ import annotations
 

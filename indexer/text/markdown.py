@@ -1,4 +1,4 @@
-"""What a line of Markdown is, defined once for all that titles, indexes, quotes and shows notes.
+"""The syntax of a line of Markdown, defined once for titling, indexing, quoting and showing notes.
 
 Found by patterns and not by the whole grammar: the blocks of markdown-it-py alone take two thirds of the time in which
 a note is read, analysed and compressed (docs/decisions/012-markdown-by-patterns.md). So a fence may be indented as far

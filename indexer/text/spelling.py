@@ -1,4 +1,4 @@
-"""What a misspelt word may have meant, from the words that the user's own files hold."""
+"""Corrections of misspelt words, taken from the words of the user's own files."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ parameters, q = n - m - 2 neighbours and c = m copies of the crafted row:
 
     lambda_0 = min_i sum_{q nearest benign l} ||x_i - x_l|| / ((q - c + 1) sqrt(d)) + max_i ||x_i - theta_t|| / sqrt(d)
 
-Who knows the attackers' updates alone plays Krum among them: the m rows are the benign ones, and c = 1, 2, ... copies
+Knowing only the attackers' updates, one plays Krum among them: the m rows are the benign ones, and c = 1, 2, ... copies
 join until one is chosen, which leaves (m + c) - c - 2 neighbours. Where that is less than one, and where q - c + 1 is,
 we take 1. The paper does not say what becomes of these two; a row is chosen if no benign one scores as low, as the
 authors' program has it. That program begins at lambda = 1, takes the sign of Krum's choice in place of the mean, and
@@ -26,8 +26,8 @@ With s_j = - sign(mean_j - theta_t,j), each parameter of each malicious client i
     s_j = -1    [b min_j, min_j] if min_j < 0, else [min_j / b, min_j]
 
 and is the mean where s_j = 0, that is, where nobody moved it. b = 2; max_j and min_j are of the benign clients' weights
-(Fang et al., USENIX Security 2020, Section 4.3). Who knows the attackers' own updates alone, of mean mu and standard
-deviation sigma (divided by m), draws from mu_j + s_j [3 sigma_j, 4 sigma_j]: "partial". The thesis seems to estimate
+(Fang et al., USENIX Security 2020, Section 4.3). Knowing only the attackers' own updates, of mean mu and standard
+deviation sigma (divided by m), it draws from mu_j + s_j [3 sigma_j, 4 sigma_j]: "partial". The thesis seems to estimate
 the extremes from them instead: "own-extremes". It takes the same attack for the median. Fang et al. bound local models,
 and so do we; the authors' program bounds their differences to the common one.
 """

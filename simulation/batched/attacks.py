@@ -1,4 +1,4 @@
-"""What malicious clients send, compiled: simulation.attacks for loops over rounds, from the same attackers' stream.
+"""Malicious clients' messages, compiled: simulation.attacks for loops over rounds, from the same attackers' stream.
 
 Means and extremes are taken in the order of the rows, as numpy takes them, since an attack turns on the sign of a mean.
 """

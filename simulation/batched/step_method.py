@@ -1,4 +1,4 @@
-"""Methods of one's own at compiled speed: kernels draw a page, its clicks and its weights; then comes one's own step.
+"""Your own methods at compiled speed: kernels draw a page, its clicks and its weights; then your step follows.
 
     def step(theta, shown, clicks, wanted, numbers): ...     moves `theta` [n_features] by what one page says
 

@@ -1,4 +1,4 @@
-"""What a cell runs with, made from its preset: fold, queries, ranker and method, who takes part, who is forgotten."""
+"""The parts of a cell, made from its preset: fold, queries, ranker and method, participants and leavers."""
 
 from __future__ import annotations
 

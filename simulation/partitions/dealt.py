@@ -1,4 +1,4 @@
-"""Whole queries, each with one client: dealt out like cards, or with who asked it (AOL4FOLTR); or all with all."""
+"""Whole queries, each with one client: dealt out like cards, or by their asker (AOL4FOLTR); or all with all clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a publication says of who is better, and whether the rows of a run bear it out.
+"""A publication's statements about which method is better, and whether the rows of a run bear them out.
 
     python -m simulation.report.paper_claims wang-2024/chapter-5 DIR ...
 

@@ -41,7 +41,7 @@ class AsynchronousRounds:
     """[n_clients] how often each arrived"""
 
     def __call__(self, method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-        """One arrival after another; who has asked all its queries arrives no more."""
+        """One arrival after another; a client that has asked all its queries arrives no more."""
         if not len(self.copies):
             self.copies = np.tile(model.theta, (population.n_clients, 1))
             self.taken, self.visits = np.zeros((2, population.n_clients), dtype=np.int64)

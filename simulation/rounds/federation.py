@@ -51,7 +51,7 @@ class Sightings:
     _honest: int = 0
 
     def add(self, verdict: GuardVerdict) -> None:
-        """One more round; who was left out was suspected."""
+        """One more round; members that were left out were suspected."""
         suspects = {*verdict.left_out, *(suspicion.client for suspicion in verdict.suspicions)}
         malicious = sum(client >= self.n_clients - self.n_malicious for client in suspects)
         self._rounds += 1
@@ -159,8 +159,6 @@ Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]
 
 
 def repeated(run: Round) -> Play:
-    """Round after round."""
-
     def rounds(
         method: Any, model: Model, population: Population, streams: Streams, n_rounds: int
     ) -> tuple[Model, list[Shown]]:

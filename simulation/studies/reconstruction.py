@@ -1,4 +1,4 @@
-"""What a device's updates give away: which of ten results was opened for one query, guessed by who knows all the rest.
+"""What a device's updates give away: an attacker who knows all the rest guesses which of ten results was opened.
 
 The attacker (the server's operator, or anybody who gets the updates) sees what a device sends in every round of its
 budget. It knows the method, the size of the noise, every common ranker, the features and the order of everything that

@@ -1,4 +1,4 @@
-"""The past of a federation that is to forget some of its clients: it is lived, and what it leaves behind is kept.
+"""The rounds of a federation before it forgets some of its clients: they are played, and what they leave is kept.
 
 Those who will be forgotten are the last clients. All streams are kept as they stood before the first round and before
 the leavers' first one, so that whoever begins there again meets the same queries: common random numbers. A way of

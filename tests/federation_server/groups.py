@@ -41,6 +41,12 @@ PRIVATE: dict[str, Any] = {
 OPEN: dict[str, Any] = {"privacy": {"mechanism": "none"}}
 
 
+def theta(engine: Engine) -> FloatVector:
+    """The present ranker's."""
+    with reading(engine) as connection:
+        return group.newest(connection).model.theta
+
+
 def forgetter(folder: Path, **changes: Any) -> Forgetter:
     """What forgetting takes; `changes` are of its settings."""
     return Forgetter(VAULT, POLICY, ForgettingSection(**changes), TombstoneFile(folder / tombstones.FILE))

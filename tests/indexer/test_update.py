@@ -473,6 +473,14 @@ def test_a_lost_index_is_filled_again(device: Device) -> None:
     assert device.agrees()
 
 
+def assert_made_anew(device: Device) -> None:
+    """A note says so, and the heron of a.txt is found again."""
+    assert "indexed again" in device.open()
+    device.updater().scan()
+    assert device.found("heron") == ["a.txt"]
+    assert device.agrees()
+
+
 def test_a_damaged_index_is_made_anew_with_a_message(device: Device) -> None:
     """Garbage in the table of contents leads to a rebuild that says so."""
     device.write("a.txt", "heron")
@@ -481,9 +489,7 @@ def test_a_damaged_index_is_made_anew_with_a_message(device: Device) -> None:
         toc.write_bytes(b"garbage")
     with pytest.raises(IndexDamaged):
         device.updater().scan()
-    assert "indexed again" in device.open()
-    device.updater().scan()
-    assert device.found("heron") == ["a.txt"]
+    assert_made_anew(device)
 
 
 @pytest.mark.parametrize("damage", [b"garbage" * 1000, None])
@@ -498,10 +504,7 @@ def test_a_damaged_catalogue_is_made_anew_with_a_message(device: Device, damage:
         (device.data / "catalogue.sqlite").write_bytes(damage)
         for ending in ("-wal", "-shm"):
             (device.data / f"catalogue.sqlite{ending}").unlink(missing_ok=True)
-    assert "indexed again" in device.open()
-    device.updater().scan()
-    assert device.found("heron") == ["a.txt"]
-    assert device.agrees()
+    assert_made_anew(device)
 
 
 def test_an_index_of_the_version_before_is_read_anew(device: Device) -> None:
@@ -513,10 +516,7 @@ def test_an_index_of_the_version_before_is_read_anew(device: Device) -> None:
     device.catalogue.connection.execute("ALTER TABLE documents DROP COLUMN properties")
     device.catalogue.connection.execute("PRAGMA user_version = 1")
     device.catalogue.close()
-    assert "indexed again" in device.open()
-    device.updater().scan()
-    assert device.found("heron") == ["a.txt"]
-    assert device.agrees()
+    assert_made_anew(device)
 
 
 def test_a_rebuild_waits_for_nobody(device: Device) -> None:

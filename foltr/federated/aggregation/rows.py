@@ -1,4 +1,4 @@
-"""What every rule checks first, and the distances they share.
+"""The checks and distances that all rules share.
 
 rows [n_clients, n_params] are what the devices sent in one round: weights, or differences of weights. A rule gives
 [n_params]. A row with NaN or infinity is refused before any rule sees it; a server drops such rows by `usable`.

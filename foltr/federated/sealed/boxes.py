@@ -1,4 +1,4 @@
-"""Boxes whose owner can show what is in one, and nobody else: encryption, and complaints that anybody can check.
+"""Boxes that only their owner can open or show to others: encryption, and complaints that anybody can check.
 
     X_i = x_i B          the member's box key as a point: its X25519 key with the sign that XEdDSA gives it (Perrin)
     E = e B              one for each message, with a proof that the sender knows e, for this very message's context

@@ -1,4 +1,4 @@
-"""That a note is as long as it may be, and its noise what coins made of it: shown without showing any of it.
+"""A proof that a note is no longer than it may be and that its noise follows the coins, without revealing any of it.
 
     the note    v_i = s_i + e_i,    e_i = sum over j of (b_ij XOR p_ij) - N/2,    i = 1, ..., d
     proved      who sends it knows s, b and the blindings with

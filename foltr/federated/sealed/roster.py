@@ -38,8 +38,6 @@ class RosterError(RecordError):
 
 @dataclass(frozen=True, slots=True)
 class RosterMember:
-    """A device in the group."""
-
     number: int
     """of the entry by which it joined"""
     device_key: bytes
@@ -120,7 +118,7 @@ def check_settled(roster: Roster) -> None:
 
 
 def members_hash(roster: Roster) -> str:
-    """Hash of who is in the group: number, keys and whether vouched for."""
+    """Hash of the group's members: number, keys and whether vouched for."""
     rows = sorted((m.number, m.device_key.hex(), m.box_key.hex(), m.vouched) for m in roster.members.values())
     return hashlib.blake2b(repr(rows).encode(), digest_size=32).hexdigest()
 

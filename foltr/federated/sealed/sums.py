@@ -1,4 +1,4 @@
-"""The sum of a round without anyone seeing a part of it: what devices, the committee and the server do.
+"""The sum of a round of which nobody sees a part: the steps of devices, committee and server.
 
     device      clipped change -> steps, secret bits of noise; a commitment to these  `draft_update`, `noise_commitment`
     server      keeps the commitment, then draws the coins                            federation_server.sealed.inbox

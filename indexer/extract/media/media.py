@@ -1,4 +1,4 @@
-"""Pictures and recordings: what describes them, for they hold no text.
+"""Pictures and recordings: their descriptions, for they hold no text.
 
 EXIF by exifread (JPEG, TIFF, WebP, PNG, HEIC), what people wrote as XMP and IPTC (wherever a file keeps them), tags of
 recordings by tinytag (ID3, Vorbis comments, the atoms of MP4), those of Matroska, AVI and GIF by their own structure

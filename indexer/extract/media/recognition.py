@@ -132,8 +132,6 @@ ReadPicture = Callable[[Any, float], str]
 
 
 class TextEngine(msgspec.Struct, frozen=True):
-    """An engine and what it is told."""
-
     name: str
     """rapidocr or tesseract"""
     languages: tuple[str, ...] = ()

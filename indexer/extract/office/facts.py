@@ -1,4 +1,4 @@
-"""What an office file or PDF says of itself beside its text: title, author, and properties.
+"""Title, author and properties that an office file or PDF states besides its text.
 
 Programs write much of it unasked; a title or a name that only a program can have meant is left out.
 """

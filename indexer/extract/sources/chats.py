@@ -1,4 +1,4 @@
-"""Chats, exported or kept by a program: a document for each chat and day, with who wrote in it.
+"""Chats, exported or kept by a program: a document for each chat and day, with the people who wrote in it.
 
 WhatsApp's text, Telegram's result.json, Slack's ZIP, Discord's package, the chat.db of macOS. Times without a zone are
 local, Discord's aside, which are UTC. Signal keeps its messages encrypted and is not read. The long lists of a JSON

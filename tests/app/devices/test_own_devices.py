@@ -412,25 +412,20 @@ def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None
     assert laptop.weights() == desk.weights()
 
 
-def test_members_are_not_told_of_files_for_others(tmp_path: Path, anywhere: Place) -> None:
-    """Keys that were handed to others, and files under former keys, are no trouble for who reads the newest."""
-    laptop, desk = two(tmp_path, anywhere)
-    one_more(tmp_path, anywhere, laptop, desk)
-    laptop.devices().remove("lost")
-    late = Computer(tmp_path / "late", anywhere)
-    late.join(laptop.devices().code)
-    for computer in (desk, late, laptop, late):
-        assert meet_quietly(computer.paths, computer.settings) == ""
-    assert late.weights() == desk.weights()
-
-
-def test_who_removes_another_is_not_told_that_it_is_shut_out(tmp_path: Path, anywhere: Place) -> None:
-    """Neither while the rest are off, nor after they came and had nothing to say that it has not written itself."""
+def test_nobody_is_told_of_files_for_others(tmp_path: Path, anywhere: Place) -> None:
+    """A computer that removes another is not shut out, neither while the rest are off nor after they came and had
+    nothing to say that it has not written itself. Keys that were handed to others, and files under former keys, are no
+    trouble for those that read the newest."""
     laptop, desk = two(tmp_path, anywhere)
     one_more(tmp_path, anywhere, laptop, desk)
     laptop.devices().remove("lost")
     for computer in (laptop, laptop, desk, laptop, desk, laptop):
         assert meet_quietly(computer.paths, computer.settings) == ""
+    late = Computer(tmp_path / "late", anywhere)
+    late.join(laptop.devices().code)
+    for computer in (desk, late, laptop, late):
+        assert meet_quietly(computer.paths, computer.settings) == ""
+    assert late.weights() == desk.weights()
 
 
 def test_a_key_comes_by_way_of_a_device_that_is_known(tmp_path: Path, anywhere: Place) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import sys
 import threading
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -126,13 +127,24 @@ def test_going_back_is_told_and_asked(tmp_path: Path, capsys: Output, monkeypatc
         assert capsys.readouterr().out == "lineage 2 begins from 1.0\n"
 
 
-def test_a_round_without_agreement_is_listed_and_shown(tmp_path: Path, capsys: Output) -> None:
+@pytest.fixture
+def kept_as(tmp_path: Path) -> Callable[..., Installation]:
+    """A server with one closed round, of which these values are kept."""
+
+    def make(**values: object) -> Installation:
+        made = make_server(tmp_path / "server", quorum=1)
+        with running(made):
+            assert member(made).update(0.25).ok
+        with writing(made.engine) as connection:
+            connection.execute(update(rounds).where(rounds.c.round == 1).values(**values))
+        return made
+
+    return make
+
+
+def test_a_round_without_agreement_is_listed_and_shown(kept_as: Callable[..., Installation], capsys: Output) -> None:
     """Of sums nobody knows whether single updates agreed: the list and the round leave that out."""
-    made = make_server(tmp_path / "server", quorum=1)
-    with running(made):
-        assert member(made).update(0.25).ok
-    with writing(made.engine) as connection:
-        connection.execute(update(rounds).values(agreement=None))
+    made = kept_as(agreement=None)
     assert run(made) == 0
     assert run(made, "show", "1.1") == 0
     said = capsys.readouterr().out
@@ -140,27 +152,20 @@ def test_a_round_without_agreement_is_listed_and_shown(tmp_path: Path, capsys: O
     assert "agreement" not in said
 
 
-def test_a_lost_round_is_listed_as_lost(tmp_path: Path, capsys: Output) -> None:
-    """Neither by a rule nor as a movement: with why."""
-    made = make_server(tmp_path / "server", quorum=1)
-    with running(made):
-        assert member(made).update(0.25).ok
-    with writing(made.engine) as connection:
-        connection.execute(update(rounds).values(rule="void", guard="lost: 4 are needed"))
-    assert run(made) == 0
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("1.1 "))
-    assert line.endswith("1 update; lost: 4 are needed")
-
-
-def test_a_round_that_is_known_by_its_ranker_alone_names_no_rule(tmp_path: Path, capsys: Output) -> None:
-    """As after a restore: nobody knows how it was joined."""
-    made = make_server(tmp_path / "server", quorum=1)
-    with running(made):
-        assert member(made).update(0.25).ok
-    with writing(made.engine) as connection:
-        connection.execute(update(rounds).where(rounds.c.round == 1).values(rule=None, update_norm=None, guard="lost"))
-    assert run(made) == 0
-    assert any(line.endswith("1 update; lost") for line in capsys.readouterr().out.splitlines())
+@pytest.mark.parametrize(
+    ("values", "line"),
+    [
+        ({"rule": "void", "guard": "lost: 4 are needed"}, "1 update; lost: 4 are needed"),
+        ({"rule": None, "update_norm": None, "guard": "lost"}, "1 update; lost"),
+    ],
+)
+def test_a_lost_round_is_listed_as_lost(
+    kept_as: Callable[..., Installation], capsys: Output, values: dict[str, object], line: str
+) -> None:
+    """Neither by a rule nor as a movement: with why; after a restore nobody knows how it was joined."""
+    assert run(kept_as(**values)) == 0
+    (listed,) = [one for one in capsys.readouterr().out.splitlines() if one.startswith("1.1 ")]
+    assert listed.endswith(line)
 
 
 def made_n_params(made: Installation) -> int:

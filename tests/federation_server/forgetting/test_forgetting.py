@@ -31,6 +31,7 @@ from tests.federation_server.groups import (
     forgetter,
     make_group,
     send,
+    theta,
 )
 
 EAST, NORTH, UP = np.eye(3)
@@ -51,9 +52,11 @@ def run_round(engine: Engine, moves: dict[int, np.ndarray]) -> None:
     close(engine, len(moves))
 
 
-def theta(engine: Engine) -> np.ndarray:
-    with reading(engine) as connection:
-        return group.newest(connection).model.theta
+def joined_late(engine: Engine) -> None:
+    """Three rounds, of which member 1 answers the second."""
+    make_group(engine, settings=OPEN, n_members=2)
+    for moves in ({0: EAST}, {0: NORTH, 1: UP}, {0: NORTH}):
+        run_round(engine, moves)
 
 
 @pytest.fixture
@@ -101,11 +104,8 @@ def test_a_member_without_influence_is_just_erased(engine: Engine, forget: Forge
 
 
 def test_rollback_goes_to_the_last_untouched_model(engine: Engine, forget: Forget) -> None:
-    """Member 1 joins in the second round: forgetting it brings back the model of round 1, and erases those after."""
-    make_group(engine, settings=OPEN, n_members=2)
-    run_round(engine, {0: EAST})
-    run_round(engine, {0: NORTH, 1: UP})
-    run_round(engine, {0: NORTH})
+    """Forgetting member 1 brings back the model of round 1, and erases those after."""
+    joined_late(engine)
     done = forget(1, "rollback")
     np.testing.assert_allclose(theta(engine), START + EAST)
     assert (done.state, done.method, done.approximate) == ("done", "rollback", False)
@@ -120,10 +120,7 @@ def test_rollback_goes_to_the_last_untouched_model(engine: Engine, forget: Forge
 
 def test_reaggregation_adds_up_what_the_others_sent(engine: Engine, forget: Forget) -> None:
     """START + EAST (round 1) + NORTH (round 2 without member 1) + NORTH (round 3), at once, and called approximate."""
-    make_group(engine, settings=OPEN, n_members=2)
-    run_round(engine, {0: EAST})
-    run_round(engine, {0: NORTH, 1: UP})
-    run_round(engine, {0: NORTH})
+    joined_late(engine)
     done = forget(1, "reaggregate")
     np.testing.assert_allclose(theta(engine), START + EAST + NORTH + NORTH)
     assert (done.state, done.method, done.approximate) == ("done", "reaggregate", True)

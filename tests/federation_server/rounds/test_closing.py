@@ -29,17 +29,13 @@ from tests.federation_server.groups import (
     device,
     make_group,
     send,
+    theta,
 )
 
 
 def close(engine: Engine, *, now: int = NOW, **changes: object) -> Closed | None:
     with writing(engine) as connection:
         return close_due(connection, VAULT, replace(POLICY, **changes), now=now)  # type: ignore[arg-type]
-
-
-def theta(engine: Engine) -> np.ndarray:
-    with reading(engine) as connection:
-        return group.newest(connection).model.theta
 
 
 def test_the_next_ranker_is_the_weighted_mean(engine: Engine) -> None:

@@ -23,15 +23,20 @@ def place(doc: int, position: int) -> int:
     return doc << PLACE_BITS | position
 
 
+def drawn_snapshot(make_index: MakeIndex, texts: list[str], data: st.DataObject) -> tuple[Snapshot, set[int]]:
+    """Some segments, and which of the texts were removed."""
+    dead = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=2))
+    sizes = data.draw(st.lists(st.integers(0, 2), max_size=3))
+    return make_index([*texts, *["x"] * 9], sizes=sizes, removed=dead).snapshot(), dead
+
+
 @settings(max_examples=25, deadline=None)
 @given(texts=TEXTS, data=st.data())
 def test_postings_and_places_are_those_of_the_texts(
     make_index: MakeIndex, texts: list[str], data: st.DataObject
 ) -> None:
     """For every word and every choice of documents, over several segments with removed documents."""
-    dead = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=2))
-    sizes = data.draw(st.lists(st.integers(0, 2), max_size=3))
-    snapshot = make_index([*texts, *["x"] * 9], sizes=sizes, removed=dead).snapshot()
+    snapshot, dead = drawn_snapshot(make_index, texts, data)
     ids = snapshot.documents["doc_id"].tolist()
     words = {i: sequence(texts[i]) for i in range(len(texts)) if i not in dead}
     for word in WORDS:
@@ -54,9 +59,7 @@ def test_places_of_any_of_several_words_are_those_of_each(
     make_index: MakeIndex, texts: list[str], data: st.DataObject
 ) -> None:
     """Asked together or one by one, by documents or by rows, over several segments with removed documents."""
-    dead = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=2))
-    sizes = data.draw(st.lists(st.integers(0, 2), max_size=3))
-    snapshot = make_index([*texts, *["x"] * 9], sizes=sizes, removed=dead).snapshot()
+    snapshot, _ = drawn_snapshot(make_index, texts, data)
     docs = np.array(sorted(data.draw(st.sets(st.sampled_from(range(len(texts)))))), dtype=np.int64)
     terms = [sequence(word)[0] for word in WORDS]
     questions = [
@@ -143,9 +146,7 @@ def test_a_whole_field_is_read_in_runs(
     make_index: MakeIndex, texts: list[str], n_bytes: int, data: st.DataObject
 ) -> None:
     """However they are cut, all words of all documents come once, over several segments, removed ones included."""
-    dead = data.draw(st.sets(st.integers(0, len(texts) - 1), max_size=2))
-    sizes = data.draw(st.lists(st.integers(0, 2), max_size=3))
-    snapshot = make_index([*texts, *["x"] * 9], sizes=sizes, removed=dead).snapshot()
+    snapshot, _ = drawn_snapshot(make_index, texts, data)
     found: list[tuple[str, int, int]] = []
     for terms, df, docs, tf in snapshot.all_postings("body", n_bytes):
         words = [term.decode() for term, n in zip(terms, df.tolist(), strict=True) for _ in range(n)]

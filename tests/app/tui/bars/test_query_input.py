@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from textual import events
 
 from app.tui.bars.query_input import QueryInput, Recall
@@ -80,22 +81,13 @@ async def test_the_keys_of_other_finders_move_and_mark_while_typing(stage: Stage
         assert "3 marked" in one.text
 
 
-async def test_ctrl_l_and_letters_at_once_replace_the_text(stage: Stages) -> None:
-    """Keys that wait together: the letters come after the text is selected, however fast they follow."""
+@pytest.mark.parametrize("keys", [["ctrl+l", *"sun"], ["ctrl+u", *"sx", "backspace", *"un"]])
+async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: Stages, keys: list[str]) -> None:
+    """Keys that wait together: Ctrl+L and Ctrl+U take what was there and not what is typed behind them."""
     one = stage()
     async with one.searched("wind", size=WIDE) as pilot:
-        for key, character in (("ctrl+l", None), ("s", "s"), ("u", "u"), ("n", "n")):
-            one.app.post_message(events.Key(key, character))
-        await one.until(pilot, lambda: one.asked == "sun")
-        assert one.app.search_screen.query_one(QueryInput).value == "sun"
-
-
-async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: Stages) -> None:
-    """Keys that wait together: Ctrl+U clears what was there and not what is typed behind it; Backspace likewise."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
-        for key, character in (("ctrl+u", None), ("s", "s"), ("x", "x"), ("backspace", None), ("u", "u"), ("n", "n")):
-            one.app.post_message(events.Key(key, character))
+        for key in keys:
+            one.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await one.until(pilot, lambda: one.asked == "sun")
         assert one.app.search_screen.query_one(QueryInput).value == "sun"
 

@@ -20,7 +20,7 @@ def paths(tmp_path: Path) -> Paths:
 
 
 def test_one_is_kept_for_each_settings(paths: Paths) -> None:
-    """The same settings get the same search; others one of their own; the least recently asked go first."""
+    """The same settings get the same search; others their own; the least recently asked go first, all at last."""
     keeper = OpenSearches()
     settings = [Settings(search=SearchSettings(page_size=size)) for size in range(1, on_behalf.MAX_KEPT + 2)]
     searches = []
@@ -29,7 +29,11 @@ def test_one_is_kept_for_each_settings(paths: Paths) -> None:
         keeper.give(searches[-1], one, paths)
     assert keeper.take(msgspec.structs.replace(settings[-1]), paths) is searches[-1]
     assert keeper.take(settings[0], paths) is not searches[0]
+    assert searches[1].search(SearchRequest(text="heron")).hits == ()
     keeper.close()
+    for gone in searches[:2]:
+        with pytest.raises(Exception, match="closed"):
+            gone.search(SearchRequest(text="heron"))
 
 
 def test_files_that_were_made_anew_are_opened_anew(paths: Paths) -> None:

@@ -146,10 +146,11 @@ def test_tables_by_hand() -> None:
     }
     shown = grid(board, trials, "data", new=["x"])
     assert [list(row) for row in shown.rows] == [["> x", "0.4000", "0.1500", "0.1000"], ["fpdgd", "0.4000", "-", "-"]]
-    rows = by_trial({**board, "y": {"d": Score(0.4, 0.0), "c": Score(0.1, 0.0)}}, trials, "x").rows
+    others = {"y": {"d": Score(0.4, 0.0), "c": Score(0.1, 0.0)}, "z": {"d": Score(0.3, 0.0)}}
+    rows = by_trial({**board, **others}, trials, "x").rows
     assert [list(row) for row in rows] == [
         ["a", "0.5000 ± 0.0000", "2 of 2", "0.6000", "0.6000", "fpdgd"],
         ["b", "0.3000 ± 0.0000", "1 of 2", "0.2000", "0.2000", "fpdgd"],
         ["c", "0.2000 ± 0.0000", "1 of 2", "-", "0.1000", "y"],
-        ["d", "0.1000 ± 0.0000", "2 of 2", "-", "0.4000", "y"],
+        ["d", "0.1000 ± 0.0000", "3 of 3", "-", "0.4000", "y"],
     ]

@@ -48,6 +48,7 @@ def test_a_membership_from_its_first_day_to_its_last(device: Device, group: Grou
     forgotten = device.run("forget-me", "--yes")
     assert forgotten.returncode == 0, forgotten.stderr
     assert "erased 1 update, 1 member" in forgotten.stdout
+    assert "the journal of herons holds the receipt, and this device in none of 0 entries since" in forgotten.stdout
     again = json.loads(device.run("forget-me", "--json").stdout)
     assert again["receipts"][0]["erased"] == {"updates": 1, "members": 1, "roster": 1}
     after = device.run("federation", "status")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from foltr.errors import ValueRangeError
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear, Neural, Ranker
@@ -63,6 +64,13 @@ def test_messages_move_the_server_by_their_age(joins: Any, ranker: Ranker) -> No
     assert len(set(taken)) == 3
     np.testing.assert_allclose(model.theta, history[-1], rtol=1e-10, atol=1e-12)
     assert model.round == 3
+
+
+def test_scores_beyond_all_numbers_are_refused() -> None:
+    """No client goes on learning from them."""
+    play, streams = AsynchronousRounds(Asynchrony()), make_streams(4, 3)
+    with pytest.raises(ValueRangeError, match="scores must be finite"):
+        play(FPDGD(Linear(46)), Model(np.full(46, np.inf)), population(), streams)
 
 
 def test_pace_says_who_arrives_how_often() -> None:

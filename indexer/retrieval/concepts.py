@@ -4,7 +4,8 @@ A concept is one thing asked for: a word with the indexed forms that share its s
 prefix, the pieces of a joined word. It has one occurrence count for each document and field.
 
 A joined word (get_or_create, --no-ff, /etc/fstab) is answered by the documents that hold it as written, then by those
-that hold its pieces next to each other; only where there are none, by those that hold the pieces anywhere.
+that hold its pieces next to each other; only where there are none, by those that hold all pieces anywhere, and where
+there are none either, or a hyphen joins it (peut-il), by its pieces one by one.
 """
 
 from __future__ import annotations
@@ -322,7 +323,7 @@ def _raw_concepts(
         return [replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept]
     if len(words := variants.beside_apostrophes(raw)) == width and not node.exact:
         return _contracted(lookup, node, words, fields, prefix=prefix)
-    return _joined_concepts(snapshot, node, terms, fields, whole=whole_term(raw), prefix=prefix)
+    return _joined_concepts(lookup, node, terms, fields, whole=whole_term(raw), prefix=prefix)
 
 
 def _in_other_letters(
@@ -347,15 +348,10 @@ def _contracted(
 
 
 def _joined_concepts(
-    snapshot: Snapshot,
-    node: Word,
-    terms: Sequence[tuple[str, int]],
-    fields: tuple[str, ...],
-    *,
-    whole: str,
+    lookup: ConceptLookup, node: Word, terms: Sequence[tuple[str, int]], fields: tuple[str, ...], *, whole: str,
     prefix: bool,
-) -> list[Concept]:
-    pieces: dict[int, str] = {}
+) -> list[Concept]:  # fmt: skip
+    snapshot, pieces = lookup.snapshot, dict[int, str]()
     for term, offset in terms:
         pieces.setdefault(offset, term)
     parts = tuple(pieces[i] for i in sorted(pieces))
@@ -365,9 +361,11 @@ def _joined_concepts(
     if prefix and whole and not (node.unfinished and known):
         completed = [(t,) for t in variants.completions(snapshot, whole, fields)]
         return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts), is_beginning=True)]
-    if whole and all(len(part) > 1 and part.isalpha() for part in parts):
-        return [Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))]
-    return [Concept(node, ((part,),), (part,), fields) for part in parts]
+    together = Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))
+    are_words = whole and "-" not in whole and all(len(part) > 1 and part.isalpha() for part in parts)
+    if are_words and (lookup.counts(together) or lookup.elsewhere(together).n_documents):
+        return [together]
+    return [own for part in parts for own in _raw_concepts(lookup, node, part, fields, prefix=False)]
 
 
 def _other_endings(

@@ -26,7 +26,7 @@ from benchmarks.running import arguments
 from benchmarks.tables import Table, change, machine
 from foltr.arrays import FloatVector
 from indexer.query.parse import parse
-from indexer.retrieval.candidates import K1, WEIGHTS, B, Occurrences, asked_for, best, bm25f, occurrences
+from indexer.retrieval.candidates import K1, WEIGHTS, B, Occurrences, asked_for, best, bm25f
 from indexer.retrieval.concepts import ConceptLookup
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.snapshot import Snapshot
@@ -65,7 +65,7 @@ def _by_query(library: Library) -> Iterator[Iterator[float]]:
             if document in number_of:
                 grades[number_of[document]] = grade
         query, lookup = parse(text), ConceptLookup(reading.snapshot, reading.languages)
-        found = occurrences(lookup, asked_for(query, lookup))
+        found = [lookup.counts(concept) for concept in asked_for(query, lookup)]
         judged = library.collection.grades[name].values()
         yield (_value(reading.snapshot, found, each, grades, judged) for each in GRID)
 

@@ -18,7 +18,7 @@ from app.search.search import Search
 from indexer.postings import Floats, Ints
 from indexer.query.nodes import And, Filter, Node, Not, is_filter, positive_words
 from indexer.query.parse import parse
-from indexer.retrieval.candidates import asked_for, bm25f, find, occurrences
+from indexer.retrieval.candidates import asked_for, bm25f, find
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import sequence
@@ -56,7 +56,7 @@ def population(search: Search, query: str) -> AllDocuments:
     snapshot, matcher = reading.snapshot, reading.matcher()
     admitted = matcher.admitted(conditions(parsed.root))
     best = find(matcher, parsed, limit=1)
-    scores, _ = bm25f(snapshot, occurrences(matcher.lookup, asked_for(parsed, matcher.lookup)))
+    scores, _ = bm25f(snapshot, [matcher.lookup.counts(own) for own in asked_for(parsed, matcher.lookup)])
     docs = np.flatnonzero(admitted)
     contents = _contents(snapshot, search.catalogue, docs)
     first = np.sort(np.unique(contents, return_index=True)[1])

@@ -247,7 +247,7 @@ def find(
         admitted, all_words = admitted.copy(), all_words.copy()  # not to be changed
         admitted[list(named)] = all_words[list(named)] = True
     concepts = asked_for(query, lookup)
-    found = occurrences(lookup, concepts)
+    found = [lookup.counts(concept) for concept in concepts]
     others = [lookup.elsewhere(concept) for concept in concepts]
     shares = [
         lookup.keep(("share", concept), partial(share_of, snapshot, fields, n_elsewhere=other.n_documents))
@@ -304,10 +304,6 @@ def n_asking(concepts: tuple[Concept, ...]) -> int:
 
 Occurrences = Sequence[Counts]
 """[n_concepts] where each concept stands; fields that lack it are left out"""
-
-
-def occurrences(lookup: ConceptLookup, concepts: tuple[Concept, ...]) -> Occurrences:
-    return [lookup.counts(concept) for concept in concepts]
 
 
 def bm25f(

@@ -4,8 +4,8 @@ A concept is one thing asked for: a word with the indexed forms that share its s
 prefix, the pieces of a joined word. It has one occurrence count for each document and field.
 
 A joined word (get_or_create, --no-ff, /etc/fstab) is answered by the documents that hold it as written, then by those
-that hold its pieces next to each other; only where there are none, by those that hold all pieces anywhere, and where
-there are none either, or a hyphen joins it (peut-il), by its pieces one by one.
+that hold its pieces next to each other; only where there are none, by those that hold all pieces anywhere. Where there
+are none either, or a piece is a function word (peut-il), its pieces are asked for one by one, short ones as such words.
 """
 
 from __future__ import annotations
@@ -323,7 +323,7 @@ def _raw_concepts(
         return [replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept]
     if len(words := variants.beside_apostrophes(raw)) == width and not node.exact:
         return _contracted(lookup, node, words, fields, prefix=prefix)
-    return _joined_concepts(lookup, node, terms, fields, whole=whole_term(raw), prefix=prefix)
+    return _joined_concepts(lookup, node, raw, fields, prefix=prefix)
 
 
 def _in_other_letters(
@@ -348,24 +348,28 @@ def _contracted(
 
 
 def _joined_concepts(
-    lookup: ConceptLookup, node: Word, terms: Sequence[tuple[str, int]], fields: tuple[str, ...], *, whole: str,
-    prefix: bool,
-) -> list[Concept]:  # fmt: skip
-    snapshot, pieces = lookup.snapshot, dict[int, str]()
-    for term, offset in terms:
-        pieces.setdefault(offset, term)
-    parts = tuple(pieces[i] for i in sorted(pieces))
+    lookup: ConceptLookup, node: Word, raw: str, fields: tuple[str, ...], *, prefix: bool
+) -> list[Concept]:
+    snapshot, parts, whole = lookup.snapshot, tuple(sequence(raw)), whole_term(raw)
     if node.exact and whole:
         return [Concept(node, ((whole,),), (whole,), fields, width=len(parts))]
-    known = bool(whole) and variants.is_known(snapshot, whole, fields)
-    if prefix and whole and not (node.unfinished and known):
+    if prefix and whole and not (node.unfinished and variants.is_known(snapshot, whole, fields)):
         completed = [(t,) for t in variants.completions(snapshot, whole, fields)]
         return [Concept(node, (*completed, parts), (whole,), fields, width=len(parts), is_beginning=True)]
     together = Concept(node, ((whole,), parts), (whole, *parts), fields, width=len(parts))
-    are_words = whole and "-" not in whole and all(len(part) > 1 and part.isalpha() for part in parts)
-    if are_words and (lookup.counts(together) or lookup.elsewhere(together).n_documents):
+    are_words = all(len(p) > 1 and p.isalpha() and not is_function_word(p, lookup.languages) for p in parts)
+    if whole and are_words and (lookup.counts(together) or lookup.elsewhere(together).n_documents):
         return [together]
-    return [own for part in parts for own in _raw_concepts(lookup, node, part, fields, prefix=False)]
+    has_longer = max(map(len, parts)) >= LEAST_TELLING and node.field is None and not node.exact
+    return [
+        replace(own, function_word=True) if has_longer and len(part) < LEAST_TELLING and part.isalpha() else own
+        for part in parts
+        for own in _raw_concepts(lookup, node, part, fields, prefix=False)
+    ]
+
+
+LEAST_TELLING = 4
+"""letters of a piece that says something by itself where another is longer: neither pre-war nor off-centre has two"""
 
 
 def _other_endings(

@@ -175,9 +175,8 @@ class Paths(msgspec.Struct, frozen=True):
 
     def _is_of_former_version(self) -> bool:
         """Whether this program has used the folder before it marked its own."""
-        if any(re.fullmatch(r"_v\d+_\d+\.toc", entry.name) for entry in _entries(self.index)):
-            return True
-        return any(map(_is_own_database, (self.state, self.catalogue))) or _is_list_of_roots(self.roots)
+        has_index = any(re.fullmatch(r"_v\d+_\d+\.toc", entry.name) for entry in _entries(self.index))
+        return has_index or any(map(_is_own_database, (self.state, self.catalogue))) or _is_list_of_roots(self.roots)
 
     def _mark(self) -> None:
         with suppress(FileExistsError):  # an empty one says the same: a kill may come right after it is made

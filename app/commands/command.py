@@ -167,10 +167,8 @@ def _is_code(text: str) -> bool:
     """Whether it looks like one, be it mistyped; in small letters, as names of groups are, it must be one."""
     from app.devices.sealing import DevicesError, from_code
 
-    if len(text) > 32 or text.isupper():
-        return True
     try:
-        return bool(from_code(text))
+        return len(text) > 32 or text.isupper() or bool(from_code(text))
     except DevicesError:
         return False
 

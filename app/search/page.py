@@ -72,14 +72,11 @@ def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: in
 
 def without_copies(contents: Sequence[int], order: Sequence[int]) -> dict[int, list[int]]:
     """The candidates to show, in order, each with the later ones that share its row: those of the same number."""
-    first: dict[int, int] = {}
-    shown: dict[int, list[int]] = {}
+    first, shown = dict[int, int](), dict[int, list[int]]()
     for i in order:
-        leader = first.setdefault(contents[i], i)
-        if leader == i:
-            shown[i] = []
-        else:
-            shown[leader].append(i)
+        others = shown.setdefault(first.setdefault(contents[i], i), [])
+        if i not in shown:
+            others.append(i)
     return shown
 
 
@@ -273,10 +270,22 @@ def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> 
     better = suggest([c.surface[0] for c in unknown[:MAX_CORRECTED]], vocabulary) if unknown else {}
     text = query.text
     for concept in reversed(unknown):
-        word = better.get(concept.surface[0])
-        if word:
+        if word := better.get(concept.surface[0]):
             text = _with_word(text, concept, word)
     return text if text != query.text else ""
+
+
+SENTENCE, _NO_QUOTES = 5, str.maketrans(dict.fromkeys('"“”„«»', " "))
+"""words of a query whose quotes and capitals may be those of prose; and what takes the quotes away"""
+
+
+def in_words(query: Query) -> str:
+    """The text of a query without its quotes, and with AND, OR and NOT as words."""
+    text = query.text
+    for sign in reversed(query.operators):
+        start, end = sign.position, sign.position + sign.length
+        text = text[:start] + text[start:end].lower().translate(_NO_QUOTES) + text[end:]
+    return text
 
 
 def is_one_word(query: Query) -> bool:

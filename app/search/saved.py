@@ -110,12 +110,8 @@ class SavedSearches:
         out, at, moved, problems = "", 0, [], []
         for token in found:
             name = token.text[1:]
-            if (
-                token.kind != "word"
-                or not token.text.startswith("@")
-                or token.start < at
-                or _NAME.fullmatch(name) is None
-            ):
+            is_name = token.kind == "word" and token.text.startswith("@") and _NAME.fullmatch(name)
+            if not is_name or token.start < at:
                 continue
             if name not in known:
                 unfinished = as_you_type and token.end == len(query) and any(one.startswith(name) for one in known)
@@ -176,14 +172,8 @@ def _unfit(name: str, text: str) -> str:
 
 def _unknown(name: str, known: Mapping[str, str]) -> str:
     close = nearest(name, known)
-    hint = (
-        f"did you mean @{close}?"
-        if close
-        else f"there are {', '.join('@' + one for one in known)}"
-        if known
-        else "none is"
-    )
-    return f"no search is saved as @{name}; {hint}"
+    others = f"there are {', '.join('@' + one for one in known)}" if known else "none is"
+    return f"no search is saved as @{name}; {f'did you mean @{close}?' if close else others}"
 
 
 def _has_operator(*queries: str) -> bool:

@@ -30,11 +30,13 @@ from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
 from app.search.open_commit import Reader, Reading, language_codes
 from app.search.page import (
+    SENTENCE,
     Found,
     arranged,
     bm25_ranks,
     end_of_day,
     highlight_words,
+    in_words,
     is_one_word,
     is_surely_meant,
     make_hit,
@@ -244,6 +246,11 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
+        if query.operators and len(candidates.words) >= SENTENCE and not (candidates.n_matches or request.as_typed):
+            words, as_typed = in_words(query), structs.replace(request, as_typed=True)
+            found = self._look_up(reading, as_typed, parse(words, now=now), now, tonight)
+            if found[1].n_matches:
+                return *found[:3], words
         better = suggestion(query, candidates, reading.vocabulary)
         is_sure = is_surely_meant(query.text, better)
         if not candidates.n_matches and not (better and is_sure) and is_one_word(query):

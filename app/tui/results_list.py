@@ -228,11 +228,8 @@ class ResultsList(LineView, can_focus=True):
     def show_rows(self, *, dense: bool) -> None:
         """Show each result in one line, or at length."""
         self.row_height = 1 if dense else HEIGHT
-        self._lines.clear()
-        self.set_length(len(self.page.hits) * self.row_height if self.page else 0)
-        self._follow_cursor()
+        self.on_resize()
         self.repaint()
-        self.ask_for_snippets()
 
     def turn_sizes(self) -> None:
         """Show the size of each file in its row, or no longer."""

@@ -212,6 +212,20 @@ def test_a_misspelt_word_is_replaced_where_it_stands(open_search: Open, text: st
     assert (typing.searched, typing.suggestion) == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [('where did a "walking pangolin" look on', "where did a  walking pangolin  look on"),
+     ("the pangolin, NOT the umbrella, walks on", "the pangolin, not the umbrella, walks on"),
+     ('pangolin "ant ant"', ""), ('did the pangolin walk at "night"', ""), ("pangolin -walks -eats -legs -x y", "")],
+)  # fmt: skip
+def test_a_sentence_that_finds_nothing_is_searched_for_by_its_words(open_search: Open, text: str, words: str) -> None:
+    """Its quotes and capitals are those of prose; few words, a dash, and operators that leave something are meant."""
+    page, as_typed = ask(open_search(), text), ask(open_search(), text, as_typed=True)
+    assert (page.searched, as_typed.searched) == (words, "")
+    assert names(page) == names(ask(open_search(), words) if words else as_typed)
+    assert (not as_typed.hits and page.hits) if words else page.hits == as_typed.hits
+
+
 def test_facets_count_all_matches_and_narrow_to_them(open_search: Open, master: tuple[Path, Path]) -> None:
     """Each value leaves as many documents as it said, among those that matched."""
     search = open_search()

@@ -5,7 +5,7 @@ prefix, the pieces of a joined word. It has one occurrence count for each docume
 
 A joined word (get_or_create, --no-ff, /etc/fstab) is answered by the documents that hold it as written, then by those
 that hold its pieces next to each other; only where there are none, by those that hold all pieces anywhere. Where there
-are none either, or a piece is a function word (peut-il), its pieces are asked for one by one, short ones as such words.
+are none either, or a piece is a function word (peut-il), its pieces are asked for one by one.
 """
 
 from __future__ import annotations
@@ -361,17 +361,17 @@ def _joined_concepts(
     are_words = all(len(p) > 1 and p.isalpha() and not is_function_word(p, lookup.languages) for p in parts)
     if whole and are_words and (lookup.counts(together) or lookup.elsewhere(together).n_documents):
         return [together]
-    has_longer = max(map(len, parts)) >= LEAST_TELLING and node.field is None and not node.exact
-    short = {p for p in parts if has_longer and len(p) < LEAST_TELLING and p.isascii() and p.isalpha()}
+    is_bare = node.field is None and not node.exact
     return [
-        replace(own, function_word=True) if part in short else own
+        replace(own, function_word=True) if is_bare and part in _PREFIXES else own
         for part in parts
         for own in _raw_concepts(lookup, node, part, fields, prefix=False)
     ]
 
 
-LEAST_TELLING = 4
-"""Latin letters of a piece that says something by itself where another is longer: off-centre has one such piece"""
+_PREFIXES = frozenset(["anti", "by", "co", "de", "ex", "inter", "mid", "multi", "non", "off", "out", "over", "post",
+                       "pre", "re", "semi", "sub", "un", "under", "up"])  # fmt: skip
+"""what says nothing by itself in front of another word: pre-war, off-centre, by-pass"""
 
 
 def _other_endings(

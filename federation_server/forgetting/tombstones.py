@@ -16,10 +16,10 @@ from pathlib import Path
 
 import msgspec
 from msgspec import Struct
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, delete, insert, select, union_all
 
 from console.durable import sync
-from federation_server.tables import tombstones
+from federation_server.tables import forgettings, tombstones
 from foltr.errors import FoltrError
 
 FILE = "tombstones.jsonl"
@@ -105,9 +105,10 @@ def note(connection: Connection, file: TombstoneFile, fresh: Tombstone) -> None:
     connection.execute(insert(tombstones).values(**msgspec.structs.asdict(fresh)))
 
 
-def is_request(connection: Connection, file: TombstoneFile, name: str) -> bool:
-    """Whether a member was forgotten by this request; the table has the newest one of each."""
-    return any(one.request == name for one in (*in_database(connection), *_stones(file.read())))
+def is_request(connection: Connection, name: str) -> bool:
+    """Whether a member was forgotten by this request: the newest of each, and others while their receipts are kept."""
+    named = (select(table.c.request).where(table.c.request == name) for table in (forgettings, tombstones))
+    return connection.execute(union_all(*named)).first() is not None
 
 
 def _stones(lines: Sequence[Line]) -> list[Tombstone]:

@@ -417,7 +417,7 @@ class Service:
         if not (REQUEST.fullmatch(name) and after.isdecimal() and len(after) < 12):
             raise Refused("not-found", "no such receipt")
         with reading(self.engine) as connection:
-            if not tombstones.is_request(connection, self.forgetter.file, name):
+            if not tombstones.is_request(connection, name):
                 raise Refused("not-found", "no such receipt")
             page = group.journal_page(connection, group.terms(connection).group_id, after=int(after))
         return self._document("journal", page)

@@ -116,7 +116,7 @@ def test_who_is_forgotten_twice_is_forgotten_once_and_for_all(engine: Engine, tm
                 assert forgetting.forget_again(connection, by, now=NOW) == 0
                 tombstones.carry_over(connection, by.file)
                 assert [one.request for one in tombstones.in_database(connection)] == requests[1:]
-                assert all(tombstones.is_request(connection, by.file, one) for one in requests)
+                assert all(tombstones.is_request(connection, one) for one in requests)
         made.dispose()
     assert len(by.file.read()) == 3  # the restore's, too
 

@@ -57,6 +57,15 @@ def test_a_group_from_joining_to_being_forgotten(tmp_path: Path, database_url: s
         np.testing.assert_allclose(bob.theta() - first, [0.6, *[0.0] * (len(first) - 1)], atol=1e-15)
 
 
+def test_a_stranger_makes_the_server_read_no_file(tmp_path: Path) -> None:
+    """Who guesses the name of a receipt is refused by the database alone: the file of the forgotten is not opened."""
+    made = make_server(tmp_path / "server")
+    with running(made):
+        made.forgetter.file.path.write_bytes(b"no line of that file\n")
+        guess = requests.get(f"{made.public_address}/v1/log?after=0&receipt={'0' * 32}", timeout=PATIENCE)
+        assert reason(guess) == "not-found"
+
+
 def test_the_same_update_again_is_acknowledged_and_counted_once(live: Running, ada: Client) -> None:
     """The same sealed bytes under a new nonce, and the same update sealed anew, get the former answer."""
     told = ada.announcement()

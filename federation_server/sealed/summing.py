@@ -151,12 +151,15 @@ class HandsLeft(Struct, frozen=True):
 
     round: int
     n_left: int
+    """of those who are still members then: who has added up must do it again when a message proves false"""
     needed: int
+    is_lost: bool
 
     @property
     def sentence(self) -> str:
         """For the operator, with a space before it."""
-        lost = ": it is lost, and what was sent for it is spent" if self.n_left < self.needed else ""
+        how = ", and what was sent for it is spent" if self.is_lost else " if a message proves false"
+        lost = f": it is lost{how}" if self.n_left < self.needed else ""
         are_left = f"{self.n_left} members are left to add it up, {self.needed} are needed"
         return f" Round {self.round} is under way; {are_left}{lost}."
 
@@ -167,10 +170,11 @@ def hands_without(connection: Connection, device: str, *, now: int) -> HandsLeft
     if here is None or not here.roster_head or not inbox.message_hashes(connection, here).keys() - {device}:
         return None
     present = _Open(connection, here, SealedRounds().occasion(connection, here, group.terms(connection)), now)
-    answered = {one.device for one in inbox.answers_of(connection, here)}
-    if present.cohort.point(device) is None or device in answered:
+    if present.cohort.point(device) is None:
         return None
-    return HandsLeft(here.number, present.n_hands(but=[device]), present.cohort.threshold)
+    able, needed = present.could_answer() - {device}, present.cohort.threshold
+    n_left = sum(member.device in able for member in present.cohort.committee)
+    return HandsLeft(here.number, n_left, needed, present.n_hands(but=[device]) < needed)
 
 
 def _collected(present: _Open, vault: Vault, schedule: Schedule, *, asked: bool) -> Closed | None:

@@ -361,6 +361,28 @@ def test_a_round_that_too_few_can_add_up_ends_at_once(sqlite: Running) -> None:
     assert "5 of the 7 who add up are left; 6 are needed" in row.guard
 
 
+def test_who_has_answered_and_leaves_can_be_spared_once_more(sqlite: Running) -> None:
+    """Of five two have added up when a third finds a false message, and everybody must add up again: one of the two
+    may have left by then, the other is asked for another word, and the four who stay give the sum of the true notes."""
+    people = members(sqlite.made, 5)
+    told, first = people[0].announcement(), people[0].theta()
+    point = occasion_of(people[0], told).cohort.point(people[2].device)
+    assert point is not None
+    for place, one in enumerate(people[:4]):
+        assert share(one, told, STEPS[place]).ok
+    assert people[4].send("POST", "/v1/shares", encode(message(people[4], told, STEPS[4], point))).ok
+    told = people[0].announcement()
+    all_answer(people[:2], told)
+    expected = moved(told, first, people[:4])
+    assert leave(people[0], at_once=False).ok  # type: ignore[attr-defined]
+    assert reason(leave(people[1], at_once=False)) == "needed"  # type: ignore[arg-type]
+    complaint = the_complaint(people[2], told, people[4].device)
+    assert people[2].send("POST", "/v1/complaints", encode(complaint)).ok
+    all_answer(people[1:5], told)
+    assert people[1].announcement().round == 2
+    np.testing.assert_array_equal(people[1].theta(), expected)
+
+
 def leave(client: Client, *, forget: bool = False, at_once: bool = True) -> object:
     state = roster_of(client)
     member = state.of_device(client.device)

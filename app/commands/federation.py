@@ -145,14 +145,12 @@ def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if not sealed["vouched"]:
         yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
     yield "fingerprint", sealed["fingerprint"]
-    seen = sealed["history"]
+    roster, seen, differs = sealed["roster"], sealed["history"], "and differs, the server lies to one of you"
+    has = f"{roster['hash'][:16]} after {count(roster['entries'], 'change')} of who is a member"
+    yield "roster", f"{has}; where another member's has as many {differs}"
     if seen["hash"]:
         after = round_label(seen["lineage"], seen["rounds"])
-        yield (
-            "history",
-            f"{seen['hash'][:16]} after round {after}; where another member's names this round, too, and differs, the "
-            "server lies to one of you",
-        )
+        yield "history", f"{seen['hash'][:16]} after round {after}; where another member's names this round {differs}"
     yield "sums", sums_in_words(sealed)
 
 

@@ -90,6 +90,7 @@ def _sealed(
         "members": here.n_members, "new": here.n_new, "brought_by_one": here.n_by_one,
         "growth": consent.growth(here) if here.has_grown else "",
         "waiting": group_roster.waiting_for(roster, member.device),
+        "roster": {"entries": roster.number, "hash": roster.head},
         "history": {"lineage": seen.followed[0], "rounds": seen.followed[1], "hash": seen.followed[2]},
         "committee": None, "threshold": None, "spared": None, "readers": None, "epsilon_opened": None,
     }  # fmt: skip

@@ -37,7 +37,7 @@ from itertools import pairwise
 import msgspec
 from msgspec import Struct
 
-from app.federation import group_roster, membership, pen
+from app.federation import group_roster, ledger, membership, pen
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence, opened
@@ -343,6 +343,12 @@ def add_up(store: Store, server: Correspondence, announced: wire.Announcement, o
     if digest(listed) != announced.list_hash:
         raise Distrusted("the server sent another list than it announced")
     _note(store, announced, task.signed_list)
+    mine = ledger.find_upload(store, announced.lineage, announced.round)
+    if mine is not None and mine.state == "sent" and member.device not in listed.messages:
+        raise Distrusted(
+            f"the server's list of round {announced.round} lacks this device's note, which it had taken, and an honest "
+            "one never does that: the note is spent for nothing. Tell the others before you sync again"
+        )
     try:
         out = left_out(occasion, task, listed)
         found = opened_shares(occasion, task, listed, member.device, member.box_key, without=out)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -24,11 +24,13 @@ from federation_server.database import reading, writing
 from federation_server.group import enrolment
 from federation_server.group import group as the_group
 from federation_server.running.service import Service
+from federation_server.sealed import summing
 from federation_server.tables import answers, rounds, shares
 from foltr.federated.envelope import Identity, box_public, new_box_key, open_document, sign_document
 from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
+from foltr.federated.sealed.sums import Occasion
 from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest, encode
 from foltr.privacy import mechanisms
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
@@ -288,6 +290,53 @@ def test_a_second_list_for_a_round_is_never_answered(
                 taking_part.add_up(store, server, lying, occasion)
     assert kept(sealed, answers) == n_answers
     assert [one.body for one in taking_part.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
+
+
+def test_whose_note_was_taken_and_not_listed_is_told_before_it_sends_another(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that takes five notes and lists four: the fifth device says so, and answers neither list nor next round
+    in that sync; another adds up the four as ever."""
+    everyone = friends(sealed.made, make_person)
+    left_out = membership.member(everyone[0].store).device
+    listed = summing.make_list
+
+    def fewer(where: Occasion, messages: Mapping[str, str]) -> ShareList:
+        return listed(where, {device: found for device, found in messages.items() if device != left_out})
+
+    monkeypatch.setattr(summing, "make_list", fewer)
+    for person in everyone:
+        person.sync()
+    assert "added up round 1 of 4 members, unread" in everyone[1].sync().said
+    with pytest.raises(Distrusted, match="round 1 lacks this device's note, which it had taken"):
+        everyone[0].sync()
+    assert (len(ledger.entries(everyone[0].store)), kept(sealed, answers)) == (1, 2)
+
+
+def test_members_who_are_shown_two_rosters_can_see_it(sealed: Group, make_person: Make) -> None:
+    """`federation status` shows all the same roster; where the server shows two halves another member leaving, each
+    holds, and two members who compare see as many changes and another hash."""
+    everyone = friends(sealed.made, make_person, 6)
+    for person in everyone:
+        person.sync()
+
+    def shown(person: Person) -> str:
+        return dict(rows_of_status(overview(person.store, person.settings.federation, now=1)))["roster"]
+
+    assert len({shown(person) for person in everyone}) == 1
+    for person, gone in ((everyone[0], everyone[4]), (everyone[1], everyone[5])):
+        member = membership.member(gone.store)
+        roster = group_roster.known(person.store, member.group_id)
+        me = roster.of_device(member.device)
+        assert me is not None
+        signature = member.identity.sign(chain.LEAVE, chain.leave_text(member.group_id, me.number))
+        entry = chain.leave_entry(roster, me.number, me.number, signature)
+        assert chain.extend_roster(roster, [entry]).number == 7
+        group_roster._keep(person.store, [entry], None)
+    (one, changes), (other, as_many) = (shown(person).split(" after ") for person in everyone[:2])
+    assert changes == as_many
+    assert changes.startswith("7 changes of who is a member; where another member's has as many and differs")
+    assert one != other
 
 
 def a_round(everyone: list[Person]) -> None:

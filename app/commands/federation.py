@@ -156,9 +156,12 @@ def _sealed(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def sums_in_words(sealed: dict[str, Any]) -> str:
     """Who must be honest, and who could read what."""
+    from app.federation.consent import at_most
+
     if sealed["committee"] is None:
         return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
-    epsilon = "" if sealed["epsilon_opened"] is None else f", which reveal epsilon {sealed['epsilon_opened']:.1f}"
+    opened = sealed["epsilon_opened"]
+    epsilon = "" if opened is None else f", which reveal epsilon {at_most(opened)}"
     return (
         f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
         f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"

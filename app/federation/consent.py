@@ -80,16 +80,16 @@ def who_must_be_honest(protection: Protection, company: Company) -> str:
     """The one sentence without which the others are not true."""
     if protection.mode == "open":
         return (
-            "This is true whoever runs the server and whoever the other members are, as long as the program on this "
-            "device is what you take it for."
+            "What follows is true whoever runs the server and whoever the other members are, as long as the program on "
+            "this device is what you take it for."
         )
     held = quorums(company.n_members, protection.mode)
     helps = "helps" if held.n_spared == 1 else "help"
     few = "" if company.n_members >= held.n_members else f" that a round needs (now {company.n_members})"
     brought = f" One has brought in {company.n_by_one:,}: are they people?" if company.n_by_one > 1 else ""
     return (
-        f"This is true as long as at most {held.n_spared:,} of the {held.n_members:,} members{few} {helps} whoever "
-        f"runs the server to spy on you.{brought}"
+        f"What follows is true as long as at most {held.n_spared:,} of the {held.n_members:,} members{few} {helps} "
+        f"whoever runs the server to spy on you.{brought}"
     )
 
 

@@ -117,7 +117,7 @@ def _member_by_link(store: Store, member: Membership, signed: Signed, reach: Rea
     if elsewhere:
         raise FederationError(f"not followed from here: {elsewhere}")
     if found.serial <= member.serial:
-        raise FederationError("the link is not newer than the move that this device followed last")
+        raise FederationError(f"{member.group} is at {member.address} already: this link is not newer")
     note(store, signed)
     there, why = followed(store, membership.member(store), reach)
     if there.address == found.address and not there.moved:

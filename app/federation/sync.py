@@ -146,13 +146,22 @@ class Sync(Struct, frozen=True):
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
             group_roster.follow(self.store, server)  # a restored server has it back before it says who is in a round
-        announced = self._announced(server)
+        before, announced = membership.load_standing(self.store), self._announced(server)
         if restored := follow_lineage(self.store, server, announced):
             announced = self._announced(server)
         renamed, now = membership.rename(self.store, announced.group), int(self.clock())
         consent.ask(self.store, server.member, announced.terms, self.settings.federation, agrees=self.agrees, now=now)
         moving.note(self.store, announced.moved)
-        return announced, (renamed, restored, self._catch_up(server.member, announced))
+        given_up = self._given_up(before.lineage, before.round, announced)
+        return announced, (renamed, restored, given_up, self._catch_up(server.member, announced))
+
+    def _given_up(self, lineage: int, number: int, announced: Announcement) -> str:
+        """What may have become of this device's answer when the group went back from there; a sentence."""
+        upload, goes_on = ledger.find_upload(self.store, lineage, number), lineage in announced.carried
+        is_kept = announced.received or lineage == announced.lineage or (goes_on and announced.round > number)
+        if is_kept or upload is None or upload.state != "sent":
+            return ""
+        return f"the group went back: if round {number} was not over by then, what this device sent for it is spent"
 
     def _help_to_sum(self, server: Correspondence, announced: Announcement) -> tuple[Announcement, RoundPlace, str]:
         """Add up what waits for the committee, if this device is in it; the round and its place in it from then on."""

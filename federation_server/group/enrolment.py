@@ -16,6 +16,7 @@ from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, tuple_, update
 from sqlalchemy.dialects import postgresql, sqlite
 
+from console.wording import count
 from federation_server.group import roster_book
 from federation_server.refusals import Refused
 from federation_server.tables import (
@@ -307,8 +308,9 @@ def check_signature(asked: Request, device_key: bytes, *, now: int) -> None:
     """Refused("clock") or Refused("bad-signature") unless the key's holder signed this very request lately."""
     found = asked.credentials
     if abs(now - found.time) > CLOCK_SECONDS:
-        ahead = found.time - now
-        raise Refused("clock", f"the device's is {abs(ahead)} seconds {'ahead' if ahead > 0 else 'behind'}")
+        days, seconds = divmod(abs(found.time - now), 86_400)
+        far = count(days, "day") if days else count(seconds // 60, "minute")
+        raise Refused("clock", f"the device's is {far} {'ahead' if found.time > now else 'behind'}")
     text = request_text(asked.method, asked.path, asked.body, time=found.time, nonce=found.nonce)
     try:
         verify(device_key, REQUEST, text, found.signature)

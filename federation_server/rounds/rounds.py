@@ -208,7 +208,7 @@ def end(connection: Connection, open_round: Round, *, now: int, state: str, **re
     )
 
 
-LOST = "known by its ranker alone, which a member handed back after a restore; of at least so many updates"
+LOST = "known by its ranker alone, which a member handed back after a restore; there may have been more updates"
 
 
 def note_lost(connection: Connection, lineage: int, number: int, *, floor: int, now: int) -> None:

@@ -122,7 +122,7 @@ def cohort_of(roster: Roster, mode: Literal["sealed", "grouped"] = "sealed") -> 
     check_settled(roster)
     members, wanted = roster.vouched, least_members(mode)
     if len(members) < wanted:
-        raise CohortError(f"a {mode} round needs {wanted} members that are vouched for; there are {len(members)}")
+        raise CohortError(f"a {mode} round needs {wanted} members that are vouched for, and has {len(members)}")
     held, keys = quorums(len(members), mode), b"".join(member.device_key for member in members)
     seed = hashlib.blake2b(f"{roster.group_id}\n".encode() + keys, digest_size=32).digest()
     parts = _parts(_drawn(members, seed, b"parts"), n_parts(len(members), mode))

@@ -44,7 +44,7 @@ def test_in_a_group_privacy_says_what_the_notes_can_tell(device: Device, tmp_pat
         joined = device.run("join", group.link(), "--yes")
     shown = device.run("privacy").stdout
     lines = shown.partition("Privacy ledger:")[0].strip().splitlines()
-    assert lines[0].startswith("This is true whoever runs the server")
+    assert lines[0].startswith("What follows is true whoever runs the server")
     assert any(line.startswith("Your device sends a note every round") for line in lines)
     assert all(line in joined.stderr.splitlines() for line in lines)
     assert json.loads(device.run("privacy", "--json").stdout)["claims"] == lines

@@ -57,7 +57,7 @@ def test_every_number_is_the_functions_own(mode: Mode) -> None:
     terms = agreed(mode)
     z = gaussian_of(terms).noise_multiplier
     text = told(terms)
-    assert text.startswith("This is true as long as" if mode == "sealed" else "This is true whoever runs the server")
+    assert text.startswith(f"What follows is true {'as long as' if mode == 'sealed' else 'whoever runs the server'}")
     assert "Your device sends 4 notes a year, each of 10 noisy numbers, about what kind of files you open" in text
     for factor, n_rounds, pattern in (
         (1, 4, r"at most epsilon ([\d.]+) \(delta 1e-05\) against your having opened nothing"),
@@ -235,7 +235,7 @@ def test_the_first_screen_is_for_everybody(company: Company) -> None:
     first = lines[: next(place for place, line in enumerate(lines) if "epsilon" in line)]
     assert 1 + sum(len(textwrap.wrap(line, 80)) for line in first) <= 12
     assert not re.search(r"epsilon|delta|AUC|committee|threshold|cohort", " ".join(first))
-    assert first[0].startswith("This is true as long as at most")
+    assert first[0].startswith("What follows is true as long as at most")
     assert any(line.startswith("The worst: ") for line in first)
 
 

@@ -120,6 +120,19 @@ def test_the_roster_is_handed_back(
     assert len(noted) == 1
 
 
+def test_who_answered_a_round_that_a_restore_took_back_is_told(
+    made: Installation, tmp_path: Path, make_person: Make
+) -> None:
+    """Once, before it answers in the new lineage; whoever had sent nothing is told nothing."""
+    with running(made):
+        everyone = friends(made, make_person)
+        backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+        assert everyone[0].sync().sent
+    told = "the group went back: if round 1 was not over by then, what this device sent for it is spent"
+    with running(restored(made, tmp_path / "backup", tmp_path / "second")):
+        assert [told in person.sync().said for person in (everyone[0], everyone[0], everyone[1])] == [True, False, False]
+
+
 def test_who_was_forgotten_since_the_backup_stays_forgotten(
     made: Installation, tmp_path: Path, make_person: Make
 ) -> None:

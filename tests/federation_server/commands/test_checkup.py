@@ -45,7 +45,7 @@ def test_the_doctor_counts_whom_a_sealed_round_counts(tmp_path: Path) -> None:
         "5 active, 4 vouched for, 3 of them by one member; a sealed round needs at least 5: "
     )
     assert "`foltr-search vouch`" in short["members"].text
-    assert "a sealed round needs 5 members that are vouched for; there are 4" in short["round"].text
+    assert "a sealed round needs 5 members that are vouched for, and has 4" in short["round"].text
     needed = "a sealed round needs at least 5; what members are told holds while at most 1 of 5 side with the operator"
     assert enough["members"].good
     assert enough["members"].text == f"5 active, 5 vouched for, 4 of them by one member; {needed}"

@@ -210,8 +210,8 @@ def test_what_a_round_loses_with_a_member_is_said_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once somebody has answered, each command that ends a membership says how many are left to add the round up, and
-    that it is lost where they are too few, or would be if a message proved false and all had to add up again; one who is
-    forgotten while it is added up waits, and the list shows it."""
+    that it is lost where they are too few, or would be if a message proved false and all had to add up again; one who
+    is forgotten while it is added up waits, and the list shows it."""
     made = make_sealed(tmp_path / "server")
     with running(made):
         people = members(made, 6)

@@ -192,7 +192,9 @@ def test_the_clock_window_has_two_edges() -> None:
         with pytest.raises(Refused) as refused:
             check(signed(time=NOW + edge + (1 if edge > 0 else -1)))
         assert refused.value.reason == "clock"
-        assert str(refused.value).endswith(f"the device's is 301 seconds {'ahead' if edge > 0 else 'behind'}")
+        assert str(refused.value).endswith(f"the device's is 5 minutes {'ahead' if edge > 0 else 'behind'}")
+    with pytest.raises(Refused, match="the device's is 40 days ahead"):
+        check(signed(time=NOW + 40 * 86_400 + 7))
 
 
 def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:

@@ -100,7 +100,7 @@ def test_a_sealed_group_says_who_it_is_too_few_of(engine: Engine) -> None:
     """Three members that nobody vouched for make no cohort, however many answers the floor wants."""
     with writing(engine) as connection:
         group.set_terms(connection, msgspec.structs.replace(group.terms(connection), mode="sealed"))
-    assert waits(engine).sentence == "a sealed round needs 5 members that are vouched for; there are 0"
+    assert waits(engine).sentence == "a sealed round needs 5 members that are vouched for, and has 0"
 
 
 def test_a_new_member_is_awaited_in_the_open_round(engine: Engine) -> None:

@@ -331,7 +331,7 @@ def test_too_few_wait_and_a_shrunken_cohort_is_void(sqlite: Running) -> None:
     np.testing.assert_array_equal(people[0].theta(), first)
     told = people[0].announcement()
     assert len(roster_of(people[0]).vouched) == 3
-    with pytest.raises(Exception, match="there are 3"):
+    with pytest.raises(Exception, match="and has 3"):
         occasion_of(people[0], told)
     joined = [invited(people[0], told.terms.group_id) for _ in range(2)]
     told = people[0].announcement()

@@ -45,7 +45,7 @@ def test_who_waits_is_not_in_the_cohort() -> None:
     """Four who are vouched for and one who waits are too few."""
     state, _, _ = make_roster(4)
     state = extend_roster(state, [join_entry(state, person(9))])
-    with pytest.raises(CohortError, match="needs 5 members that are vouched for; there are 4"):
+    with pytest.raises(CohortError, match="needs 5 members that are vouched for, and has 4"):
         cohort_of(state)
 
 

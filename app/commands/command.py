@@ -197,9 +197,7 @@ UNREACHABLE = 3
 
 
 @contextmanager
-def state_of_member(
-    without_server: str = "", *, moved: str = "", meets_first: bool = True
-) -> Iterator[tuple[Store, Settings]]:
+def state_of_member(without_server: str = "", *, meets_first: bool = True) -> Iterator[tuple[Store, Settings]]:
     """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do."""
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store
@@ -212,7 +210,7 @@ def state_of_member(
             yield store, context.settings
             exchange(context, told)
     except Unreachable as error:
-        advice = [f"no answer from {error}; nothing is lost, try again later", without_server, moved or MOVED]
+        advice = [f"no answer from {error}; nothing is lost, try again later", without_server, MOVED]
         say("; ".join(filter(None, advice)))
         raise click.exceptions.Exit(UNREACHABLE) from error
 

@@ -30,7 +30,7 @@ def command(link: str, yes: bool) -> int:
     from app.federation.overview import overview
     from foltr.federated.links import from_link
 
-    with state_of_member(moved="if the server has moved, ask for a new invite") as (store, settings):
+    with state_of_member() as (store, settings):
         member = Admission(store, settings).join(from_link(link), agrees=asking(yes=yes))
         sealed = overview(store, settings.federation, now=int(time.time()))["sealed"]
     if sealed is not None:

@@ -159,8 +159,7 @@ def sums_in_words(sealed: dict[str, Any]) -> str:
 
     if sealed["committee"] is None:
         return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
-    opened = sealed["epsilon_opened"]
-    epsilon = "" if opened is None else f", which reveal epsilon {at_most(opened)}"
+    epsilon = "" if (seen := sealed["epsilon_opened"]) is None else f", which reveal epsilon {at_most(seen)}"
     return (
         f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
         f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"

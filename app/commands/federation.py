@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from app.commands.command import NOTHING_FOUND, Group, load, say, state_of_member
+from app.commands.command import NOTHING_FOUND, Group, load, print_json, say, state_of_member
 from console.wording import count, iso_minute, lineage_label, round_label
 
 EXAMPLES = """
@@ -32,7 +32,6 @@ def status(as_json: bool) -> int:
 
     Does not contact the server. Exit code 1 if this device has no group.
     """
-    import json
     import time
 
     from app.devices.own_devices import who_answers
@@ -42,7 +41,7 @@ def status(as_json: bool) -> int:
         found = overview(store, settings.federation, now=int(time.time()))
         elsewhere = who_answers(load().paths, settings)
     if as_json:
-        click.echo(json.dumps(found))
+        print_json(found)
     elif found["group"] is None:
         say("this device belongs to no group; join one with `foltr-search join LINK`")
     else:
@@ -160,8 +159,7 @@ def sums_in_words(sealed: dict[str, Any]) -> str:
 
     if sealed["committee"] is None:
         return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
-    opened = sealed["epsilon_opened"]
-    epsilon = "" if opened is None else f", which reveal epsilon {at_most(opened)}"
+    epsilon = "" if (seen := sealed["epsilon_opened"]) is None else f", which reveal epsilon {at_most(seen)}"
     return (
         f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
         f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"

@@ -56,7 +56,6 @@ def command(at_once: bool, yes: bool, as_json: bool) -> int:
 def _print(
     kept: Sequence[KeptReceipt], findings: Sequence[JournalFinding], others: Mapping[str, str], *, as_json: bool
 ) -> None:
-
     import msgspec
 
     from app.federation.membership import receipt_in_words
@@ -73,9 +72,8 @@ def _print(
         say("this device belongs to no group and has no receipt")
     for one in kept:
         receipt = one.receipt
-        when = iso_minute(receipt.time)
         told = f"{receipt_in_words(receipt)} (request {receipt.request})" if receipt.request else receipt.progress
-        click.echo(f"{one.group}, {when}: {told}")
+        click.echo(f"{one.group}, {iso_minute(receipt.time)}: {told}")
     for finding in findings:
         (say if finding.holds is not True else click.echo)(finding.sentence)
     for sentence in others.values():

@@ -64,17 +64,18 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
     with _speaking() as (store, reach, not_followed):
         if not_followed:
             say(not_followed)
+        roster = group_roster.of_now(store, reach)
         if not member:
-            found = group_roster.waiting(store, reach)
+            found = group_roster.unvouched(roster)
             for one in found:
                 click.echo(f"{one.device}  {group_roster.print_of(one.device_key, one.box_key)}")
             if not found:
                 say("nobody is waiting for a voucher")
             return 0 if found else NOTHING_FOUND
-        about = group_roster.find(store, reach, member)
+        about = group_roster.chosen(roster, member)
         if not yes:
             question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
-            question += f", and was {group_roster.find(store, reach, was).device}" if was else ""
+            question += f", and was {group_roster.chosen(roster, was).device}" if was else ""
             shown = group_roster.print_of(about.device_key, about.box_key)
             click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
         group_roster.vouch(store, reach, about.device, gone=gone, was=was)

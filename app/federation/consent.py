@@ -141,7 +141,9 @@ def what_leaves(protection: Protection) -> str:
     if kinds and all(kinds):
         about = f"what kind of files you open ({', '.join(kinds)})"
     noisy = "numbers without any noise" if isinstance(protection.mechanism, NoPrivacy) else "noisy numbers"
-    often = f"{_notes(protection)}, each" if protection.n_rounds else "a note every round, without an end, each"
+    days = "a year" if protection.period_days == 365 else f"in {count(protection.period_days, 'day')}"
+    notes = f"{count(protection.n_rounds, 'note')} {days}, each"
+    often = notes if protection.n_rounds else "a note every round, without an end, each"
     return f"Your device sends {often} of {protection.n_params:,} {noisy}, about {about}. Never a query, name or text."
 
 
@@ -223,11 +225,6 @@ def share(value: float) -> str:
 def per_cent(value: float) -> str:
     """A probability in whole hundredths, rounded up."""
     return f"{math.ceil(value * 100 - 1e-9)}"
-
-
-def _notes(protection: Protection) -> str:
-    days = "a year" if protection.period_days == 365 else f"in {count(protection.period_days, 'day')}"
-    return f"{count(protection.n_rounds, 'note')} {days}"
 
 
 def _together(protection: Protection) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from foltr.errors import FoltrError
 
-MOVED = "if the server has moved, its operator has a link for `foltr-search federation move`"
+MOVED = "if the server has moved, its operator has a link for `foltr-search federation move`, or a new invite"
 """what to say where nobody answers, or somebody else does"""
 
 

@@ -246,20 +246,21 @@ def invite(store: Store, reach: Reach) -> Invitation:
     return Invitation(made, expires)
 
 
-def waiting(store: Store, reach: Reach) -> tuple[RosterMember, ...]:
-    """Members for whom nobody has vouched yet, in the order in which they joined."""
+def of_now(store: Store, reach: Reach) -> Roster:
+    """The roster as the server has it, verified."""
     with reach.talk(pen.speaker(store)) as server:
-        return _unvouched(follow(store, server))
+        return follow(store, server)
 
 
-def _unvouched(roster: Roster) -> tuple[RosterMember, ...]:
+def unvouched(roster: Roster) -> tuple[RosterMember, ...]:
+    """Members for whom nobody has vouched yet, in the order in which they joined."""
     return tuple(one for _, one in sorted(roster.members.items()) if not one.vouched)
 
 
 def waiting_for(roster: Roster, device: str) -> list[str]:
     """Pseudonyms of those for whom this member can vouch, as the roster stands."""
     me = roster.of_device(device)
-    return [one.device for one in _unvouched(roster)] if me is not None and me.vouched else []
+    return [one.device for one in unvouched(roster)] if me is not None and me.vouched else []
 
 
 def asks(waiting: Sequence[str]) -> str:
@@ -269,12 +270,6 @@ def asks(waiting: Sequence[str]) -> str:
     if len(waiting) == 1:
         return f"1 member waits to be vouched for: if you know who it is, `foltr-search vouch {waiting[0][:8]}`"
     return f"{len(waiting):,} members wait to be vouched for: `foltr-search vouch` lists them"
-
-
-def find(store: Store, reach: Reach, device: str) -> RosterMember:
-    """The member whose pseudonym begins so."""
-    with reach.talk(pen.speaker(store)) as server:
-        return chosen(follow(store, server), device)
 
 
 def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False, was: str = "") -> RosterMember:

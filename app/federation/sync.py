@@ -29,12 +29,13 @@ from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
 from app.federation.server import Connect, Correspondence, Reach, theta_of
 from app.federation.taking_part import ReplayPages, RoundPlace, newest_pages, rounds_left
+from app.federation.terms import method_of
 from app.federation.transport import Transport
 from app.settings import Settings
 from app.store import Store
 from console.wording import count, iso_day, iso_minute
 from foltr.federated.sealed.sums import Occasion
-from foltr.federated.wire import Accepted, Announcement, ModelRecord, Sealed, SharedUpdate, encode
+from foltr.federated.wire import Accepted, Announcement, ModelRecord, Sealed, SharedUpdate, encode, encode_vector
 
 ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", "already-reported", "wrong-phase")
 """refusals after which an update is of no use any more, and the next round is another matter"""
@@ -284,7 +285,8 @@ class Sync(Struct, frozen=True):
         if occasion is None:
             body = encode(taking_part.sealed_update(announced, theta, pages, member))
         else:
-            body = taking_part.change_of(announced, theta, pages, member)
+            local = taking_part.learned(announced, theta, pages, member)
+            body = encode_vector(method_of(announced.terms).hidden(local))  # a draft without noise, which stays here
         last = 0 if announced.purpose == "forget" else pages.last
         upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         with self.store.transaction():

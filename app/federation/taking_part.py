@@ -62,7 +62,7 @@ from foltr.federated.sealed.sums import (
     prove_update,
     randomness,
 )
-from foltr.federated.wire import decode, decode_vector, digest, encode, encode_vector
+from foltr.federated.wire import decode, decode_vector, digest, encode
 from foltr.privacy.mechanisms import Gaussian
 from foltr.privacy.noise import keyed_generator
 from foltr.ranking.interaction import Interaction
@@ -249,11 +249,6 @@ def _noise_of(terms: wire.Terms) -> Gaussian:
     if not isinstance(privacy, Gaussian):
         raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")
     return privacy
-
-
-def change_of(announced: wire.Announcement, theta: FloatVector, pages: ReplayPages, member: Membership) -> bytes:
-    """What this device will say in a sealed round, clipped and without noise: a draft, which stays here."""
-    return encode_vector(method_of(announced.terms).hidden(learned(announced, theta, pages, member)))
 
 
 def shared_update(

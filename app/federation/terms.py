@@ -194,12 +194,10 @@ class SentRecord(Struct, frozen=True):
 @cache
 def records() -> tuple[SentRecord, ...]:
     """Every record that a device sends, in the order of DEVICE_RECORDS."""
-    return tuple(_sent(kind) for kind in DEVICE_RECORDS)
-
-
-def _sent(kind: type[Record]) -> SentRecord:
-    fields = tuple(field for base in (kind, Record) for field in _fields(base))
-    return SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), fields)
+    return tuple(
+        SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), (*_fields(kind), *_fields(Record)))
+        for kind in DEVICE_RECORDS
+    )
 
 
 def _fields(kind: type[Record]) -> Iterator[Field]:

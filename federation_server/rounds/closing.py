@@ -97,7 +97,7 @@ def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int,
     if here is None:
         return None
     agreed = group.terms(connection)
-    if rounds.is_overdue(here, floor=agreed.floor, now=now):
+    if now >= here.deadline and here.n_updates < max(agreed.floor, 1):
         rounds.prolong(connection, here, policy.schedule, now=now)
     waits = awaited(connection, here, policy.schedule, floor=agreed.floor, now=now)
     if not (waits.is_complete or (waits.is_enough and (asked or now >= here.deadline))):
@@ -129,7 +129,9 @@ def _close(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
         update_norm=float(np.linalg.norm(joined.delta)), agreement=closed.agreement,
     )  # fmt: skip
     keep_guard_state(connection, vault, found.devices, joined.model.guard)
-    _leave_out(connection, here, [found.devices[row] for row in told.left_out])
+    left_out = [found.devices[row] for row in told.left_out]  # nor do they count when all are added up again
+    theirs = update(updates).where(of_round(updates, here), updates.c.device.in_(left_out))
+    connection.execute(theirs.values(left_out=1))
     note_participation(connection, found.devices, here, now=now)
     return closed
 
@@ -148,13 +150,6 @@ def _join(
         found = calibrate(connection, here, found, start.theta)
     counts = weights(joining, found.n_interactions, equal=method.weighs_alike)
     return join_what_is_left(joining, replace(start, guard=state), found.thetas, counts)
-
-
-def _leave_out(connection: Connection, here: Round, devices: Sequence[str]) -> None:
-    """Mark what the guard did not let count, so that it does not count when updates are added up again."""
-    for device in devices:
-        its = (of_round(updates, here), updates.c.device == device)
-        connection.execute(update(updates).where(*its).values(left_out=1))
 
 
 def calibrate(connection: Connection, here: Round, found: Received, start: FloatVector) -> Received:

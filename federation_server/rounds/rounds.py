@@ -165,11 +165,6 @@ def announced_rest(connection: Connection, agreed: Terms, *, now: int) -> Announ
     )
 
 
-def is_overdue(open_round: Round, *, floor: int, now: int) -> bool:
-    """Whether the deadline has passed with too few updates: it then goes on under a new deadline."""
-    return now >= open_round.deadline and open_round.n_updates < max(floor, 1)
-
-
 def prolong(connection: Connection, open_round: Round, schedule: Schedule, *, now: int) -> None:
     """A new deadline; what was received stays."""
     moments = {"opened": min(open_round.opened, now), "deadline": now + _seconds(open_round, schedule)}

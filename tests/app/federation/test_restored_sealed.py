@@ -130,8 +130,8 @@ def test_who_answered_a_round_that_a_restore_took_back_is_told(
         assert everyone[0].sync().sent
     told = "the group went back: if round 1 was not over by then, what this device sent for it is spent"
     with running(restored(made, tmp_path / "backup", tmp_path / "second")):
-        asked = (everyone[0], everyone[0], everyone[1])
-        assert [told in person.sync().said for person in asked] == [True, False, False]
+        said = [person.sync().said for person in (everyone[0], everyone[0], everyone[1])]
+    assert [told in lines for lines in said] == [True, False, False]
 
 
 def test_who_was_forgotten_since_the_backup_stays_forgotten(

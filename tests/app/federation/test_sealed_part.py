@@ -239,7 +239,7 @@ def test_a_newcomer_of_the_administrator_waits_until_a_member_vouches(sealed: Gr
     assert group_roster.own_print(member) in report.said[0]
     assert ledger.entries(newcomer.store) == ()
     everyone[0].sync()  # from now on the round's members stand fast
-    waiting = group_roster.waiting(everyone[0].store, everyone[0].reach)
+    waiting = group_roster.unvouched(group_roster.of_now(everyone[0].store, everyone[0].reach))
     assert [(one.device, group_roster.print_of(one.device_key, one.box_key)) for one in waiting] == [
         (member.device, group_roster.own_print(member))
     ]

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_715),
     "console": (8, 1_059),
-    "indexer": (104, 20_792),
+    "indexer": (104, 20_794),
     "simulation": (95, 15_414),
     "federation_server": (50, 7_953),
     "foltr": (55, 8_047),

@@ -414,6 +414,25 @@ def test_members_are_not_told_of_files_for_others(tmp_path: Path, anywhere: Plac
     assert late.weights() == desk.weights()
 
 
+def test_an_old_file_that_is_put_back_does_not_hide_that_a_device_is_shut_out(tmp_path: Path, shared: Path) -> None:
+    """As by a service that restores what was deleted; who joins again is told nothing."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("heron", "2024.txt")
+    laptop.meet()
+    desk.meet()
+    old = {path: path.read_bytes() for path in shared.iterdir()}
+    laptop.devices().remove("desk")
+    laptop.meet()
+    assert "nothing of the others can be read" in meet_quietly(desk.paths, desk.settings)
+    for path in set(old) - set(shared.iterdir()):
+        path.write_bytes(old[path])
+        assert "nothing of the others can be read" in meet_quietly(desk.paths, desk.settings)
+    desk.devices().leave()
+    desk.join(laptop.devices().code)
+    for computer in (desk, laptop, desk):
+        assert meet_quietly(computer.paths, computer.settings) == ""
+
+
 def test_who_removes_another_is_not_told_that_it_is_shut_out(tmp_path: Path, anywhere: Place) -> None:
     """Neither while the rest are off, nor after they came and had nothing to say that it has not written itself."""
     laptop, desk = two(tmp_path, anywhere)

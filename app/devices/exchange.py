@@ -40,6 +40,8 @@ MOST_FILES = 32
 """of one device; when there are more they become one"""
 LARGEST_HANDOVER = 16_384
 """bytes of a file that may hand on a key; what else cannot be opened is not kept in memory"""
+SHUT_OUT = "shut out"
+"""in the state: the number of the key under which nothing of the others can be read"""
 MOST_AHEAD = 1_000
 """keys that a device may have missed; after one with the greatest number of all nobody could be removed any more"""
 
@@ -97,13 +99,19 @@ class Meeting:
             self._merge(known)
         n_sent = self._write()
         self._place.remove(self._outdated)
-        is_shut_out = self._place.is_shut or (n_unread > 0 and self._is_shut_out())
+        is_shut_out = self._place.is_shut or self._is_shut_out(n_received, n_unread)
         return Met(n_received, n_sent, n_unread, is_shut_out=is_shut_out)
 
-    def _is_shut_out(self) -> bool:
-        """Whether others wrote under the newest key, and by now under none of this device's."""
+    def _is_shut_out(self, n_received: int, n_unread: int) -> bool:
+        """Whether others wrote under the newest key, and by now under none of this device's: from then on, until it
+        hears something or has another key, for an old file of theirs that is put back says nothing new."""
         read = {name for name, is_ours in self.log.files().items() if not (is_ours or name.startswith(UNREAD))}
-        return bool(read and not read & self._names and self._others(self.log.counting()))
+        key, was = str(self.keys.newest.number).encode(), self._store.value(SHUT_OUT)
+        now = bool(read and not read & self._names and self._others(self.log.counting()))
+        found = key if n_unread and (now or (was == key and not n_received)) else None
+        if found != was:
+            self._store.set_value(SHUT_OUT, found)
+        return found is not None
 
     def _others(self, counting: Sequence[DeviceRecord]) -> list[DeviceCard]:
         """The other devices that were not removed."""

@@ -42,6 +42,8 @@ def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction
             return member(replace(source, name=f"{source.name}.{kind}"), limits)
         gathered = Gathered(limits)
         gathered.add(member_list(parts.names, limits).alone())
+        if "Index/Document.iwa" in parts:
+            gathered.note("the text of Pages, Numbers and Keynote is not read: export it as PDF or to Office")
         n_bytes = 0
 
         def read(info: zipfile.ZipInfo) -> Extraction:

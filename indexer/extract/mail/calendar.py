@@ -35,17 +35,8 @@ Property = tuple[str, str, str]
 """(name in capitals, parameters as ";A=b", value with escapes undone)"""
 
 
-def extract(source: Source, limits: Limits) -> Extraction:
-    """One document per entry, titled by SUMMARY; raises "malformed" when there is no calendar in the file."""
-    return _read(source, limits, "VCALENDAR")
-
-
-def extract_cards(source: Source, limits: Limits) -> Extraction:
-    """One document per vCard, titled by its name; raises "malformed" when there is none in the file."""
-    return _read(source, limits, "VCARD")
-
-
-def _read(source: Source, limits: Limits, wanted: str) -> Extraction:
+def extract(source: Source, limits: Limits, wanted: str = "VCALENDAR") -> Extraction:
+    """One document per entry, titled by SUMMARY or name; raises "malformed" where nothing of the kind `wanted` is."""
     text, truncated = read_text(source, limits)
     if f"BEGIN:{wanted}" not in text[:10_000].upper():
         raise ExtractionError("malformed", f"BEGIN:{wanted} is missing")
@@ -60,6 +51,9 @@ def _read(source: Source, limits: Limits, wanted: str) -> Extraction:
     if truncated:
         gathered.note(f"only the {truncated} of the file")
     return gathered.extraction()
+
+
+extract_cards = partial(extract, wanted="VCARD")
 
 
 def _entries(text: str) -> Iterator[tuple[str, list[Property]]]:

@@ -412,6 +412,25 @@ def test_who_leaves_keeps_what_it_knows(tmp_path: Path, anywhere: Place) -> None
     assert laptop.weights() == desk.weights()
 
 
+def test_an_old_file_that_is_put_back_does_not_hide_that_a_device_is_shut_out(tmp_path: Path, shared: Path) -> None:
+    """As by a service that restores what was deleted; who joins again is told nothing."""
+    laptop, desk = two(tmp_path, shared)
+    laptop.open("heron", "2024.txt")
+    laptop.meet()
+    desk.meet()
+    old = {path: path.read_bytes() for path in shared.iterdir()}
+    laptop.devices().remove("desk")
+    laptop.meet()
+    assert "nothing of the others can be read" in meet_quietly(desk.paths, desk.settings)
+    for path in set(old) - set(shared.iterdir()):
+        path.write_bytes(old[path])
+        assert "nothing of the others can be read" in meet_quietly(desk.paths, desk.settings)
+    desk.devices().leave()
+    desk.join(laptop.devices().code)
+    for computer in (desk, laptop, desk):
+        assert meet_quietly(computer.paths, computer.settings) == ""
+
+
 def test_nobody_is_told_of_files_for_others(tmp_path: Path, anywhere: Place) -> None:
     """A computer that removes another is not shut out, neither while the rest are off nor after they came and had
     nothing to say that it has not written itself. Keys that were handed to others, and files under former keys, are no

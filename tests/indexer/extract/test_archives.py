@@ -200,6 +200,12 @@ def test_a_protected_member_is_a_note(extract, zipped) -> None:
     assert "password" in found.notes[0]
 
 
+def test_what_is_not_read_of_an_apple_document_is_said(extract, zipped) -> None:
+    """It is found by its name; a ZIP file is no document of Apple's."""
+    assert "export it as PDF" in extract("Plan.pages", zipped({"Index/Document.iwa": "x", "preview.jpg": "x"})).notes[0]
+    assert extract("a.zip", zipped({"a.txt": "heron"})).notes == ()
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "cp437"])
 def test_names_in_a_zip_that_does_not_say_how_they_are_written(extract, encoding: str) -> None:
     """In UTF-8 as programs of Unix write them, else in the letters of DOS."""

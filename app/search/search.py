@@ -56,7 +56,7 @@ from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
 from indexer.meaning.nearest import Closeness
-from indexer.query.nodes import Query, asks_for_people, asks_for_threads
+from indexer.query.nodes import Phrase, Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection import CollectionStatistics
@@ -246,7 +246,8 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
-        if query.operators and len(candidates.words) >= SENTENCE and not (candidates.n_matches or request.as_typed):
+        is_prose = query.operators and len(candidates.words) >= SENTENCE and not isinstance(query.root, Phrase)
+        if is_prose and not (candidates.n_matches or request.as_typed):
             words, as_typed = in_words(query), structs.replace(request, as_typed=True)
             found = self._look_up(reading, as_typed, parse(words, now=now), now, tonight)
             if found[1].n_matches:

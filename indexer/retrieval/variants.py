@@ -62,11 +62,12 @@ LEAST_COMPLETED = 4
 
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     """How the index also writes a day, a month, a long number, a code or a word with a hyphen: 19.3.2019 as 2019-03-19,
-    wi-fi as wifi, in groups or in one; a code that it does not hold as those that begin with it."""
+    wi-fi as wifi where that is as common, in groups or in one; a code that it lacks as those that begin with it."""
     typed = fold(text)
     number = _JOINTS.sub("", typed)
     if number.isalpha():
-        return ((number,),) if "-" in typed and is_known(snapshot, number, fields) else ()
+        n_joined, n_typed = (max(snapshot.document_frequency(f, term) for f in fields) for term in (number, typed))
+        return ((number,),) if "-" in typed and 0 < n_joined >= n_typed else ()
 
     def look_up() -> Ways:
         found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]

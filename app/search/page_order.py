@@ -264,7 +264,7 @@ def newest_of_alike(page: Ranked) -> Moved:
     def day_of(i: int) -> float | None:
         return table.asides[i].day if table.asides[i].machine else page.day_of(rows[i])
 
-    dates = Dates(page.made, names, members_of, page.are_mails, day_of)
+    dates = Dates(page.made, names, members_of, page.are_mails, day_of, (table.levels != IN_TEXT).all(axis=1))
     dealt, said = newest_first(page.scores, classes, dates)
     return dealt - page.scores, said
 

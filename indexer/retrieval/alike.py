@@ -13,7 +13,8 @@ newest. Two candidates are *alike* for a query when
 
 Which one is newer? For mails their dates decide. For other documents the dates in their names decide, where all have
 one; then, in a series, the versions (draft, v2, final, signed); else the dates of the files; where the files were
-written in one go, the dates in their texts; and last the numbers in the names of a series.
+written in one go, the dates in their texts; and last, if the query asks nothing of the texts, the numbers in the names
+of a series.
 
 So a year that the query names keeps the documents of that year together, and a question about what was said in one of
 fifty meetings is answered by the text, not by the date.
@@ -182,6 +183,8 @@ class Dates(Struct, frozen=True, eq=False):
     """[n_docs]"""
     in_text: Callable[[int], float | None]
     """the day that the text of a candidate tells at its beginning"""
+    by_name: Mask
+    """[n_docs] which hold no concept in their text alone: only these are ordered by mere numbers"""
 
 
 BY_FILES, BY_NAMES, BY_NUMBERS, BY_TEXTS = "", " by their names", " by their numbers", " by their texts"
@@ -232,7 +235,7 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
         return in_texts, BY_TEXTS
     return (
         (_places([numbers(dates.names[row]) for row in rows]), BY_NUMBERS)
-        if is_series and all(all_series)
+        if is_series and all(all_series) and dates.by_name[rows].all()
         else ([], "")
     )
 

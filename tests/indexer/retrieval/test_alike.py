@@ -34,10 +34,11 @@ def together(n: int) -> tuple[Ints, Mask]:
 
 
 def dates(
-    modified: object, names: list[str], series: list[str], *, mails: bool = False, texts: tuple[float | None, ...] = ()
-) -> Dates:
-    days = dict(enumerate(texts))
-    return Dates(np.array(modified, dtype=float), names, series, np.full(len(names), mails), days.get)
+    modified: object, names: list[str], series: list[str], *, mails: bool = False,
+    texts: tuple[float | None, ...] = (), by_name: bool = True,
+) -> Dates:  # fmt: skip
+    days, n = dict(enumerate(texts)), len(names)
+    return Dates(np.array(modified, dtype=float), names, series, np.full(n, mails), days.get, np.full(n, by_name))
 
 
 NAMES, TEXTS = " by their names", " by their texts"
@@ -197,6 +198,8 @@ def test_files_written_in_one_go_are_as_new_as_their_names_say() -> None:
     for other in ("of others", ""):  # of another series, or of none
         apart = newest_first(np.array([3.0, 2.0, 1.0]), classes, dates(modified, names, ["n", "n", other]))[0]
         assert apart.tolist() == [3.0, 2.0, 1.0]
+    asked = dates(modified, names, ["n"] * 3, by_name=False)  # for what texts say, as of the parts of a long one
+    assert newest_first(np.array([3.0, 2.0, 1.0]), classes, asked)[0].tolist() == [3.0, 2.0, 1.0]
 
 
 def test_words_behind_a_version_leave_it_one() -> None:

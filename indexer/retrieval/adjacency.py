@@ -14,7 +14,7 @@ import numpy as np
 
 from indexer.postings import Floats, Ints, Mask
 from indexer.storage.snapshot import Snapshot
-from indexer.text.analysis import is_ideographic, is_marked
+from indexer.text.analysis import is_ideographic, is_marked, raw_terms, raw_tokens
 
 Pieces = tuple[tuple[str, ...], ...]
 """of a phrase or a joined word: the terms that may stand at each of its positions"""
@@ -210,12 +210,13 @@ def _in_word(sign: str) -> bool:
 
 
 def _to_read(snapshot: Snapshot, found: Counts, written: str) -> Ints:
-    """The documents to read [n]: those with the term itself, then those with most occurrences for their length."""
+    """The documents to read [n]: those with its longest term, then those with most occurrences for their length."""
     numbers = union([docs for docs, _ in found.values()])
     occurrences, as_term = np.zeros(numbers.size), np.zeros(numbers.size, dtype=bool)
+    whole = max((term for raw in raw_tokens(written) for term, _ in raw_terms(raw)[0]), key=len, default=written)
     for field, (docs, tf) in found.items():
         occurrences[np.searchsorted(numbers, docs)] += tf
-        as_term |= among(numbers, snapshot.postings(field, written).docs)
+        as_term |= among(numbers, snapshot.postings(field, whole).docs)
     lengths = snapshot.documents["n_body"][numbers].astype(np.int64)
     density = occurrences / (1 + lengths / snapshot.average_length["body"])
     order = np.lexsort((numbers, -density, ~as_term))[:MAX_DOCUMENTS]

@@ -158,11 +158,12 @@ def is_half(term: str) -> bool:
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
-    """The pieces, what they were joined to, and the name with its mark as in "C++" and "--verbose"."""
+    """The pieces, what they were joined to, and the name with its mark as in "C++", "--verbose" and "__init__"."""
     body = raw.rstrip("+#").removeprefix("--")
     short = len(body) <= 2 and raw[-1] in "+#"  # "environment#" is a link's mark
-    mark = fold(raw) if short or (raw[0] == "-" and len(raw) <= MAX_TERM_LENGTH) else ""
     pieces = [piece for piece in _JOINT.split(body) if piece]
+    is_marked_name = raw[0] == "-" or (bool(pieces) and raw[:2] == raw[-2:] == "__")
+    mark = fold(raw) if short or (is_marked_name and len(raw) <= MAX_TERM_LENGTH) else ""
     if len(pieces) > 1 and pieces[-1] in ("s", "S") and body[-2] in "'’":
         pieces.pop()
         body = body[:-2]
@@ -264,6 +265,8 @@ class _Memo(dict[bytes | str, int]):
         learn = self._analyzer._learn
         if isinstance(run, str):
             number = learn(*raw_terms(run))
+        elif b"__" in run:  # of such a name the lines are a part
+            number = learn(*_terms_of(_plain_tokens(run.decode("utf-8", "surrogatepass"))))
         elif _WORD.fullmatch(bare := run.lstrip(b".'@+#").lstrip(b"_").rstrip(b".'@-").rstrip(b"_")):
             number = learn(((bare.lower().decode(), 0),), 1)
         else:

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_720),
     "console": (8, 1_059),
-    "indexer": (104, 20_792),
+    "indexer": (104, 20_796),
     "simulation": (95, 15_405),
     "federation_server": (50, 7_943),
     "foltr": (55, 8_045),

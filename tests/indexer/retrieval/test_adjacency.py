@@ -124,5 +124,8 @@ def test_who_holds_a_word_as_written(make_index: MakeIndex) -> None:
     found = {"body": (np.array([0, 1, 2, 3, 4]), np.ones(5))}
     assert holders(snapshot, found, texts, "foo_bar").tolist() == [0, 3]
     assert read[0] == 3  # the only one with the term itself
+    read.clear()
+    assert holders(snapshot, found, texts, "foo_bar()").tolist() == [0]
+    assert read[0] == 3  # that term is the longest of a call's
     assert holders(snapshot, found, texts, "foo_bar", prefix=True).tolist() == [0, 1, 3]
     assert holders(snapshot, found, lambda ids: [], "foo_bar").size == 0

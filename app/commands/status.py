@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, Context, load, load_numpy, print_json, print_line, printed_path
+from app.commands.command import Command, Context, load, load_numpy, print_json, print_line, printed_path, say
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     with_failures, passed_over = _not_indexed(context.paths, failures=failures or is_whole, outside=outside or is_whole)
     with search_for_command(context.settings, context.paths) as search:
         status = search.status()
+        if search.trouble:
+            say(f"{search.trouble}; `foltr-search index` rebuilds it")
     if as_json:
         _print_json(status, resident, with_failures if failures else None, passed_over if outside else None)
     elif failures:

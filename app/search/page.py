@@ -285,7 +285,7 @@ def in_words(query: Query) -> str:
     for sign in reversed(query.operators):
         start, end = sign.position, sign.position + sign.length
         text = text[:start] + text[start:end].lower().translate(_NO_QUOTES) + text[end:]
-    return text
+    return " ".join(text.split())
 
 
 def is_one_word(query: Query) -> bool:

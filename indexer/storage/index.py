@@ -92,8 +92,8 @@ class Index:
 
     @property
     def n_unwiped(self) -> int:
-        """How many deleted documents still lie in segments that were not written anew."""
-        return sum(len(segment.deleted) for segment in read_contents(self.folder)[1])
+        """How many deleted documents still lie in segments that were not written anew; 0 where no commit is ours."""
+        return sum(len(one.deleted) for one in read_contents(self.folder)[1]) if self.generation >= 0 else 0
 
     @property
     def commit_name(self) -> CommitName:

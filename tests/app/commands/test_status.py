@@ -37,6 +37,16 @@ def test_folders_that_are_chosen_and_not_read_yet_are_named(device: Device) -> N
     assert f"folders:      {device.notes}\n" in device.run("status").stdout
 
 
+def test_an_index_of_another_version_is_named_beside_what_is_known(device: Device) -> None:
+    """As after an upgrade: the files and folders are still those of the catalogue."""
+    device.index()
+    (contents,) = Paths(device.home, device.data_dir).index.glob("_v*.toc")
+    contents.rename(contents.with_name("_v1_1.toc"))
+    told = device.run("status")
+    assert "made by another version of the program (_v1_1.toc); `foltr-search index` rebuilds it" in told.stderr
+    assert f"folders:      {device.notes}\n" in told.stdout
+
+
 def test_an_archive_of_many_damaged_files_is_one_line(device: Device) -> None:
     """Of 40 members that cannot be read some are named and the rest are counted."""
     with zipfile.ZipFile(device.notes / "many.zip", "w") as archive:

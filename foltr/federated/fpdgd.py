@@ -289,6 +289,7 @@ RARE = 1e-12
 
 
 def encode_message(method: FPDGD, message: FPDGDMessage) -> bytes:
+    """The payload, `payload_size` bytes: how many interactions taught it (1 where all weigh the same), then theta."""
     count = 1 if method.weighting == "equal" else min(message.n_interactions, 0xFFFFFFFF)
     return _COUNT.pack(count) + encode_vector(message.theta)
 

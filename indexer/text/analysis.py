@@ -265,9 +265,7 @@ class _Memo(dict[bytes | str, int]):
         learn = self._analyzer._learn
         if isinstance(run, str):
             number = learn(*raw_terms(run))
-        elif b"__" in run:  # of such a name the lines are a part
-            number = learn(*_terms_of(_plain_tokens(run.decode("utf-8", "surrogatepass"))))
-        elif _WORD.fullmatch(bare := run.lstrip(b".'@+#").lstrip(b"_").rstrip(b".'@-").rstrip(b"_")):
+        elif _WORD.fullmatch(bare := _bare(run)):
             number = learn(((bare.lower().decode(), 0),), 1)
         else:
             found = _joined_terms(bare) or _terms_of(_plain_tokens(run.decode("utf-8", "surrogatepass")))
@@ -275,6 +273,11 @@ class _Memo(dict[bytes | str, int]):
         if len(run) <= MAX_RAW_LENGTH:
             self[run] = number
         return number
+
+
+def _bare(run: bytes) -> bytes:
+    """A run without what only stands beside it; as it is where its lines may be a part of it, as in __init__."""
+    return run if b"__" in run else run.lstrip(b".'@+#").lstrip(b"_").rstrip(b".'@-").rstrip(b"_")
 
 
 _WORD = re.compile(rb"[a-z0-9]{1,31}|[A-Z]?[a-z]{1,30}|[A-Z0-9]{1,31}|[A-Za-z0-9]{1,3}")

@@ -95,6 +95,7 @@ def generator(label: str, number: int) -> bytes:
 
 
 def generators(label: str, n: int) -> tuple[bytes, ...]:
+    """The first `n` generators of a label; nobody knows the logarithm of one to another."""
     return tuple(generator(label, number) for number in range(n))
 
 

@@ -321,6 +321,7 @@ def share_in(occasion: Occasion, box: ListedBox, point: int, key: bytes) -> Scal
 
 
 def box_of(occasion: Occasion, box: ListedBox, point: int) -> Box:
+    """A listed box as `open_box` takes it, for the committee member at `point`."""
     return Box(occasion.context(box.device).encode(), point, box.opening, box.box)
 
 

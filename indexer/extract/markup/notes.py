@@ -89,14 +89,12 @@ _OF_MAIL = frozenset({"is", "has", "to", "cc", "bcc", "attachment", "message-id"
 
 def without_front_matter(text: str) -> tuple[str, Properties]:
     """The text with the lines of its front matter empty, and what stood there; all as it is where there is none."""
-    found = FRONT_MATTER.match(text[:MAX_HEAD])
-    if found is None:
-        found = _LOGSEQ.match(text[:MAX_HEAD])
-        if found is None:
-            return text, ()
-        return _emptied(found) + text[found.end() :], tuple(_named(re.findall(r"([\w-]+):: (.*)", found[0])))
-    values = _toml(found[2]) if found[1] == "+++" else _yaml(found[2])
-    if values is None:
+    values: Iterable[tuple[str, str]] | None = None
+    if found := FRONT_MATTER.match(text[:MAX_HEAD]):
+        values = _toml(found[2]) if found[1] == "+++" else _yaml(found[2])
+    elif found := _LOGSEQ.match(text[:MAX_HEAD]):
+        values = re.findall(r"([\w-]+):: (.*)", found[0])
+    if found is None or values is None:
         return text, ()
     return _emptied(found) + text[found.end() :], tuple(_named(values))
 

@@ -65,9 +65,11 @@ def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     wi-fi as wifi where that is as common, in groups or in one; a code that it lacks as those that begin with it."""
     typed = fold(text)
     number = _JOINTS.sub("", typed)
+    if number.isalpha() and "-" not in typed:
+        return ()
     if number.isalpha():
         n_joined, n_typed = (max(snapshot.document_frequency(f, term) for f in fields) for term in (number, typed))
-        return ((number,),) if "-" in typed and 0 < n_joined >= n_typed else ()
+        return ((number,),) if 0 < n_joined >= n_typed else ()
 
     def look_up() -> Ways:
         found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]

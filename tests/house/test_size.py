@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_722),
     "console": (8, 1_059),
-    "indexer": (104, 20_797),
+    "indexer": (104, 20_799),
     "simulation": (95, 15_405),
     "federation_server": (50, 7_943),
     "foltr": (55, 8_048),

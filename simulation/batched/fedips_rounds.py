@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Matrix
 from foltr.errors import ShapeError, ValueRangeError
@@ -27,7 +26,7 @@ from foltr.federated.method import Model
 from foltr.online.ips import LEAST, attraction, position_propensities
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
-from simulation.batched import kernel
+from simulation.batched import compiled, kernel
 from simulation.batched.lanes import dot
 from simulation.batched.pages import click_through, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import copy_to
@@ -183,7 +182,7 @@ def _attracted(data: QuerySet, ranked: Int64Matrix, relevance: FloatVector) -> F
     return attraction(relevance, data.features[rows.ravel()].astype(np.float64)).reshape(ranked.shape)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, sums):  # type: ignore[no-untyped-def]
     """Every client's round; adds what it moved to `moved` and `relevance_moved`, and returns the number of pages."""
     k, longest = len(pages.discounts), settings.n_clicks + len(pages.discounts)
@@ -215,7 +214,7 @@ def _clients(pages, shared, settings, states, n_local, moved, relevance_moved, s
     return n_pages
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _visit(pages, shared, settings, client, state, visits, sums):  # type: ignore[no-untyped-def]
     """Fill `visits` with a client's round; returns the numbers of clicks and of pages."""
     queries, clicks = visits.queries, np.empty(len(pages.discounts), np.bool_)
@@ -255,7 +254,7 @@ def _step(features, rows, clicked, rate, theta, scores):  # type: ignore[no-unty
         theta[f] += rate * n_violated * features[clicked, f]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _estimated(shared, n_steps, visits):  # type: ignore[no-untyped-def]
     """foltr.online.ips.estimated_propensities from the counts of a client's round, `[k]`."""
     p = shared.propensities[0].copy()
@@ -272,7 +271,7 @@ def _estimated(shared, n_steps, visits):  # type: ignore[no-untyped-def]
     return p
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _move_relevance(pages, shared, visits, p, moved):  # type: ignore[no-untyped-def]
     """Add foltr.online.ips.relevance_gradient of a client's round to `moved` `[n_features + 1]`."""
     n_shown = visits.opened.sum() + visits.passed.sum()

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.foltr_es import SEEDS, FoltrES
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear, Neural
-from simulation.batched import kernel
+from simulation.batched import compiled, kernel
 from simulation.batched.lanes import log, waves
 from simulation.batched.pages import (
     best_first,
@@ -160,7 +159,7 @@ class PerturbedSheet(NamedTuple):
     """[k]"""
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def client_rounds(pages, attempt, first_client, drawn, states, n_local, gradient, sums):  # type: ignore[no-untyped-def]
     """n_local pages of each client from `first_client` on; adds to the gradient `[n_params]` and the sums `[4]`.
 
@@ -194,7 +193,7 @@ def client_rounds(pages, attempt, first_client, drawn, states, n_local, gradient
     return True
 
 
-@njit(cache=True)
+@compiled()
 def new_sheet(pages, n_params):  # type: ignore[no-untyped-def]
     """Room for a page."""
     kind, k = pages.features.dtype, len(pages.discounts)
@@ -208,7 +207,7 @@ def new_sheet(pages, n_params):  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def visit(pages, attempt, sheet, query, client, states, sums):  # type: ignore[no-untyped-def]
     """Show a page by `sheet.ranker` and let the client click; its outcome, or -1 when scores were not numbers."""
     first, last = pages.offsets[query], pages.offsets[query + 1]
@@ -223,7 +222,7 @@ def visit(pages, attempt, sheet, query, client, states, sums):  # type: ignore[n
     return outcome(attempt, sheet.clicks, n_shown)
 
 
-@njit(cache=True)
+@compiled()
 def outcome(attempt, clicks, n_shown):  # type: ignore[no-untyped-def]
     """foltr.federated.foltr_es.outcome."""
     pattern = 0
@@ -235,7 +234,7 @@ def outcome(attempt, clicks, n_shown):  # type: ignore[no-untyped-def]
     return pattern
 
 
-@njit(cache=True)
+@compiled()
 def answer(truth, u, truth_probability, weights):  # type: ignore[no-untyped-def]
     """foltr.federated.foltr_es.answer."""
     if u < truth_probability:
@@ -248,7 +247,7 @@ def answer(truth, u, truth_probability, weights):  # type: ignore[no-untyped-def
     return min(np.searchsorted(weights, place, side="right"), last)
 
 
-@njit(cache=True)
+@compiled()
 def reward_weight(rewards, n_local, antithetic):  # type: ignore[no-untyped-def]
     """The reward, or half the difference of those of the two directions, from their sums `[2]`; rounded as sent."""
     if not antithetic:

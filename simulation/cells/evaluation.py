@@ -20,12 +20,12 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts, gains
 from foltr.ranking.rankers import Linear, Neural, Ranker
+from simulation.batched import compiled
 from simulation.batched.pages import linear_scores, neural_scores
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import Users, expected_max_rr
@@ -184,7 +184,8 @@ def _scored(ranker: Ranker, theta: FloatVector, features: npt.NDArray[np.floatin
 
 def ranked_rows(scores: FloatVector, offsets: Int64Vector, *, ties: Ties = "first") -> Int64Vector:
     """The rows of each query by falling score `[n_docs]`: query q's best stands at offsets[q], and so on."""
-    return _sorted_rows(scores, offsets, ties == "last")
+    rows: Int64Vector = _sorted_rows(scores, offsets, ties == "last")
+    return rows
 
 
 def pages(queries: QuerySet, order: Int64Vector, *, k: int) -> npt.NDArray[np.int8]:
@@ -195,7 +196,7 @@ def pages(queries: QuerySet, order: Int64Vector, *, k: int) -> npt.NDArray[np.in
     return np.where(there, queries.grades[order[rows]], np.int8(-1))
 
 
-@njit(cache=True)
+@compiled()
 def _sorted_rows(scores: FloatVector, offsets: Int64Vector, last_first: bool) -> Int64Vector:
     """In loops: what numba compiles for one array put into a part of another takes seconds, for the error alone."""
     rows = np.empty(len(scores), dtype=np.int64)

@@ -7,14 +7,13 @@ simulation.data.letor. Every loop stops at a line feed, and a block ends with on
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arrays import BoolVector, ByteVector, Int64Vector
+from simulation.batched import compiled
 
 DONE, WIDER, BAD_GRADE, BAD_QID, BAD_FEATURE, TWICE, BAD_NUMBER = range(7)
 """Statuses: all lines read; a feature id beyond the matrix; and what a bad line has at the place that comes back."""
@@ -32,17 +31,11 @@ _TENS = np.array([10.0**power for power in range(23)])
 _FULL = 10**18
 """A significand below this takes one more digit within 64 bits."""
 
-Loop = TypeVar("Loop", bound=Callable[..., object])
+_compiled = compiled(nogil=True, _nrt=False)
+"""Without counting references to arrays: none is made or kept."""
 
-
-def _compiled(function: Loop) -> Loop:
-    """Compiled, without counting references to arrays: none is made or kept."""
-    return cast(Loop, njit(cache=True, nogil=True, _nrt=False)(function))  # type: ignore[call-overload]
-
-
-def _inlined(function: Loop) -> Loop:
-    """The same, as a part of its callers."""
-    return cast(Loop, njit(cache=True, nogil=True, forceinline=True, _nrt=False)(function))  # type: ignore[call-overload]
+_inlined = compiled(nogil=True, forceinline=True, _nrt=False)
+"""The same, as a part of its callers."""
 
 
 class Spans(NamedTuple):

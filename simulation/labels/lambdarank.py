@@ -20,12 +20,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from foltr.arithmetic import LARGEST, dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts, gains
+from simulation.batched import compiled
 from simulation.batched.lanes import exp
 from simulation.data.queries import QuerySet
 
@@ -85,10 +85,11 @@ def lambdas(scores: FloatVector, grades: npt.NDArray[np.int8], *, k: int) -> Flo
         return np.zeros(len(grades))
     place = np.empty(len(grades), dtype=np.int64)
     place[np.argsort(-scores, kind="stable")] = np.arange(len(grades))
-    return _pair_means(scores, worth / best, discount[place])
+    means: FloatVector = _pair_means(scores, worth / best, discount[place])
+    return means
 
 
-@njit(cache=True)
+@compiled()
 def _pair_means(scores: FloatVector, worth: FloatVector, discount: FloatVector) -> FloatVector:
     """Means over pairs; `discount` is that of the place where each document now stands."""
     rise, total = np.zeros(len(scores)), 0.0

@@ -18,11 +18,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from foltr.arithmetic import dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
+from simulation.batched import compiled
 from simulation.data.queries import QuerySet
 
 
@@ -115,7 +115,7 @@ def _newton_step(problem: RankingProblem, theta: FloatVector, h: float, before: 
     return theta, before
 
 
-@njit(cache=True)
+@compiled()
 def _pair_terms(
     features: FloatMatrix, better: Int64Vector, worse: Int64Vector, scores: FloatVector, h: float
 ) -> tuple[FloatVector, FloatMatrix]:

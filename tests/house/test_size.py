@@ -17,7 +17,7 @@ ROOMS = {
     "app": (186, 30_722),
     "console": (8, 1_059),
     "indexer": (104, 20_799),
-    "simulation": (95, 15_405),
+    "simulation": (95, 15_410),
     "federation_server": (50, 7_943),
     "foltr": (55, 8_048),
 }

@@ -205,8 +205,8 @@ def hint_of(page: ResultPage, *, key: str, width: int) -> Text:
     if page.unasked:
         return Text(fit(safe_line("; ".join(page.unasked)), width), no_wrap=True, end="")
     if page.relaxed:
-        wide = "Few documents hold all the words; those that hold some of them follow."
-        return Text(fit(wide, width), no_wrap=True, end="")
+        whole = "Few documents hold" if page.n_all_words else "No document holds"
+        return Text(fit(f"{whole} all the words; those that hold some of them follow.", width), no_wrap=True, end="")
     return Text()
 
 

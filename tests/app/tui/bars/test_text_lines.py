@@ -67,7 +67,9 @@ def test_wide_characters_before_the_place_are_counted_in_cells() -> None:
 def test_then_spelling_then_relaxation_then_nothing() -> None:
     """In this order."""
     assert hint_of(replace(PAGE, suggestion="wind sea"), key="F8", width=60).plain == "Did you mean wind sea ?   F8"
-    assert hint_of(replace(PAGE, relaxed=True), key="F8", width=80).plain.startswith("Few documents hold all")
+    assert hint_of(replace(PAGE, relaxed=True), key="F8", width=80).plain.startswith("No document holds all")
+    some = replace(PAGE, relaxed=True, n_all_words=1)
+    assert hint_of(some, key="F8", width=80).plain.startswith("Few documents hold all")
     assert hint_of(PAGE, key="F8", width=80).plain == ""
 
 

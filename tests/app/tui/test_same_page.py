@@ -129,8 +129,11 @@ async def test_the_screen_agrees(stage: Stages, paths: Paths) -> None:
 
 
 @pytest.mark.parametrize("order", ["learned", "bm25", "modified"])
-def test_an_index_made_otherwise_of_the_same_files_agrees(paths: Paths, tmp_path: Path, order: str) -> None:
+def test_an_index_made_otherwise_of_the_same_files_agrees(
+    paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
     """In one segment or in many, written in another order: scores, equal ones too, stand as they stood."""
+    monkeypatch.setattr("indexer.storage.index.IndexWriter._worth_merging", lambda *_: [])  # many, however slow it is
     files, other = paths.data_dir.parent / "files", Paths(tmp_path / "config", tmp_path / "data")
     for later in (["*-0[012]?.*"], ["*-00[0-4].*"], []):
         first = Settings(index=IndexSettings(workers=1, exclude=later))

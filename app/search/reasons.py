@@ -51,6 +51,7 @@ PARTS = {
     "called": "all you typed is in its name, title or folders",
     "latest": "newest first, as you ask for the latest",
     "named": "its name or title is what you typed",
+    "chosen": "opened again and again for this search",
     "beside": "a place beside texts for what has none",
     "luck": "the lot",
 }
@@ -220,7 +221,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
         value = {feature: float(self.features[candidate, i]) for i, feature in enumerate(NAMES)}
         if name == "kind":
             return self._of_kind(candidate, raised=raised)
-        if name == "this_query":
+        if name in ("this_query", "chosen"):
             return f"opened {times(self.n_picks(candidate))} for this"
         if name in ("dates", "size", "type", "folder", "type_picks"):
             return self._habit(candidate, name, KINDS.get(type_, type_), raised=raised)

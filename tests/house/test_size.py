@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_722),
+    "app": (186, 30_732),
     "console": (8, 1_059),
     "indexer": (104, 20_799),
     "simulation": (95, 15_410),

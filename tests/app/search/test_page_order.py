@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.search.page_order import RULES, called_first, raised
+from app.learning.picks import SAME_HALF, strength
+from app.search.page_order import RULES, called_first, chosen_first, raised
 from app.search.reasons import PARTS
 from indexer.retrieval.features import NAMES
 from tests.app.search.pages import ranked, row, table
@@ -57,6 +58,17 @@ def test_a_higher_level_stands_above_all_lower_ones() -> None:
     """2 is the surest and 0 the next; 3, which was chosen before, is not passed."""
     points = raised(np.array([1, 0, 2, 0]), np.array([1.0, 4.0, 2.0, 9.0]), np.array([False, False, False, True]))
     assert (np.array([1.0, 4.0, 2.0, 9.0]) + points).tolist() == pytest.approx([4.01, 4.0, 4.02, 9.0])
+
+
+def test_what_was_opened_three_times_for_this_query_leads_what_never_was(tmp_path: Path) -> None:
+    """2 and 3 were, and keep their order above 0, however far below it they stood; 1, opened twice, is not passed."""
+    features = np.zeros((4, len(NAMES)))
+    features[:, NAMES.index("same_query")] = 0.0, *strength([2.0, 3.0, 8.0], half=SAME_HALF)
+    scores, opened = np.array([15.0, 20.0, 1.0, 3.0]), np.arange(4) > 0
+    found = table([row(i, n_words=3) for i in range(4)], features=features, chosen_before=opened)
+    points, said = chosen_first(ranked(tmp_path, found, scores))
+    assert (scores + points).tolist() == pytest.approx([15.0, 20.0, 15.01, 17.01])
+    assert not said
 
 
 def test_each_rule_is_a_part_of_the_score() -> None:

@@ -50,6 +50,8 @@ CALLED_SHARE, CALLED_ROUNDING = 0.4, 1e-9
 """`name_share` of k words that stand in a name of 4 k words: 2 k / (k + 4 k)"""
 STEP = 0.01
 """points between the last document that a rule puts above others and the first of these"""
+ABROAD = 0.5
+"""what meaning alone is worth at most in another language, of what its words are worth to the best text"""
 LEADING = 0.7
 """`same_query` of two and a half openings that have not faded"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
@@ -131,6 +133,20 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
 
 Moved = tuple[FloatVector, Sequence[str]]
 """[n_docs] points, and [n_docs] what is said of each, "" for nothing; () where a rule says nothing"""
+
+
+def other_languages(page: Ranked) -> Moved:
+    """Texts in other languages than the query's hold none of its words: their meaning counts for some of these, too."""
+    table, column = page.table, NAMES.index("meaning")
+    foreign, closeness = (
+        np.array([bool(aside.foreign) for aside in table.asides], dtype=bool),
+        table.features[:, column],
+    )
+    points = np.zeros(len(page.scores))
+    if foreign.any() and not foreign.all():
+        words = page.learner.text(table.features, page.beyond) - page.learner.text_weights[column] * closeness
+        points = ABROAD * max(words[~foreign].max(), 0.0) * closeness * (foreign & table.as_typed)
+    return points, ()
 
 
 def as_typed_first(page: Ranked) -> Moved:
@@ -292,6 +308,7 @@ def beside_texts(page: Ranked) -> Moved:
 
 
 RULES: dict[str, Callable[[Ranked], Moved]] = {
+    "abroad": other_languages,
     "written": as_typed_first,
     "called": called_first,
     "latest": latest_first,

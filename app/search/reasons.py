@@ -45,6 +45,7 @@ PARTS = {
     "folder": "your liking for its folder",
     "type_picks": "your liking for its type",
     "meaning": "how close it is in meaning",
+    "abroad": "close in meaning, in another language",
     "group": "what your group learned",
     "alike": "newest first among those alike",
     "written": "not written as you typed it",

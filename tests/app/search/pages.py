@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,13 @@ def table(rows: Sequence[DocumentRow], **columns: Any) -> CandidateTable:
     return CandidateTable(rows=list(rows), **given | columns)
 
 
-def ranked(folder: Path, found: CandidateTable, scores: Sequence[float], **known: Any) -> Ranked:
-    """The page of a new device: no documents beside source code, nothing alike."""
+def ranked(
+    folder: Path, found: CandidateTable, scores: Sequence[float], *, weights: Mapping[str, float] = {}, **known: Any
+) -> Ranked:
+    """The page of a new device: no documents beside source code, nothing alike; features weigh 0 but for `weights`."""
+    theta0 = [weights.get(name, 0.0) for name in NAMES]
     with Store(folder / "state.sqlite") as store:
-        learner = Learner(
-            store, theta0=[0.0] * len(NAMES), feature_names=NAMES, manifest_hash="", settings=LearningSettings()
-        )
+        learner = Learner(store, theta0=theta0, feature_names=NAMES, manifest_hash="", settings=LearningSettings())
     nobody = np.zeros(len(found.rows), dtype=bool)
     given = dict[str, Any](
         concepts=(), sides=Sides(nobody, nobody, nobody, nobody), kind=None,

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from app.learning.picks import SAME_HALF, strength
-from app.search.page_order import RULES, called_first, chosen_first, raised
+from app.search.candidate_table import PLAIN, Aside
+from app.search.page_order import RULES, called_first, chosen_first, other_languages, raised
 from app.search.reasons import PARTS
 from indexer.retrieval.features import NAMES
 from tests.app.search.pages import ranked, row, table
@@ -58,6 +59,25 @@ def test_a_higher_level_stands_above_all_lower_ones() -> None:
     """2 is the surest and 0 the next; 3, which was chosen before, is not passed."""
     points = raised(np.array([1, 0, 2, 0]), np.array([1.0, 4.0, 2.0, 9.0]), np.array([False, False, False, True]))
     assert (np.array([1.0, 4.0, 2.0, 9.0]) + points).tolist() == pytest.approx([4.01, 4.0, 4.02, 9.0])
+
+
+def test_meaning_in_another_language_counts_for_some_of_the_words(tmp_path: Path) -> None:
+    """The words of 1 are worth 6 points, those of 0 four: 2 and 3 get half of the six, times their closeness.
+
+    Nothing where the query is one word, or where all is in other languages.
+    """
+    features = np.zeros((4, len(NAMES)))
+    features[:, NAMES.index("bm25f")], features[:, NAMES.index("meaning")] = (0.5, 0.75, 0, 0), (0.5, 0, 1, 0.5)
+    rows, abroad = [row(i, n_words=3) for i in range(4)], [PLAIN, PLAIN, *[Aside(foreign="German")] * 2]
+    weights, scores = {"bm25f": 8.0, "meaning": 5.0}, [6.5, 6.0, 5.0, 2.5]
+    for columns, expected in (
+        ({"asides": abroad}, [0.0, 0.0, 3.0, 1.5]),
+        ({"asides": abroad, "as_typed": np.arange(4) < 2}, [0.0] * 4),
+        ({"asides": abroad[2:] * 2}, [0.0] * 4),
+        ({}, [0.0] * 4),
+    ):
+        page = ranked(tmp_path, table(rows, features=features, **columns), scores, weights=weights)
+        assert other_languages(page)[0].tolist() == pytest.approx(expected)
 
 
 def test_what_was_opened_three_times_for_this_query_leads_what_never_was(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from console.durable import replace_durably
+from console.durable import create_durably
 from federation_server import tls
 from federation_server.database import writing
 from federation_server.group import group
@@ -46,23 +47,17 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
             f"{min(others)!r}; it is left as it is: name another one by --folder"
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not settings_file.exists():
-        replace_durably(settings_file, _with_mode(SCHEME.default_file(), mode).encode())
+    with suppress(FileExistsError):
+        create_durably(settings_file, _with_mode(SCHEME.default_file(), mode).encode())
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
         raise ServerSettingsError(
             f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
             f'method.mode = "{mode}" there'
         )
-    keys = folder / settings.server.keys
-    if keys.exists():
-        raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
-    Vault.generate().write(keys)
-    try:
-        return _begun(settings_file, settings, name=name, start=start, now=now)
-    except BaseException:  # without its group the key file would look like a server
-        keys.unlink()
-        raise
+    with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
+        Vault.generate().write(folder / settings.server.keys, put=create_durably)
+    return _begun(settings_file, settings, name=name, start=start, now=now)
 
 
 def _with_mode(text: str, mode: Mode | None) -> str:
@@ -79,7 +74,7 @@ def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: S
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
         if group.fact(connection, "group_id") is not None:
-            raise ServerSettingsError("there is a group in this database already; restore the key file made with it")
+            raise ServerSettingsError(f"there is a server in {folder} already")
         group_id = group.create(
             connection, name=name, server_key=fingerprint(installation.vault.identity.public), now=now
         )

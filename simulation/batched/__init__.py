@@ -43,7 +43,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
 class _ThisFolderAlone(CompileResultCacheImpl):
     """Beside the source, an update of another file would run on old machine code."""
 
-    _locator_classes: ClassVar = [UserProvidedCacheLocator]
+    _locator_classes: ClassVar = [UserProvidedCacheLocator]  # type: ignore[misc]
 
 
 class _Kept(FunctionCache):

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from cryptography import x509
 
-from federation_server import serve, setup
+from federation_server import serve, setup, tls
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
+from federation_server.vault import Vault
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.mechanisms import NoPrivacy
@@ -48,16 +52,39 @@ def test_a_folder_of_others_is_left_as_it_is(tmp_path: Path, capsys: pytest.Capt
     assert run(tmp_path, "init") == 0
 
 
-def test_a_group_that_could_not_be_made_leaves_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """After the reason is mended, the same command works."""
+def test_a_group_that_could_not_be_made_is_made_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After the reason is mended, the same command works; so it does after a kill in between."""
     settings = tmp_path / "server.toml"
     settings.write_text('[server]\ndatabase = "sqlite:///missing/server.sqlite"\n')
     assert run(tmp_path, "init") == 2
-    assert not (tmp_path / "keys.json").exists()
+    settings.write_text("")
     assert run(tmp_path, "rounds") == 2
     assert "there is no group in" in capsys.readouterr().err
-    settings.write_text("")
     assert run(tmp_path, "init") == 0
+    assert run(tmp_path, "init") == 2
+    assert "there is a server in" in capsys.readouterr().err
+
+
+def test_two_processes_that_make_a_server_at_once_leave_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both find no keys; those of the second one are not put in the place of those that the group was made with."""
+    generate, others = Vault.generate, [lambda: run(tmp_path, "init")]
+    monkeypatch.setattr(Vault, "generate", lambda: (others and others.pop()(), generate())[1])
+    assert run(tmp_path, "init") == 2
+    assert run(tmp_path, "invite") == 0
+
+
+def test_a_certificate_is_of_the_key_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process found no key either, and makes its own while the certificate of the first one is signed."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+
+    def name(text: str) -> x509.GeneralName:
+        with suppress(FileExistsError):
+            tls._generate(key)
+        return x509.DNSName(text)
+
+    monkeypatch.setattr(tls, "_name", name)
+    tls.make_self_signed(certificate, key, names=("localhost",))
+    ssl.create_default_context().load_cert_chain(certificate, key)
 
 
 @pytest.mark.parametrize(

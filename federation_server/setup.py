@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from console.durable import create_durably
+from console.durable import UNFINISHED, create_durably
 from federation_server import tls
 from federation_server.database import writing
 from federation_server.group import group
@@ -40,7 +40,8 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     `mode` is written into a new settings file; ServerSettingsError where an old one, or its defaults, says another.
     """
     settings_file = folder / SETTINGS_FILE
-    others = {path.name for path in (folder.iterdir() if folder.exists() else ())} - _OF_NOBODY
+    names = {path.name for path in (folder.iterdir() if folder.exists() else ()) if UNFINISHED not in path.name}
+    others = names - _OF_NOBODY
     if others and not settings_file.exists():
         raise ServerSettingsError(
             f"{folder}: wanted an empty folder for the server or one with {SETTINGS_FILE}, got one that holds "

@@ -185,7 +185,7 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
 def _new_folder(preset: Preset) -> Path:
     """A folder of its own for this run, in the current one."""
     dataset = Path(preset.data.dataset).name
-    return Path(f"foltr-{dataset}-{datetime.now():%Y%m%d-%H%M%S}")
+    return Path(f"foltr-{dataset}-{datetime.now():%Y%m%d-%H%M%S-%f}")
 
 
 def _again(folder: Path, options: dict[str, Any]) -> str:

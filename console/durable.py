@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 UNFINISHED = ".foltr-unfinished-"
@@ -45,6 +46,22 @@ def create_durably(place: Path, content: bytes) -> None:
         take_name(beside, place)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def changing(place: Path) -> Iterator[None]:
+    """Within the block no other process changes this file so, or one beside it: what is read there can be written anew.
+
+    Nobody waits where folders have no locks, as on Windows and on some networks' disks.
+    """
+    with ExitStack() as at_end:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            folder = os.open(place.parent, os.O_RDONLY)
+            at_end.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
 
 
 def take_name(beside: Path, place: Path) -> None:

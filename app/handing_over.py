@@ -101,7 +101,13 @@ def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data
     line = place.line + shown.count("\n") - text.count("\n") if place.line else 0
     name = "".join(_NAMED.findall(title_of(document)))[:40].strip()  # a pager shows it
     with tempfile.NamedTemporaryFile(
-        "w", dir=data_dir, prefix=f"{name} - ", suffix=".txt", delete=False, encoding="utf-8", errors="replace"
+        "w",
+        dir=_place_for_copies(data_dir),
+        prefix=f"{name} - ",
+        suffix=".txt",
+        delete=False,
+        encoding="utf-8",
+        errors="replace",
     ) as file:
         file.write(shown)
     try:
@@ -159,13 +165,19 @@ def _message(path: str, number: int) -> bytes:
 
 def _copied(data: bytes, path: Path) -> str:
     """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    remove_old_mails(path.parent.parent, keep=path)
+    _place_for_copies(path.parent.parent, keep=path)
     handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
     with open(handle, "wb") as file:
         file.write(data)
     os.replace(unfinished, path)
     return str(path)
+
+
+def _place_for_copies(data_dir: Path, *, keep: Path | None = None) -> Path:
+    """Their folder; what a killed process left in it is deleted with the old ones."""
+    (folder := data_dir / FOLDER).mkdir(mode=0o700, exist_ok=True)
+    remove_old_mails(data_dir, keep=keep)
+    return folder
 
 
 def copied_from(path: str, data: bytes, data_dir: Path) -> str:
@@ -209,6 +221,6 @@ def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:
     names = {_name_of(path): when for path, when in read_at.items()}
     for copy in (copy for copy in mail_copies(data_dir) if not copy.name.startswith("far-")):
         age, when = _age(copy), names.get(copy.name.partition("-")[0])
-        is_gone = when is None and copy.suffix != ".part"
+        is_gone = when is None and copy.suffix not in (".part", ".txt")
         if is_gone or (age > STILL_READ and (when is None or when > time.time() - age)):
             copy.unlink(missing_ok=True)

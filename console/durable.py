@@ -15,11 +15,15 @@ from pathlib import Path
 UNFINISHED = ".foltr-unfinished-"
 
 
-def write_beside(place: Path, content: bytes | Iterable[bytes]) -> Path:
-    """A durable file of `content`, or its parts, for its owner (0600), beside `place` under an unfinished name."""
+Content = bytes | Iterable[bytes | memoryview]
+"""of a file: all of it, or its parts"""
+
+
+def write_beside(place: Path, content: Content, *, mode: int = 0o600) -> Path:
+    """A durable file of `content`, by default for its owner alone, beside `place` under an unfinished name."""
     beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
     try:
-        with open(beside, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        with open(beside, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
             file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -29,9 +33,9 @@ def write_beside(place: Path, content: bytes | Iterable[bytes]) -> Path:
     return beside
 
 
-def replace_durably(place: Path, content: bytes | Iterable[bytes]) -> None:
+def replace_durably(place: Path, content: Content, *, mode: int = 0o600) -> None:
     """Make `content` the file at `place`, whatever was there; it holds the old content or the new, never half of it."""
-    beside = write_beside(place, content)
+    beside = write_beside(place, content, mode=mode)
     try:
         os.replace(beside, place)
     finally:
@@ -50,10 +54,7 @@ def create_durably(place: Path, content: bytes) -> None:
 
 @contextmanager
 def changing(place: Path) -> Iterator[None]:
-    """Within the block no other process changes this file so, or one beside it: what is read there can be written anew.
-
-    Nobody waits where folders have no locks, as on Windows and on some networks' disks.
-    """
+    """Within the block nobody else changes files of this folder so; without locks, as on Windows, nobody waits."""
     with ExitStack() as at_end:
         with suppress(ImportError, OSError):
             import fcntl

@@ -58,19 +58,6 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         )
     with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
         Vault.generate().write(folder / settings.server.keys, put=create_durably)
-    return _begun(settings_file, settings, name=name, start=start, now=now)
-
-
-def _with_mode(text: str, mode: Mode | None) -> str:
-    """The commented settings with this mode set."""
-    if mode is None:
-        return text
-    return re.sub(r'^# method\.mode = ".*"$', f'method.mode = "{mode}"', text, count=1, flags=re.MULTILINE)
-
-
-def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: Start, now: int) -> Installation:
-    """The certificate, the tables, the group and its first model."""
-    folder = settings_file.parent
     make_certificate(folder, settings)
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
@@ -83,6 +70,13 @@ def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: S
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
+
+
+def _with_mode(text: str, mode: Mode | None) -> str:
+    """The commented settings with this mode set."""
+    if mode is None:
+        return text
+    return re.sub(r'^# method\.mode = ".*"$', f'method.mode = "{mode}"', text, count=1, flags=re.MULTILINE)
 
 
 def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = False) -> None:

@@ -20,6 +20,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
@@ -27,6 +28,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 import tomli_w
 
+from console.durable import replace_durably
 from simulation.errors import SimulationError
 
 PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.csv"
@@ -43,6 +45,9 @@ CURVE_KEY = "alpha"
 """rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
+
+replace_file = partial(replace_durably, mode=0o666)
+"""puts a file in place in one step, for those to read whom the user lets read new files"""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -243,19 +248,6 @@ def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
         table.writerow([row.cell, *(row.settings.get(key) for key in swept), *(values[name] for name in plain)])
     replace_file(folder / TABLE, text.getvalue().encode())
     return folder / TABLE
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place in one step: readers find the old content or the new one, never a part."""
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _append(path: Path) -> BinaryIO:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import signal
 import subprocess
 import sys
@@ -184,12 +185,14 @@ def test_the_table_has_the_settings_as_columns(folder: Path) -> None:
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A write that fails leaves the old content and no name for readers to trip over."""
+    """A write that fails leaves the old content and no name for readers to trip over; the umask says who reads."""
+    os.umask(0o027)
     path = tmp_path / "summary.json"
     replace_file(path, b"old")
     with pytest.raises(TypeError):
         replace_file(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
+    assert path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
     replace_file(path, b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]

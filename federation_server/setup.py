@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from console.durable import UNFINISHED, create_durably
 from federation_server import tls
-from federation_server.database import writing
+from federation_server.database import wait_turn, writing
 from federation_server.group import group
 from federation_server.group.enrolment import invite
 from federation_server.serve import Installation, open_installation, reached_at
@@ -61,6 +61,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     make_certificate(folder, settings)
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
+        wait_turn(connection)
         if group.fact(connection, "group_id") is not None:
             raise ServerSettingsError(f"there is a server in {folder} already")
         group_id = group.create(

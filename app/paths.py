@@ -251,14 +251,6 @@ def remember_source(paths: Paths, name: str) -> None:
             stored.sources.append(name)
 
 
-def forget_source(paths: Paths, name: str) -> bool:
-    """Take a source from the remembered ones; False when it was not among them."""
-    with _to_change(paths) as stored:
-        was_there = name in stored.sources
-        stored.sources = [one for one in stored.sources if one != name]
-    return was_there
-
-
 def _read_roots(paths: Paths) -> _Roots:
     try:
         stored = msgspec.json.decode(paths.roots.read_bytes(), type=_Roots)
@@ -282,11 +274,14 @@ def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
     return name
 
 
-def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
-    """Take a folder from the remembered roots; False when it was not among them. The folder itself may be gone."""
-    given = Path(folder).expanduser()
+def forget_chosen(paths: Paths, name: str | os.PathLike[str]) -> bool:
+    """Take a source, else a folder, from the remembered ones; False for neither. The folder itself may be gone."""
+    given = Path(name).expanduser()
     names = {_to_json(os.path.realpath(given)), _to_json(str(given.absolute()))}
     with _to_change(paths) as stored:
+        if name in stored.sources:
+            stored.sources.remove(str(name))
+            return True
         n_before = len(stored.roots)
         stored.roots = [root for root in stored.roots if root not in names]
     return len(stored.roots) < n_before

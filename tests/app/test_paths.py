@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app import paths
-from app.paths import remember_source, remembered_sources
-from app.settings import Paths, SettingsError, forget_root, remember_root, remembered_roots
+from app.paths import forget_chosen, remember_source, remembered_sources
+from app.settings import Paths, SettingsError, remember_root, remembered_roots
 from tests.meanwhile import act_meanwhile
 
 
@@ -55,8 +55,8 @@ def test_roots_are_remembered_once_and_forgotten_again(tmp_path: Path) -> None:
     assert mode(paths.roots) == 0o600
     assert mode(paths.data_dir) == 0o700
     notes.rmdir()
-    assert forget_root(paths, notes)
-    assert not forget_root(paths, notes)
+    assert forget_chosen(paths, notes)
+    assert not forget_chosen(paths, notes)
     assert remembered_roots(paths) == (str(mail),)
 
 
@@ -73,7 +73,7 @@ def test_folders_that_two_commands_name_at_once_are_both_remembered(
     other.join()
     assert set(remembered_roots(known)) == {str(tmp_path / name) for name in "abc"}
     other = act_meanwhile(paths, lambda: remember_source(known, "mail"), monkeypatch)
-    assert forget_root(known, tmp_path / "a")
+    assert forget_chosen(known, tmp_path / "a")
     other.join()
     assert remembered_sources(known) == ("mail",)
     assert len(remembered_roots(known)) == 2

@@ -100,20 +100,11 @@ def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data
     shown = headed(document, text)
     line = place.line + shown.count("\n") - text.count("\n") if place.line else 0
     name = "".join(_NAMED.findall(title_of(document)))[:40].strip()  # a pager shows it
-    with tempfile.NamedTemporaryFile(
-        "w",
-        dir=_place_for_copies(data_dir),
-        prefix=f"{name} - ",
-        suffix=".txt",
-        delete=False,
-        encoding="utf-8",
-        errors="replace",
-    ) as file:
-        file.write(shown)
+    path = _copied(shown.encode("utf-8", "replace"), data_dir / FOLDER / f"{name} - {os.urandom(4).hex()}.txt")
     try:
-        return Prepared(plan(file.name, "pager", settings=settings, line=line), file.name)
+        return Prepared(plan(path, "pager", settings=settings, line=line), path)
     except OpenError:
-        Path(file.name).unlink()
+        Path(path).unlink()
         raise
 
 
@@ -165,19 +156,13 @@ def _message(path: str, number: int) -> bytes:
 
 def _copied(data: bytes, path: Path) -> str:
     """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
-    _place_for_copies(path.parent.parent, keep=path)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    remove_old_mails(path.parent.parent, keep=path)
     handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
     with open(handle, "wb") as file:
         file.write(data)
     os.replace(unfinished, path)
     return str(path)
-
-
-def _place_for_copies(data_dir: Path, *, keep: Path | None = None) -> Path:
-    """Their folder; what a killed process left in it is deleted with the old ones."""
-    (folder := data_dir / FOLDER).mkdir(mode=0o700, exist_ok=True)
-    remove_old_mails(data_dir, keep=keep)
-    return folder
 
 
 def copied_from(path: str, data: bytes, data_dir: Path) -> str:

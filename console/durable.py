@@ -15,11 +15,7 @@ from pathlib import Path
 UNFINISHED = ".foltr-unfinished-"
 
 
-Content = bytes | Iterable[bytes | memoryview]
-"""of a file: all of it, or its parts"""
-
-
-def write_beside(place: Path, content: Content, *, mode: int = 0o600) -> Path:
+def write_beside(place: Path, content: bytes | Iterable[bytes], *, mode: int = 0o600) -> Path:
     """A durable file of `content`, by default for its owner alone, beside `place` under an unfinished name."""
     beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
     try:
@@ -33,7 +29,7 @@ def write_beside(place: Path, content: Content, *, mode: int = 0o600) -> Path:
     return beside
 
 
-def replace_durably(place: Path, content: Content, *, mode: int = 0o600) -> None:
+def replace_durably(place: Path, content: bytes | Iterable[bytes], *, mode: int = 0o600) -> None:
     """Make `content` the file at `place`, whatever was there; it holds the old content or the new, never half of it."""
     beside = write_beside(place, content, mode=mode)
     try:

@@ -49,7 +49,9 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):
-        create_durably(settings_file, _with_mode(SCHEME.default_file(), mode).encode())
+        wanted = rf'method.mode = "{mode}"' if mode else r"\g<0>"
+        text = re.sub(r'^# method\.mode = ".*"$', wanted, SCHEME.default_file(), count=1, flags=re.MULTILINE)
+        create_durably(settings_file, text.encode())
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
         raise ServerSettingsError(
@@ -71,13 +73,6 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
-
-
-def _with_mode(text: str, mode: Mode | None) -> str:
-    """The commented settings with this mode set."""
-    if mode is None:
-        return text
-    return re.sub(r'^# method\.mode = ".*"$', f'method.mode = "{mode}"', text, count=1, flags=re.MULTILINE)
 
 
 def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = False) -> None:

@@ -84,9 +84,8 @@ def edit(ctx: click.Context) -> int:
 
     paths = Paths.from_environment()
     paths.config_dir.mkdir(parents=True, exist_ok=True)
-    if not paths.config_file.exists():
-        with suppress(FileExistsError):  # another editor has just begun
-            create_durably(paths.config_file, SCHEME.default_file().encode())
+    with suppress(FileExistsError):
+        create_durably(paths.config_file, SCHEME.default_file().encode())
     settings = examine(paths, os.environ, flags=flags(ctx))[0].settings  # a broken file is what may need editing
     run(plan(str(paths.config_file), "editor", settings=settings))
     result: int = ctx.invoke(check)

@@ -79,10 +79,7 @@ def folders_to_index(arguments: Sequence[str]) -> list[str] | None:
 def _indexed(arguments: Sequence[str]) -> int | None:
     """The exit code of `index`, when the process that follows changes has done its work; None: work alone."""
     try:
-        path = index_socket_path(data_folder(os.environ))
-        if not os.path.exists(path):
-            return None
-        line = call(path, seconds=BEGIN_SECONDS)
+        line = call(index_socket_path(data_folder(os.environ)), seconds=BEGIN_SECONDS)
     except (LineError, OSError):
         return None
     try:

@@ -72,7 +72,7 @@ def write_binary(path: Path, queries: QuerySet) -> None:
         )
     )
     start = _PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header
-    replace_durably(path, [start, bytes(-len(start) % _ALIGNED), features.data.cast("B")])
+    replace_durably(path, [start, bytes(-len(start) % _ALIGNED), features.data.cast("B")])  # type: ignore[list-item]
 
 
 def read_binary(path: Path, *, verify: bool = True) -> QuerySet | None:

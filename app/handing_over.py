@@ -100,14 +100,11 @@ def _as_text(document: Hit | DocumentRow, place: Place, settings: Settings, data
     shown = headed(document, text)
     line = place.line + shown.count("\n") - text.count("\n") if place.line else 0
     name = "".join(_NAMED.findall(title_of(document)))[:40].strip()  # a pager shows it
-    with tempfile.NamedTemporaryFile(
-        "w", dir=data_dir, prefix=f"{name} - ", suffix=".txt", delete=False, encoding="utf-8", errors="replace"
-    ) as file:
-        file.write(shown)
+    path = _copied(shown.encode("utf-8", "replace"), data_dir / FOLDER / f"{name} - {os.urandom(4).hex()}.txt")
     try:
-        return Prepared(plan(file.name, "pager", settings=settings, line=line), file.name)
+        return Prepared(plan(path, "pager", settings=settings, line=line), path)
     except OpenError:
-        Path(file.name).unlink()
+        Path(path).unlink()
         raise
 
 
@@ -209,6 +206,6 @@ def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:
     names = {_name_of(path): when for path, when in read_at.items()}
     for copy in (copy for copy in mail_copies(data_dir) if not copy.name.startswith("far-")):
         age, when = _age(copy), names.get(copy.name.partition("-")[0])
-        is_gone = when is None and copy.suffix != ".part"
+        is_gone = when is None and copy.suffix not in (".part", ".txt")
         if is_gone or (age > STILL_READ and (when is None or when > time.time() - age)):
             copy.unlink(missing_ok=True)

@@ -12,23 +12,23 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
 from app.standard_folders import data_folder, standard_folder
-from console.durable import replace_durably
+from console.durable import changing, replace_durably
 
 MARKER = "made-by-foltr-search"
 """the name of the file that says whose the data folder is"""
 MARKED = b"foltr-search made this folder and keeps its data here; `foltr-search purge` removes it.\n"
 _DATABASE = r"(-wal|-shm|-journal)?"
 _LOCK = r"lock(\.held(-journal)?)?"
-COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|far-[0-9a-f]{24}(\.\w+)?|tmp\w{8}\.part"
-"""of a mail that was opened, of a file of another machine, and one that a kill left unfinished"""
+COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|far-[0-9a-f]{24}(\.\w+)?|tmp\w{8}\.part|.* - \w{8}\.txt"
+"""of a mail that was opened, of a file of another machine, one that a kill left unfinished, and a text for a pager"""
 VECTOR_NAMES = rf"meaning\.{_LOCK}|meaning\.vectors(\..*)?"
 INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|writer\.{_LOCK}|{VECTOR_NAMES}"
 _SMALL = r"(key|roots\.json|screen\.json|devices\.(key|json))(\.\w+)?"
@@ -53,7 +53,7 @@ class SettingsError(Exception):
     """A setting cannot be used; the message names it and its source, what was wanted and what came."""
 
 
-class _Roots(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Roots(msgspec.Struct, forbid_unknown_fields=True):
     """The content of roots.json."""
 
     v: Literal[1]
@@ -246,16 +246,9 @@ def remembered_sources(paths: Paths) -> tuple[str, ...]:
 
 
 def remember_source(paths: Paths, name: str) -> None:
-    if name not in (known := remembered_sources(paths)):
-        _write_roots(paths, remembered_roots(paths), [*known, name])
-
-
-def forget_source(paths: Paths, name: str) -> bool:
-    """Take a source from the remembered ones; False when it was not among them."""
-    known = remembered_sources(paths)
-    if name in known:
-        _write_roots(paths, remembered_roots(paths), [one for one in known if one != name])
-    return name in known
+    with _to_change(paths) as stored:
+        if name not in stored.sources:
+            stored.sources.append(name)
 
 
 def _read_roots(paths: Paths) -> _Roots:
@@ -275,29 +268,35 @@ def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
     name = os.path.realpath(Path(folder).expanduser())
     if not Path(name).is_dir():
         raise SettingsError(f"{os.fspath(folder)}: wanted a folder to index, and there is none")
-    known = remembered_roots(paths)
-    if name not in known:
-        _write_roots(paths, [*known, name])
+    with _to_change(paths) as stored:
+        if (root := _to_json(name)) not in stored.roots:
+            stored.roots.append(root)
     return name
 
 
-def forget_root(paths: Paths, folder: str | os.PathLike[str]) -> bool:
-    """Take a folder from the remembered roots; False when it was not among them. The folder itself may be gone."""
-    given = Path(folder).expanduser()
-    names = {os.path.realpath(given), str(given.absolute())}
-    known = remembered_roots(paths)
-    kept = [root for root in known if root not in names]
-    if len(kept) == len(known):
-        return False
-    _write_roots(paths, kept)
-    return True
+def forget_chosen(paths: Paths, name: str | os.PathLike[str]) -> bool:
+    """Take a source, else a folder, from the remembered ones; False for neither. The folder itself may be gone."""
+    given = Path(name).expanduser()
+    names = {_to_json(os.path.realpath(given)), _to_json(str(given.absolute()))}
+    with _to_change(paths) as stored:
+        if name in stored.sources:
+            stored.sources.remove(str(name))
+            return True
+        n_before = len(stored.roots)
+        stored.roots = [root for root in stored.roots if root not in names]
+    return len(stored.roots) < n_before
 
 
-def _write_roots(paths: Paths, roots: Sequence[str], sources: Sequence[str] | None = None) -> None:
+@contextmanager
+def _to_change(paths: Paths) -> Iterator[_Roots]:
+    """The list, kept as it is at the end of the block; no other process changes it meanwhile."""
     paths.create_data_dir()
-    named = list(remembered_sources(paths) if sources is None else sources)
-    content = msgspec.json.encode(_Roots(v=1, roots=[_to_json(root) for root in roots], sources=named))
-    replace_durably(paths.roots, msgspec.json.format(content) + b"\n")
+    with changing(paths.roots):
+        stored = _read_roots(paths)
+        before = msgspec.json.encode(stored)
+        yield stored
+        if (content := msgspec.json.encode(stored)) != before:
+            replace_durably(paths.roots, msgspec.json.format(content) + b"\n")
 
 
 def _to_json(name: str) -> str:

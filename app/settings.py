@@ -17,7 +17,6 @@ from msgspec import Meta, field
 
 from app.paths import Paths as Paths
 from app.paths import SettingsError as SettingsError
-from app.paths import forget_root as forget_root
 from app.paths import remember_root as remember_root
 from app.paths import remembered_roots as remembered_roots
 from app.paths import remembered_sources

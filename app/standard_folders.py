@@ -23,8 +23,10 @@ def standard_folder(kind: Literal["config", "data"], env: Mapping[str, str]) -> 
             return platformdirs.user_config_dir(NAME, appauthor=False)
         return platformdirs.user_data_dir(NAME, appauthor=False)
     variable, default = _XDG[kind]
-    folder = env.get(variable, "")
-    return os.path.join(folder if folder.strip() else os.path.expanduser(default), NAME)
+    folder = env.get(variable, "").strip() and env[variable]
+    if (place := folder or os.path.expanduser(default)) == default:  # a user without a name, as in a container
+        raise OSError(2, f"there is no home folder; set HOME, or {variable}")
+    return os.path.join(place, NAME)
 
 
 def data_folder(env: Mapping[str, str]) -> str:

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 UNFINISHED = ".foltr-unfinished-"
 
 
-def write_beside(place: Path, content: bytes | Iterable[bytes]) -> Path:
-    """A durable file of `content`, or its parts, for its owner (0600), beside `place` under an unfinished name."""
+def write_beside(place: Path, content: bytes | Iterable[bytes], *, mode: int = 0o600) -> Path:
+    """A durable file of `content`, by default for its owner alone, beside `place` under an unfinished name."""
     beside = place.with_name(f"{place.name}{UNFINISHED}{os.urandom(4).hex()}")
     try:
-        with open(beside, "xb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        with open(beside, "xb", opener=lambda path, flags: os.open(path, flags, mode)) as file:
             file.writelines([content] if isinstance(content, bytes) else content)
             file.flush()
             os.fsync(file.fileno())
@@ -28,9 +29,9 @@ def write_beside(place: Path, content: bytes | Iterable[bytes]) -> Path:
     return beside
 
 
-def replace_durably(place: Path, content: bytes | Iterable[bytes]) -> None:
+def replace_durably(place: Path, content: bytes | Iterable[bytes], *, mode: int = 0o600) -> None:
     """Make `content` the file at `place`, whatever was there; it holds the old content or the new, never half of it."""
-    beside = write_beside(place, content)
+    beside = write_beside(place, content, mode=mode)
     try:
         os.replace(beside, place)
     finally:
@@ -45,6 +46,19 @@ def create_durably(place: Path, content: bytes) -> None:
         take_name(beside, place)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def changing(place: Path) -> Iterator[None]:
+    """Within the block nobody else changes files of this folder so; without locks, as on Windows, nobody waits."""
+    with ExitStack() as at_end:
+        with suppress(ImportError, OSError):
+            import fcntl
+
+            folder = os.open(place.parent, os.O_RDONLY)
+            at_end.callback(os.close, folder)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
 
 
 def take_name(beside: Path, place: Path) -> None:

@@ -161,7 +161,10 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
             # A table is completed, not replaced: a cap for PDF leaves the other caps as they are.
             values[key.name] = {**values[key.name], **value} if key.is_table else value
             sources[key.name] = assignment.source
-        settings = self._build(values)
+        settings = self.struct(**{
+            section: struct(**{name: values[f"{section}.{name}"] for name in struct.__struct_fields__})
+            for section, struct in self.sections.items()
+        })  # fmt: skip
         if self.contradictions is not None:
             problems += [f"{file}: {problem}" for problem in self.contradictions(settings)]
         return Effective(settings, sources), problems
@@ -224,13 +227,6 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
             return self.checks[key.name](value) if key.name in self.checks else value
         except ValueError as error:
             raise self.error(f"{source}: {key.name} wants {error}") from error
-
-    def _build(self, values: Mapping[str, Any]) -> S:
-        built = {
-            section: struct(**{name: values[f"{section}.{name}"] for name in struct.__struct_fields__})
-            for section, struct in self.sections.items()
-        }
-        return self.struct(**built)
 
     # names
 

@@ -80,7 +80,10 @@ def program(ctx: click.Context, folder: Path | None) -> None:
 def _default_folder() -> Path:
     from platformdirs import user_data_path
 
-    return user_data_path(NAME)
+    try:
+        return user_data_path(NAME)
+    except RuntimeError as error:
+        raise click.UsageError("there is no home folder; set HOME, or name the server's own by --folder") from error
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -30,8 +30,8 @@ from foltr.errors import FoltrError
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 BUSY_SECONDS = 30.0
-UPGRADE_LOCK = 0x666F6C7472
-"""the number of PostgreSQL's advisory lock that an upgrade holds: "foltr" """
+FIRST_LOCK = 0x666F6C7472
+"""the number of PostgreSQL's advisory lock that holds who makes tables or a group: "foltr" """
 
 
 class DatabaseError(FoltrError):
@@ -137,11 +137,16 @@ def upgrade(engine: Engine) -> None:
         if present is not None and present not in known_revisions():
             raise DatabaseError(of_another("the database", present))
         with writing(engine) as connection:
-            if not is_sqlite(engine):  # two processes that start at once: the second finds the first one's tables
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({UPGRADE_LOCK})"))
+            wait_turn(connection)
             _make_current(connection)
     except SQLAlchemyError as error:
         raise DatabaseError(f"the database cannot be used: {what_it_said(error)}") from error
+
+
+def wait_turn(connection: Connection) -> None:
+    """Of processes that start at once, the second finds what the first has made; for SQLite each writing waits so."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({FIRST_LOCK})"))
 
 
 def _make_current(connection: Connection) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -12,9 +13,9 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from console.durable import replace_durably
+from console.durable import UNFINISHED, create_durably
 from federation_server import tls
-from federation_server.database import writing
+from federation_server.database import wait_turn, writing
 from federation_server.group import group
 from federation_server.group.enrolment import invite
 from federation_server.serve import Installation, open_installation, reached_at
@@ -39,47 +40,32 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
     `mode` is written into a new settings file; ServerSettingsError where an old one, or its defaults, says another.
     """
     settings_file = folder / SETTINGS_FILE
-    others = {path.name for path in (folder.iterdir() if folder.exists() else ())} - _OF_NOBODY
+    names = {path.name for path in (folder.iterdir() if folder.exists() else ()) if UNFINISHED not in path.name}
+    others = names - _OF_NOBODY
     if others and not settings_file.exists():
         raise ServerSettingsError(
             f"{folder}: wanted an empty folder for the server or one with {SETTINGS_FILE}, got one that holds "
             f"{min(others)!r}; it is left as it is: name another one by --folder"
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    if not settings_file.exists():
-        replace_durably(settings_file, _with_mode(SCHEME.default_file(), mode).encode())
+    with suppress(FileExistsError):
+        wanted = rf'method.mode = "{mode}"' if mode else r"\g<0>"
+        text = re.sub(r'^# method\.mode = ".*"$', wanted, SCHEME.default_file(), count=1, flags=re.MULTILINE)
+        create_durably(settings_file, text.encode())
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):
         raise ServerSettingsError(
             f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
             f'method.mode = "{mode}" there'
         )
-    keys = folder / settings.server.keys
-    if keys.exists():
-        raise ServerSettingsError(f"{keys} exists: there is a server in {folder} already")
-    Vault.generate().write(keys)
-    try:
-        return _begun(settings_file, settings, name=name, start=start, now=now)
-    except BaseException:  # without its group the key file would look like a server
-        keys.unlink()
-        raise
-
-
-def _with_mode(text: str, mode: Mode | None) -> str:
-    """The commented settings with this mode set."""
-    if mode is None:
-        return text
-    return re.sub(r'^# method\.mode = ".*"$', f'method.mode = "{mode}"', text, count=1, flags=re.MULTILINE)
-
-
-def _begun(settings_file: Path, settings: ServerSettings, *, name: str, start: Start, now: int) -> Installation:
-    """The certificate, the tables, the group and its first model."""
-    folder = settings_file.parent
+    with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
+        Vault.generate().write(folder / settings.server.keys, put=create_durably)
     make_certificate(folder, settings)
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
+        wait_turn(connection)
         if group.fact(connection, "group_id") is not None:
-            raise ServerSettingsError("there is a group in this database already; restore the key file made with it")
+            raise ServerSettingsError(f"there is a server in {folder} already")
         group_id = group.create(
             connection, name=name, server_key=fingerprint(installation.vault.identity.public), now=now
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import hashlib
 import ipaddress
+from contextlib import suppress
 from pathlib import Path
 
 from cryptography import x509
@@ -15,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from console.durable import replace_durably
+from console.durable import create_durably, replace_durably
 from foltr.errors import FoltrError
 
 YEARS = 10
@@ -27,7 +28,10 @@ class TlsError(FoltrError):
 
 def make_self_signed(certificate: Path, private_key: Path, *, names: tuple[str, ...]) -> None:
     """Write a certificate for these host names and addresses, valid ten years; a key (0600) where there is none."""
-    key = _load(private_key) if private_key.exists() else _generate(private_key)
+    if not private_key.exists():
+        with suppress(FileExistsError):  # another process makes it now
+            _generate(private_key)
+    key = _load(private_key)
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "foltr-server")])
     now = datetime.datetime.now(datetime.UTC)
     made = (
@@ -54,13 +58,12 @@ def key_fingerprint(certificate: Path) -> str:
     return hashlib.sha256(key.public_bytes(der, kind)).hexdigest()
 
 
-def _generate(private_key: Path) -> ec.EllipticCurvePrivateKey:
+def _generate(private_key: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     secret = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    replace_durably(private_key, secret)
-    return key
+    create_durably(private_key, secret)
 
 
 def _load(private_key: Path) -> ec.EllipticCurvePrivateKey:

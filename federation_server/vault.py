@@ -6,6 +6,7 @@ The file is JSON, mode 0600, and is not in the database: a copy of the database 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -56,9 +57,9 @@ class Vault:
             raise VaultError(f"the key file {path} is not one of this program")
         return cls(Identity(stored.identity), stored.column_keys)
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, *, put: Callable[[Path, bytes], None] = replace_durably) -> None:
         """To a new file or over an old one, durably, mode 0600."""
-        replace_durably(path, msgspec.json.encode(_Stored(1, self.identity.seed, self.column_keys)))
+        put(path, msgspec.json.encode(_Stored(1, self.identity.seed, self.column_keys)))
 
     def encrypt(self, plain: bytes) -> bytes:
         """Under the newest column key."""

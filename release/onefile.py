@@ -12,21 +12,26 @@ from release import run
 
 _MAIN = '''\
 """Unpacks what lies beside it once, and runs it there; processes that it starts find it by PYTHONPATH."""
-import os, pathlib, sys, zipfile
+import os, pathlib, shutil, sys, tempfile, zipfile
 
-cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "foltr-search"
+cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")) / "foltr-search"
 place = cache / "{digest}"
 if sys.version_info[:2] != {python}:
     sys.exit("foltr-search: wanted Python %d.%d for this file, got %d.%d" % ({python} + sys.version_info[:2]))
-if not place.exists():
-    unfinished = cache / ("{digest}.%d" % os.getpid())
-    os.makedirs(unfinished, mode=0o700)
-    with zipfile.ZipFile(os.path.dirname(os.path.abspath(__file__))) as archive:
-        archive.extractall(unfinished, [one for one in archive.namelist() if one.startswith("lib/")])
-    try:
-        unfinished.rename(place)
-    except OSError:  # another one was faster
-        pass
+unfinished = None
+try:
+    if not place.exists():
+        cache.mkdir(parents=True, exist_ok=True)
+        unfinished = tempfile.mkdtemp(dir=cache, prefix="{digest}.")  # a killed one's number may come again
+        with zipfile.ZipFile(os.path.dirname(os.path.abspath(__file__))) as archive:
+            archive.extractall(unfinished, [one for one in archive.namelist() if one.startswith("lib/")])
+        os.rename(unfinished, place)
+except OSError as error:
+    if not place.exists():  # else another one was faster
+        sys.exit("foltr-search: cannot be unpacked into %s: %s; set XDG_CACHE_HOME" % (cache, error.strerror or error))
+finally:
+    if unfinished:
+        shutil.rmtree(unfinished, ignore_errors=True)
 paths = [str(place / "lib"), str(place / "lib" / "foltr-search"), os.environ.get("PYTHONPATH", "")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
 start = "import sys; from foltr_search import search; sys.exit(search())"

@@ -147,7 +147,8 @@ def _carried_out(dataset: str | None, listing: bool, options: dict[str, Any]) ->
     pictures = _pictures(options["pictures"])
     from simulation.study import run_study
 
-    folder = options["out"] or _new_folder(preset)
+    dataset = Path(preset.data.dataset).name
+    folder = options["out"] or Path(f"foltr-{dataset}-{datetime.now():%Y%m%d-%H%M%S-%f}")
     try:
         return run_study(
             preset, root=root, folder=folder, resume=options["resume"], jobs=options["jobs"], engine=options["engine"],
@@ -180,12 +181,6 @@ def _preset(dataset: str | None, options: dict[str, Any]) -> Preset:
     if options["preset"] is None:
         del tables["paper"]  # settings to begin with, nobody's study
     return decode_preset(overridden(tables, overrides), source=name)
-
-
-def _new_folder(preset: Preset) -> Path:
-    """A folder of its own for this run, in the current one."""
-    dataset = Path(preset.data.dataset).name
-    return Path(f"foltr-{dataset}-{datetime.now():%Y%m%d-%H%M%S}")
 
 
 def _again(folder: Path, options: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 
@@ -33,7 +33,7 @@ from simulation.labels.label_rankers import label_ranker
 from simulation.merging.two_owners import check_merging
 from simulation.rounds.click_models import TOP_GRADE
 from simulation.rounds.playing import check_rounds
-from simulation.run_folder import PRESET, Row, RowWriter, begin_run, check_new, read_run, resume_run
+from simulation.run_folder import PRESET, Row, RowWriter, begin_run, check_new, hold, read_run, resume_run
 from simulation.studies.registry import MEASUREMENTS
 
 FOR_PEOPLE = ("paper.", "expect.")
@@ -92,6 +92,8 @@ class Experiment:
     """of the data, as simulation.data.datasets has them, and of what strangers bring"""
     impostor: str
     """what the data are instead of those of their name; "" where they are these"""
+    held: BinaryIO
+    """keeps other processes from the folder"""
 
     @property
     def waiting(self) -> tuple[Cell, ...]:
@@ -127,10 +129,11 @@ def prepare(
     digests, other = check_data(cells, root, reading=reading)
     digests |= brought
     if not resume:
-        begin_run(folder, preset_tables(preset))
-        return Experiment(preset, cells, folder, frozenset(), digests, other)
+        held = begin_run(folder, preset_tables(preset))
+        return Experiment(preset, cells, folder, frozenset(), digests, other, held)
+    held = hold(folder)
     check_alike(read_environments(folder), digests, folder)
-    return Experiment(preset, cells, folder, resume_run(folder).finished, digests, other)
+    return Experiment(preset, cells, folder, resume_run(folder).finished, digests, other, held)
 
 
 def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> StudyOutcome:

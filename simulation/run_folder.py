@@ -8,8 +8,9 @@
     summary.md, summary.json    the final table, the comparison with the paper, the tests of significance
     <metric>.png, <metric>.svg  learning curves of some metrics
 
-One process writes. The two appended files are handed to the operating system line by line, so that a run that is killed
-loses at most the line it was writing; all other files are replaced in one step or not at all.
+One process writes, and holds cells.jsonl locked until it has ended. The two appended files are handed to the operating
+system line by line, so that a run that is killed loses at most the line it was writing; all other files are replaced in
+one step or not at all.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
@@ -26,6 +28,7 @@ from typing import Any, BinaryIO, TypeVar
 import msgspec
 import tomli_w
 
+from console.durable import replace_durably
 from simulation.errors import SimulationError
 
 PRESET, ROWS, CELLS, TABLE = "preset.toml", "rows.jsonl", "cells.jsonl", "rows.csv"
@@ -42,6 +45,9 @@ CURVE_KEY = "alpha"
 """rows with this setting are points of a curve over it: they stand in no table, and in no learning curve"""
 
 _Record = TypeVar("_Record", bound=msgspec.Struct)
+
+replace_file = partial(replace_durably, mode=0o666)
+"""puts a file in place in one step, for those to read whom the user lets read new files"""
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,13 +177,31 @@ class RowWriter:
         self.close()
 
 
-def begin_run(folder: Path, preset: Mapping[str, Any]) -> None:
-    """Make the folder of a new run and write down its resolved preset; SimulationError as `check_new` has it."""
+def hold(folder: Path) -> BinaryIO:
+    """A file that keeps other processes from writing the run while it is open; SimulationError where one does."""
+    held = (folder / CELLS).open("ab")
+    try:
+        import fcntl
+
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        held.close()
+        raise SimulationError(f"{folder}: another process runs there now; wait for its end, or end it") from error
+    except (ImportError, OSError):  # Windows, or a disk without locks: nobody is kept away
+        pass
+    return held
+
+
+def begin_run(folder: Path, preset: Mapping[str, Any]) -> BinaryIO:
+    """Make the folder of a new run, write down its resolved preset, and `hold` it; SimulationError as `check_new`."""
     check_new(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    held = hold(folder)
+    if (folder / PRESET).exists():  # another process has begun and ended meanwhile
+        check_new(folder)
     replace_file(folder / PRESET, tomli_w.dumps(preset).encode())
     (folder / ROWS).touch()
-    (folder / CELLS).touch()
+    return held
 
 
 def check_new(folder: Path) -> None:
@@ -192,10 +216,8 @@ def check_new(folder: Path) -> None:
 def resume_run(folder: Path) -> Stored:
     """What a run has finished, and its folder ready to go on: rows of unfinished cells are taken out.
 
-    SimulationError when the folder holds no run, or when a line in the middle of a file cannot be read.
+    The caller holds it. SimulationError when a line in the middle of a file cannot be read.
     """
-    if not (folder / PRESET).exists():
-        raise SimulationError(f"{folder} holds no run to go on with: there is no {PRESET}")
     stored = read_run(folder)
     if len(stored.complete) < len(stored.rows):
         replace_file(folder / ROWS, b"".join(map(_line, stored.complete)))
@@ -226,19 +248,6 @@ def write_csv(folder: Path, rows: Sequence[Row]) -> Path:
         table.writerow([row.cell, *(row.settings.get(key) for key in swept), *(values[name] for name in plain)])
     replace_file(folder / TABLE, text.getvalue().encode())
     return folder / TABLE
-
-
-def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place in one step: readers find the old content or the new one, never a part."""
-    fresh = path.with_name(f".{path.name}.new")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(fresh, path)
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _append(path: Path) -> BinaryIO:

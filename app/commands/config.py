@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 import click
 
 from app.commands.command import FAILED, Group, flags, load, say
 from console.command_line import print_settings
+from console.durable import create_durably
 
 EXAMPLES = """
 foltr-search config                       every setting, and where its value comes from
@@ -82,8 +84,8 @@ def edit(ctx: click.Context) -> int:
 
     paths = Paths.from_environment()
     paths.config_dir.mkdir(parents=True, exist_ok=True)
-    if not paths.config_file.exists():
-        paths.config_file.write_text(SCHEME.default_file(), encoding="utf-8")
+    with suppress(FileExistsError):
+        create_durably(paths.config_file, SCHEME.default_file().encode())
     settings = examine(paths, os.environ, flags=flags(ctx))[0].settings  # a broken file is what may need editing
     run(plan(str(paths.config_file), "editor", settings=settings))
     result: int = ctx.invoke(check)

@@ -136,8 +136,8 @@ def _choose(
     context: Context, folders: tuple[str, ...], sources: tuple[str, ...], forget: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Remember and forget folders and sources, and give the folders that are indexed now."""
-    from app.paths import forget_source, remember_source
-    from app.settings import forget_root, index_roots, index_sources, remember_root
+    from app.paths import forget_chosen, remember_source
+    from app.settings import index_roots, index_sources, remember_root
     from indexer.extract.sources.known import SOURCES
 
     for name in sources:
@@ -145,7 +145,7 @@ def _choose(
             raise click.UsageError(f"wanted a source of {', '.join(SOURCES)}, got {name!r}")
         remember_source(context.paths, name)
     for folder in forget:
-        if not forget_source(context.paths, folder) and not forget_root(context.paths, folder):
+        if not forget_chosen(context.paths, folder):
             chosen = (*index_roots(context.settings, context.paths), *index_sources(context.settings, context.paths))
             known = ", ".join(chosen) or "none"
             raise click.UsageError(f"{folder} is not a remembered folder; indexed are: {known}")

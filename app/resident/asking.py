@@ -78,12 +78,9 @@ def folders_to_index(arguments: Sequence[str]) -> list[str] | None:
 
 def _indexed(arguments: Sequence[str]) -> int | None:
     """The exit code of `index`, when the process that follows changes has done its work; None: work alone."""
-    path = index_socket_path(data_folder(os.environ))
-    if not os.path.exists(path):
-        return None
     try:
-        line = call(path, seconds=BEGIN_SECONDS)
-    except LineError:
+        line = call(index_socket_path(data_folder(os.environ)), seconds=BEGIN_SECONDS)
+    except (LineError, OSError):
         return None
     try:
         line.send(protocol.question(protocol.RUN, arguments))

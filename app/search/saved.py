@@ -15,7 +15,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.durable import replace_durably
+from console.durable import changing, replace_durably
 from foltr.errors import FoltrError
 from indexer.query.nodes import Problem
 from indexer.query.parse import tokens
@@ -61,7 +61,7 @@ class SavedSearches:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._read: tuple[tuple[int, int], Mapping[str, str]] | None = None
+        self._read: tuple[tuple[int, int, int], Mapping[str, str]] | None = None
 
     def all(self) -> Mapping[str, str]:
         """Text by name, in the order of the file; SavedError when it cannot be read."""
@@ -69,7 +69,7 @@ class SavedSearches:
             found = self._path.stat()
         except FileNotFoundError:
             return {}
-        stamp = (found.st_mtime_ns, found.st_size)
+        stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
         if self._read is None or self._read[0] != stamp:
             try:
                 self._read = stamp, _searches_in(self._path.read_bytes().decode("utf-8"))
@@ -83,14 +83,17 @@ class SavedSearches:
         problem = _unfit(name.removeprefix("@"), text)
         if problem:
             raise SavedError(problem)
-        self._write({**self.all(), name.removeprefix("@"): text}, name.removeprefix("@"))
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with changing(self._path):
+            self._write({**self.all(), name.removeprefix("@"): text}, name.removeprefix("@"))
 
     def remove(self, name: str) -> None:
         """Forget `name`; SavedError with the nearest name where there is none."""
-        known = dict(self.all())
-        if known.pop(name.removeprefix("@"), None) is None:
-            raise SavedError(_unknown(name.removeprefix("@"), known))
-        self._write(known, name.removeprefix("@"))
+        with changing(self._path):
+            known = dict(self.all())
+            if known.pop(name.removeprefix("@"), None) is None:
+                raise SavedError(_unknown(name.removeprefix("@"), known))
+            self._write(known, name.removeprefix("@"))
 
     def written_out(self, query: str, *, as_you_type: bool = False) -> WrittenOut:
         """`query` with each @name replaced; a name that is not there stays as a word, and is a problem.
@@ -144,7 +147,6 @@ class SavedSearches:
             whole = _searches_in(text) == dict(searches)
         except ValueError:
             whole = False
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         replace_durably(self._path, (text if whole else _HEAD + tomli_w.dumps(dict(searches))).encode("utf-8"))
 
 

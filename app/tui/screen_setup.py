@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from msgspec import Struct, field
 
-from app.paths import forget_source
-from app.settings import Paths, Settings, anything_to_index, chosen_to_index, forget_root, index_roots
+from app.paths import forget_chosen
+from app.settings import Paths, Settings, anything_to_index, chosen_to_index, index_roots
 from app.tui.terminal.terminal_traits import TerminalTraits
 from console.durable import replace_durably
 from console.printable import safe_line
@@ -120,7 +120,7 @@ class Background:
 
     def forget(self, name: str) -> bool:
         """Search a folder or source no longer; False for one that the settings name, which stays."""
-        return forget_root(self._paths, name) or forget_source(self._paths, name)
+        return forget_chosen(self._paths, name)
 
     def start(
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec import Struct
-from sqlalchemy import Connection, Select, func, insert, select, update
+from sqlalchemy import Connection, Select, func, insert, select, text
 
 from federation_server.tables import facts, journal, lineages, models
 from foltr.errors import FoltrError
@@ -54,9 +54,11 @@ def fact(connection: Connection, name: str) -> str | None:
 
 
 def set_fact(connection: Connection, name: str, value: str) -> None:
-    changed = connection.execute(update(facts).where(facts.c.name == name).values(value=value))
-    if not changed.rowcount:
-        connection.execute(insert(facts).values(name=name, value=value))
+    """Set it, also where another process has just begun to set it for the first time."""
+    put = (
+        "INSERT INTO facts (name, value) VALUES (:name, :value) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+    )
+    connection.execute(text(put), {"name": name, "value": value})
 
 
 def terms(connection: Connection) -> wire.Terms:

@@ -6,7 +6,8 @@ step; long sums and elementary functions are written out (simulation.batched.lan
 Numba notices a change in a function's own file alone. These kernels call one another across files, so what is compiled
 is kept in a folder named after the content of all of them: an edit or an update never runs on old machine code. And it
 numbers what it keeps of a function from an index that two processes may read at once, before either has written: then
-one's numbers would run the other's code, wrong where the types are as wide. Here no two files have one name.
+one's numbers would run the other's code, wrong where the types are as wide. Here no two files have one name. What
+cannot be kept or read, as on a full disk, in a folder of another user or after a power cut, is compiled again.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ import hashlib
 import os
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from pickle import UnpicklingError
+from typing import Any, ClassVar
 
 import numba
 import platformdirs
 from numba import njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
 from foltr import arithmetic
 
@@ -36,12 +40,41 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     numba.config.CACHE_DIR = str(_cache_folder())  # type: ignore[attr-defined]
 
 
+class _ThisFolderAlone(CompileResultCacheImpl):
+    """Beside the source, an update of another file would run on old machine code."""
+
+    _locator_classes: ClassVar = [UserProvidedCacheLocator]  # type: ignore[misc]
+
+
+class _Kept(FunctionCache):
+    """What is compiled of one function; RuntimeError where nothing can be kept."""
+
+    _impl_class = _ThisFolderAlone
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        vars(self._cache_file)["_data_name"] = lambda number: f"{function.__name__}.{uuid.uuid4().hex}.nbc"
+
+    def load_overload(self, *which: object) -> Any:
+        try:
+            return super().load_overload(*which)  # type: ignore[no-untyped-call]
+        except (OSError, EOFError, UnpicklingError):
+            with suppress(OSError):
+                self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+    def save_overload(self, *made: object) -> None:
+        with suppress(OSError):
+            super().save_overload(*made)  # type: ignore[no-untyped-call]
+
+
 def compiled(**options: object) -> Callable[[Callable[..., Any]], Any]:
     """numba.njit with these options; what it compiles is kept for all processes."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(cache=True, **options)(function)  # type: ignore[call-overload]
-        dispatcher._cache._cache_file._data_name = lambda number: f"{function.__name__}.{uuid.uuid4().hex}.nbc"
+        dispatcher = njit(**options)(function)  # type: ignore[call-overload]
+        with suppress(RuntimeError):
+            dispatcher._cache = _Kept(function)
         return dispatcher
 
     return decorate

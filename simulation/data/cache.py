@@ -19,7 +19,6 @@ import contextlib
 import hashlib
 import os
 import struct
-import tempfile
 import time
 import zlib
 from collections.abc import Callable
@@ -72,16 +71,8 @@ def write_binary(path: Path, queries: QuerySet) -> None:
             queries.docids,
         )
     )
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header)
-            stream.write(bytes(-stream.tell() % _ALIGNED))
-            stream.write(features.data.cast("B"))
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    start = _PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)) + header
+    replace_durably(path, [start, bytes(-len(start) % _ALIGNED), features.data.cast("B")])  # type: ignore[list-item]
 
 
 def read_binary(path: Path, *, verify: bool = True) -> QuerySet | None:

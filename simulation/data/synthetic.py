@@ -136,29 +136,13 @@ def _features(world: World, traits: FloatArray, rng: np.random.Generator) -> Flo
     return np.round(seen, 6)
 
 
-def _count(seen: FloatArray, level: FloatArray) -> FloatArray:
-    return np.floor(np.exp(np.minimum(1 + 7 * level + 1.2 * seen, 18.0)))
-
-
-def _score(seen: FloatArray, level: FloatArray) -> FloatArray:
-    return np.maximum(40 * level * (0.5 - level) + 6 * seen, 0.0)
-
-
-def _log_probability(seen: FloatArray, level: FloatArray) -> FloatArray:
-    return np.minimum(-5 - 20 * level + 3 * seen, 0.0)
-
-
-def _ratio(seen: FloatArray, level: FloatArray) -> FloatArray:
-    return 1 / (1 + np.exp(1 + 2 * level - seen))
-
-
-def _switch(seen: FloatArray, level: FloatArray) -> FloatArray:
-    return (seen > level).astype(np.float64)
-
-
 FAMILIES: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...] = (
-    _count, _score, _log_probability, _ratio, _switch,
-)  # fmt: skip
+    lambda seen, level: np.floor(np.exp(np.minimum(1 + 7 * level + 1.2 * seen, 18.0))),  # a count
+    lambda seen, level: np.maximum(40 * level * (0.5 - level) + 6 * seen, 0.0),  # a score
+    lambda seen, level: np.minimum(-5 - 20 * level + 3 * seen, 0.0),  # a log probability
+    lambda seen, level: 1 / (1 + np.exp(1 + 2 * level - seen)),  # a ratio
+    lambda seen, level: (seen > level).astype(np.float64),  # a switch
+)
 """How a feature shows what it sees: (s, level) -> values"""
 
 

@@ -203,7 +203,8 @@ def two_owners(cell: Cell, merging: Merging, fold: Fold, *, root: Path | None) -
     parted = part(raw.train)
     owned = [_some(fold.train, numbers, f"client {n}") for n, numbers in enumerate((parted.first, parted.second), 1)]
     told = part(raw.validation) if raw.validation else None
-    own_told = [_selected(fold.validation, numbers) for numbers in ((told.first, told.second) if told else ((), ()))]
+    shown = (told.first, told.second) if told else ((), ())
+    own_told = [select(whole, n) if (whole := fold.validation) is not None and len(n) else None for n in shown]
     merges = _merge_sets(merging, fold, parted, told)
     first, second = (Client(*parts) for parts in zip(owned, own_told, merges, strict=True))
     tested = part(raw.test)
@@ -236,11 +237,6 @@ def _without_indifferent(fold: Fold) -> Fold:
     """The fold without training and validation queries whose documents all have one grade."""
     validation = None if fold.validation is None else without_indifferent(fold.validation)
     return replace(fold, train=without_indifferent(fold.train), validation=validation)
-
-
-def _selected(queries: QuerySet | None, numbers: IntVector | tuple[()]) -> QuerySet | None:
-    """None where nothing is selected."""
-    return select(queries, numbers) if queries is not None and len(numbers) else None
 
 
 def _some(queries: QuerySet, numbers: IntVector, whose: str) -> QuerySet:

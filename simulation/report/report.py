@@ -145,8 +145,9 @@ def make_report(
     combinations = list(dict.fromkeys(map(settings_of, rows)))
     groups = group_by(combinations, comparison_keys(combinations))
     wanted = tuple(expected)
-    metrics = _metrics(rows, [number.metric for number in wanted])
-    values = {metric: values_at(rows, metric) for metric in metrics}
+    first = dict.fromkeys([*(number.metric for number in wanted), *TITLES])
+    values = {metric: found for metric in first if (found := values_at(rows, metric))}
+    metrics = tuple(values)
     fixed, seeds = fixed_settings(rows), {row.seed for row in rows}
     queries = _for_every_seed(query_values(rows), fixed, seeds)
     comparisons = {
@@ -187,11 +188,6 @@ def _for_every_seed(
         else runs
         for settings, runs in values.items()
     }
-
-
-def _metrics(rows: Sequence[Row], first: Sequence[str]) -> tuple[str, ...]:
-    """Metrics with data after the last round."""
-    return tuple(metric for metric in dict.fromkeys([*first, *TITLES]) if values_at(rows, metric))
 
 
 def _lines(

@@ -150,7 +150,8 @@ def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look, x: X
     titles = key_titles(curve.settings for curve in curves)
     lines = [_plot(shown, title, max(MIN_WIDTH, min(width, MAX_WIDTH)), look, x)]
     for number, curve in enumerate(shown):
-        lines.append(f"  {_sample(number, look)} {caption(curve.settings, titles)}"[: width + _hidden(number, look)])
+        sign, n_hidden = _sign(number, look)
+        lines.append(f"  {sign} {caption(curve.settings, titles)}"[: width + n_hidden])
     if left_out > 0:
         lines.append(f"  and {left_out} more in the pictures")
     return "\n".join(lines)
@@ -166,7 +167,8 @@ def _plot(curves: Sequence[Curve], title: str, width: int, look: Look, x: X) -> 
     figure.theme("colorless")
     figure.plot_size(width, HEIGHT)
     for number, curve in enumerate(curves):
-        marker = plotext.marker(_symbol(number, look), COLOURS[number % len(COLOURS)] if look == "colours" else None)
+        colour = COLOURS[number % len(COLOURS)] if look == "colours" else None
+        marker = plotext.marker("braille" if colour is not None else string.ascii_letters[number], colour)
         figure.draw(figure.signal(curve.at(x).tolist(), curve.mean.tolist(), marker=marker).lines())
     end = float(max(curve.at(x)[-1] for curve in curves))
     ticks = [end * step / (N_TICKS - 1) for step in range(N_TICKS)]
@@ -179,19 +181,9 @@ def _plot(curves: Sequence[Curve], title: str, width: int, look: Look, x: X) -> 
     return text.translate(_ASCII) if look == "ascii" else text
 
 
-def _symbol(number: int, look: Look) -> str:
-    return "braille" if look == "colours" else string.ascii_letters[number]
-
-
-def _sample(number: int, look: Look) -> str:
-    """What stands for the curve in the legend."""
-    return f"{_colour(number)}━━\x1b[0m" if look == "colours" else string.ascii_letters[number]
-
-
-def _colour(number: int) -> str:
-    return f"\x1b[38;5;{COLOURS[number % len(COLOURS)]}m"
-
-
-def _hidden(number: int, look: Look) -> int:
-    """How many characters of a legend line take no room."""
-    return len(_colour(number)) + len("\x1b[0m") if look == "colours" else 0
+def _sign(number: int, look: Look) -> tuple[str, int]:
+    """What stands for the curve in the legend, and how many of its characters take no room."""
+    if look != "colours":
+        return string.ascii_letters[number], 0
+    colour, end = f"\x1b[38;5;{COLOURS[number % len(COLOURS)]}m", "\x1b[0m"
+    return f"{colour}━━{end}", len(colour) + len(end)

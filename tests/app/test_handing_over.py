@@ -64,11 +64,20 @@ def test_files_with_one_mail(tmp_path: Path) -> None:
     [("Re: roof / tiles\x1b[2J", "Re roof  tiles2J - "), ("", "a - "), ("ä" * 90, "ä" * 40 + " - ")],
 )
 def test_a_pager_says_the_subject(tmp_path: Path, title: str, begins: str) -> None:
-    """In the name of the file that it shows, of which nothing but words remain; it goes when the pager has ended."""
+    """In the name of the file that it shows, of which nothing but words remain; it goes when the pager has ended.
+
+    Where both were killed, the next one takes it away a day later.
+    """
     mail = replace(hit(tmp_path / "a", MAIL), title=title)
     settings = Settings(open=OpenSettings(pager="true {path}"))
-    ready = prepare(mail, "pager", place=Place(), settings=settings, data_dir=tmp_path, text_of=lambda: "tiles")
+    killed, ready = (
+        prepare(mail, "pager", place=Place(), settings=settings, data_dir=tmp_path, text_of=lambda: "tiles")
+        for _ in range(2)
+    )
     assert Path(ready.temporary).name.startswith(begins)
+    os.utime(killed.temporary, (time.time() - 90_000, time.time() - 90_000))
+    prepare(mail, "pager", place=Place(), settings=settings, data_dir=tmp_path, text_of=lambda: "tiles").discard()
+    assert not Path(killed.temporary).exists()
     assert ready.run() == 0
     assert not Path(ready.temporary).exists()
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Paths, SettingsError, forget_root, remember_root, remembered_roots
+from app import paths
+from app.paths import forget_chosen, remember_source, remembered_sources
+from app.settings import Paths, SettingsError, remember_root, remembered_roots
+from tests.meanwhile import act_meanwhile
 
 
 def mode(path: Path) -> int:
@@ -52,9 +55,28 @@ def test_roots_are_remembered_once_and_forgotten_again(tmp_path: Path) -> None:
     assert mode(paths.roots) == 0o600
     assert mode(paths.data_dir) == 0o700
     notes.rmdir()
-    assert forget_root(paths, notes)
-    assert not forget_root(paths, notes)
+    assert forget_chosen(paths, notes)
+    assert not forget_chosen(paths, notes)
     assert remembered_roots(paths) == (str(mail),)
+
+
+def test_folders_that_two_commands_name_at_once_are_both_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is where one of them takes a folder away."""
+    known = Paths(tmp_path / "config", tmp_path / "data")
+    for name in "abc":
+        (tmp_path / name).mkdir()
+    remember_root(known, tmp_path / "a")
+    other = act_meanwhile(paths, lambda: remember_root(known, tmp_path / "b"), monkeypatch)
+    remember_root(known, tmp_path / "c")
+    other.join()
+    assert set(remembered_roots(known)) == {str(tmp_path / name) for name in "abc"}
+    other = act_meanwhile(paths, lambda: remember_source(known, "mail"), monkeypatch)
+    assert forget_chosen(known, tmp_path / "a")
+    other.join()
+    assert remembered_sources(known) == ("mail",)
+    assert len(remembered_roots(known)) == 2
 
 
 def test_a_root_whose_name_is_not_utf8_survives(tmp_path: Path) -> None:

@@ -23,6 +23,16 @@ def test_they_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch, value: 
     assert tuple(Path(standard_folder(kind, os.environ)) for kind in ("config", "data")) == wanted
 
 
+def test_without_a_home_none_is_made_in_the_present_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user without HOME and without a name, as in a container, is told what to set; `~` is no folder's name."""
+    for variable in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    with pytest.raises(OSError, match="there is no home folder; set HOME, or XDG_DATA_HOME"):
+        standard_folder("data", os.environ)
+    assert standard_folder("data", {"XDG_DATA_HOME": "/data"}) == f"/data/{NAME}"
+
+
 def test_the_data_folder_may_be_chosen() -> None:
     """FOLTR_DATA_DIR, with ~ and relative to the present folder."""
     assert data_folder({"FOLTR_DATA_DIR": "~/x"}) == os.path.expanduser("~/x")

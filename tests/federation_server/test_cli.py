@@ -80,6 +80,15 @@ def test_what_the_system_says_is_told_in_its_words(tmp_path: Path, capsys: Outpu
     assert capsys.readouterr().err == f"foltr-server: Not a directory: {tmp_path / 'file' / 'server'}\n"
 
 
+def test_without_a_home_the_folder_must_be_named(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    """A user without HOME and without a name, as in a container, is told so in one line."""
+    for variable in ("HOME", "XDG_DATA_HOME", "FOLTR_SERVER_FOLDER"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
+    assert main(["health"]) == 2
+    assert "there is no home folder; set HOME, or name the server's own by --folder" in capsys.readouterr().err
+
+
 def test_without_a_command_the_help_is_shown_as_it_is_written(capsys: Output) -> None:
     """Line by line on stderr, and the exit code is 2."""
     assert main([]) == 2

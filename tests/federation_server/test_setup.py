@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import ssl
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import pytest
+from cryptography import x509
+from sqlalchemy import Engine, text
 
-from federation_server import serve, setup
-from federation_server.database import reading
+from federation_server import serve, setup, tls
+from federation_server.database import connect, is_sqlite, reading, writing
 from federation_server.group import group
 from federation_server.serve import Installation, open_installation
 from federation_server.settings import ServerSettingsError, read
+from federation_server.vault import Vault
 from foltr.federated.wire import Terms
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.mechanisms import NoPrivacy
 from tests.federation_server.client import run
+from tests.waiting import until
 
 
 def test_serving_makes_a_group_from_settings_written_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +41,7 @@ def test_serving_makes_a_group_from_settings_written_before(tmp_path: Path, monk
 
 @pytest.mark.parametrize("command", ["init", "serve"])
 def test_a_folder_of_others_is_left_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
-    """One line says what was wanted; a folder that holds what the system puts into an empty one is taken."""
+    """One line says what was wanted; one that holds what the system, or a kill, left there is taken."""
     theirs = tmp_path / "theirs.txt"
     theirs.write_text("theirs")
     tmp_path.chmod(0o777)
@@ -45,19 +53,100 @@ def test_a_folder_of_others_is_left_as_it_is(tmp_path: Path, capsys: pytest.Capt
     assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
     theirs.unlink()
     (tmp_path / "lost+found").mkdir()
+    (tmp_path / "server.toml.foltr-unfinished-0a1b2c3d").touch()
     assert run(tmp_path, "init") == 0
 
 
-def test_a_group_that_could_not_be_made_leaves_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """After the reason is mended, the same command works."""
+def test_a_group_that_could_not_be_made_is_made_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After the reason is mended, the same command works; so it does after a kill in between."""
     settings = tmp_path / "server.toml"
     settings.write_text('[server]\ndatabase = "sqlite:///missing/server.sqlite"\n')
     assert run(tmp_path, "init") == 2
-    assert not (tmp_path / "keys.json").exists()
+    settings.write_text("")
     assert run(tmp_path, "rounds") == 2
     assert "there is no group in" in capsys.readouterr().err
-    settings.write_text("")
     assert run(tmp_path, "init") == 0
+    assert run(tmp_path, "init") == 2
+    assert "there is a server in" in capsys.readouterr().err
+
+
+def test_two_processes_that_make_a_server_at_once_leave_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both find no keys; those of the second one are not put in the place of those that the group was made with."""
+    generate, others = Vault.generate, [lambda: run(tmp_path, "init")]
+    monkeypatch.setattr(Vault, "generate", lambda: (others and others.pop()(), generate())[1])
+    assert run(tmp_path, "init") == 2
+    assert run(tmp_path, "invite") == 0
+
+
+def wait_for_a_waiting_one(database_url: str, other: Thread) -> None:
+    """Until another process waits for what this one has locked; SQLite does not say so; there one writes at a time."""
+    asking = connect(database_url)
+    query = text(
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+    )
+    with asking.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        until(lambda: is_sqlite(asking) or not other.is_alive() or connection.execute(query).scalar_one())
+    asking.dispose()
+
+
+def test_of_two_that_make_a_group_in_one_database_the_second_is_told(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It begins while the first one has seen that there is none, and has not made it yet."""
+    (tmp_path / "server.toml").write_text(f'[server]\ndatabase = "{database_url}"\n')
+    terms_of, said = setup.terms_of, []
+
+    def make() -> Installation:
+        return setup.make(tmp_path, name="herons", start=setup.shipped_start(), now=0)
+
+    def second() -> None:
+        with pytest.raises(ServerSettingsError) as refused:
+            make()
+        said.append(str(refused.value))
+
+    def slow_terms(*arguments: Any, **options: Any) -> Terms:
+        monkeypatch.undo()
+        other.start()
+        wait_for_a_waiting_one(database_url, other)
+        return terms_of(*arguments, **options)
+
+    other = Thread(target=second)
+    monkeypatch.setattr(setup, "terms_of", slow_terms)
+    make().engine.dispose()
+    other.join()
+    assert said == [f"there is a server in {tmp_path} already"]
+
+
+def test_two_that_set_a_fact_for_the_first_time_both_set_it(engine: Engine) -> None:
+    """As two processes of a server do that start at once: the later one's stays."""
+    url = engine.url.render_as_string(hide_password=False)
+
+    def set_again() -> None:
+        with writing(engine) as connection:
+            group.set_fact(connection, "served at", "b")
+
+    other = Thread(target=set_again)
+    with writing(engine) as connection:
+        group.set_fact(connection, "served at", "a")
+        other.start()
+        wait_for_a_waiting_one(url, other)
+    other.join()
+    with reading(engine) as connection:
+        assert group.fact(connection, "served at") == "b"
+
+
+def test_a_certificate_is_of_the_key_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process found no key either, and makes its own while the certificate of the first one is signed."""
+    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
+
+    def name(text: str) -> x509.GeneralName:
+        with suppress(FileExistsError):
+            tls._generate(key)
+        return x509.DNSName(text)
+
+    monkeypatch.setattr(tls, "_name", name)
+    tls.make_self_signed(certificate, key, names=("localhost",))
+    ssl.create_default_context().load_cert_chain(certificate, key)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
+import os
 import re
 import shutil
 import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import click
@@ -165,8 +167,36 @@ def test_every_manifest_says_the_same_and_can_be_parsed(tmp_path: Path) -> None:
     assert len(begun) == len(re.findall(r"^ *end$", formula, re.MULTILINE))
 
 
-def test_the_one_files_first_lines_are_python() -> None:
-    """The template gives a program for any digest and version."""
+@pytest.fixture
+def one_file(tmp_path: Path) -> Path:
+    """The first lines of the one file, and beside them a program that says it runs."""
     from release.onefile import _MAIN
 
-    ast.parse(_MAIN.format(digest="0123456789abcdef", python=(3, 11)))
+    path = tmp_path / "foltr.pyz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("__main__.py", _MAIN.format(digest="0123456789abcdef", python=sys.version_info[:2]))
+        archive.writestr("lib/foltr_search.py", "def search():\n    print('it runs')\n")
+    return path
+
+
+def started(one_file: Path, cache: Path) -> subprocess.Popen[str]:
+    """Its first start, after another process of the same number was killed there while it unpacked."""
+    killed = 'mkdir -p "$XDG_CACHE_HOME/foltr-search/0123456789abcdef.$$" 2> /dev/null; exec "$@"'
+    command = ["sh", "-c", killed, "sh", sys.executable, one_file]
+    return subprocess.Popen(command, env={**os.environ, "XDG_CACHE_HOME": str(cache)}, stdout=-1, stderr=-1, text=True)
+
+
+def test_one_files_that_start_at_once_unpack_one_folder(one_file: Path, tmp_path: Path) -> None:
+    """Nothing is left of those that were slower; what a killed one left is in nobody's way."""
+    several = [started(one_file, tmp_path / "cache") for _ in range(4)]
+    assert [one.communicate() for one in several] == [("it runs\n", "")] * 4
+    assert len(list((tmp_path / "cache" / "foltr-search").iterdir())) == 1 + len(several)
+
+
+def test_one_file_that_cannot_be_unpacked_says_so_in_one_line(one_file: Path, tmp_path: Path) -> None:
+    """A cache that is no folder."""
+    (tmp_path / "cache").touch()
+    one = started(one_file, tmp_path / "cache")
+    said = one.communicate()[1]
+    assert (one.returncode, said.count("\n")) == (1, 1)
+    assert "set XDG_CACHE_HOME" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import signal
 import subprocess
 import sys
@@ -11,8 +12,19 @@ from pathlib import Path
 
 import pytest
 
+from simulation import run_folder
 from simulation.errors import SimulationError
-from simulation.run_folder import METRICS, Row, RowWriter, begin_run, read_run, replace_file, resume_run, write_csv
+from simulation.run_folder import (
+    METRICS,
+    Row,
+    RowWriter,
+    begin_run,
+    hold,
+    read_run,
+    replace_file,
+    resume_run,
+    write_csv,
+)
 
 PRESET = {"data": {"dataset": "synthetic"}, "method": {"name": "fpdgd", "learning_rate": 0.1}}
 
@@ -135,10 +147,30 @@ def test_an_empty_folder_is_taken_and_the_preset_is_in_it(tmp_path: Path) -> Non
     assert resume_run(tmp_path).rows == ()
 
 
-def test_a_folder_without_a_run_cannot_be_gone_on_with(tmp_path: Path) -> None:
-    """--resume on the wrong folder says so."""
-    with pytest.raises(SimulationError, match=r"there is no preset\.toml"):
-        resume_run(tmp_path)
+def test_one_process_at_a_time_writes_a_run(folder: Path) -> None:
+    """Rows of two that go on with it would be there twice; a kill lets the next one in."""
+    program = "import sys; from simulation.run_folder import *; held = hold(Path(sys.argv[1])); print(); input()"
+    command = [sys.executable, "-uc", program, str(folder)]
+    other = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert other.stdout is not None
+    assert other.stdout.readline() == b"\n"
+    with pytest.raises(SimulationError, match="another process runs there now"):
+        hold(folder)
+    other.kill()
+    other.communicate()
+    hold(folder).close()
+
+
+def test_two_processes_that_begin_at_once_do_not_share_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both found it empty; one of them begins, and the other's preset is not put over its own."""
+    check = run_folder.check_new
+    with monkeypatch.context() as first:
+        first.setattr(run_folder, "check_new", lambda folder: (first.undo(), check(folder), begin_run(folder, PRESET)))
+        with pytest.raises(SimulationError, match=r"another process runs there now|holds a run already"):
+            begin_run(tmp_path, {"data": {"dataset": "other"}})
+    assert tomllib.loads((tmp_path / "preset.toml").read_text()) == PRESET
 
 
 def test_the_table_has_the_settings_as_columns(folder: Path) -> None:
@@ -153,12 +185,14 @@ def test_the_table_has_the_settings_as_columns(folder: Path) -> None:
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
-    """A write that fails leaves the old content and no name for readers to trip over."""
+    """A write that fails leaves the old content and no name for readers to trip over; the umask says who reads."""
+    os.umask(0o027)
     path = tmp_path / "summary.json"
     replace_file(path, b"old")
     with pytest.raises(TypeError):
         replace_file(path, "not bytes")  # type: ignore[arg-type]
     assert path.read_bytes() == b"old"
+    assert path.stat().st_mode & 0o777 == 0o640
     assert list(tmp_path.iterdir()) == [path]
     replace_file(path, b"new")
     assert [p.name for p in tmp_path.iterdir()] == ["summary.json"]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from app.search import saved as module
 from app.search.saved import SavedError, SavedSearches
 from indexer.query.nodes import Problem
+from tests.meanwhile import act_meanwhile
 
 FILE = """\
 # mine
@@ -74,6 +76,20 @@ def test_saving_and_removing_keep_what_was_written_by_hand(saved: SavedSearches,
     text = (tmp_path / "searches.toml").read_text(encoding="utf-8")
     assert text == '# mine\ntax = "vat \\"a b\\""\ntrips = "ferry OR train"\n'
     assert dict(SavedSearches(tmp_path / "searches.toml").all()) == {"tax": 'vat "a b"', "trips": "ferry OR train"}
+
+
+def test_searches_that_two_commands_save_at_once_are_both_kept(
+    saved: SavedSearches, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So it is where one of them removes another one."""
+    others = SavedSearches(tmp_path / "searches.toml")
+    other = act_meanwhile(module, lambda: others.save("bus", "kind:bus"), monkeypatch)
+    saved.save("car", "kind:car")
+    other.join()
+    other = act_meanwhile(module, lambda: others.remove("tax"), monkeypatch)
+    saved.save("car", "kind:van")
+    other.join()
+    assert saved.all() == {"either": "train OR bus", "car": "kind:van", "bus": "kind:bus"}
 
 
 def test_a_new_file_is_made_with_its_folder(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.files.crawl import is_below
 from indexer.progress import Progress, UpdateSummary
-from indexer.update import Updater
+from indexer.update import Updater, outermost
 
 DEBOUNCE_MS = 400
 """changes that follow each other are taken together for at most this long"""
@@ -39,6 +39,15 @@ class CannotWatch(Exception):
 
 class FolderVanished(Exception):
     """A folder was there a moment ago; its parent's change is on the way."""
+
+
+def folder_at(path: str) -> tuple[int, int]:
+    """Which folder lies there now: its device and inode."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_dev, status.st_ino
 
 
 class When(threading.Event):
@@ -228,7 +237,8 @@ class Follower(Struct):
     stop: threading.Event
     note: str = ""
     """to show with the first scan"""
-    _folders: set[str] = field(default_factory=set)
+    _folders: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """each watched path, and which folder lay there: another one in its place is not watched"""
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
     _late: list[str] = field(default_factory=list)
@@ -242,7 +252,8 @@ class Follower(Struct):
     """when nothing was left of what had been deleted, or when this began"""
     _worked: float = 0.0
     _more_idle_work: bool = True
-    """whether to go on with it at once, as at the beginning; else only after a while without changes"""
+    """whether to go on with it at once, as at the beginning; else after a while, sooner without changes"""
+    _idled: float = 0.0
 
     def run(self) -> None:
         """Scan, then follow changes until `stop` is set; waits out every IndexerError, and raises IndexDamaged."""
@@ -280,13 +291,13 @@ class Follower(Struct):
         else:
             with self._postponing():
                 self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
-        if not changed:
+        if not changed or now - self._idled >= LOOK_SECONDS:
             self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
             self.work.rest()
 
     def _work_while_idle(self) -> None:
-        before, self._more_idle_work = self._more_idle_work, False
+        before, self._more_idle_work, self._idled = self._more_idle_work, False, time.monotonic()
         with self._postponing():
             self._more_idle_work = self.work.do_a_little()
             if before and not self._more_idle_work:
@@ -358,15 +369,19 @@ class Follower(Struct):
         self._scanned = time.monotonic()
         if summary.changed_anything:
             self._worked = self._scanned
-        fresh = set(self.updater.folders)
-        if fresh != self._folders and not summary.stopped:
+        fresh = {folder: folder_at(folder) for folder in self.updater.folders}
+        if not summary.stopped and (self._cannot_watch or fresh != self._folders):
             self._folders = fresh
-            if self._notifier is not None:
+            if self._notifier is not None or self._cannot_watch:
                 self._watch_anew()
+            if self._notifier is not None:
+                self._scan_soon()  # for what changed before they were watched
         self._say()
 
     def _update(self, paths: list[str]) -> None:
         """Update `paths`; folders that were found are watched from then on, and looked at once more."""
+        named = outermost(path for path in paths if path in self._folders)  # there may be other folders now
+        self._folders = {one: at for one, at in self._folders.items() if not any(is_below(one, path) for path in named)}
         while paths and not self.stop.is_set():
             try:
                 summary = self.updater.update(paths)
@@ -378,12 +393,9 @@ class Follower(Struct):
             if summary.changed_anything:
                 self._worked = time.monotonic()
                 self._say()
-            gone = {path for path in paths if path in self._folders and not os.path.isdir(path)}
-            if gone:
-                self._folders = {one for one in self._folders if not any(is_below(one, path) for path in gone)}
             paths = [folder for folder in self.updater.folders if folder not in self._folders]
             if paths:
-                self._folders.update(paths)
+                self._folders.update((path, folder_at(path)) for path in paths)
                 self._watch_anew()
 
     @contextmanager

@@ -141,6 +141,64 @@ def test_a_folder_moved_while_new_watches_are_made(watched: Watched, monkeypatch
     assert moved.is_set()
 
 
+def test_a_folder_in_the_place_of_another_one_is_watched(watched: Watched) -> None:
+    """The watch of the folder that lay there hears nothing more, though its path is still one of those watched."""
+    folder, follower = watched.files / "a", Follower(watched.updater, watched, 1000.0, threading.Event())
+    (folder / "deep").mkdir(parents=True)
+    follower._scan()
+    follower._watch_anew()
+    shutil.rmtree(folder)
+    (folder / "deep").mkdir(parents=True)
+    follower._update([str(folder)])
+    (folder / "deep" / "new.txt").write_text("new")
+    assert follower._notifier is not None
+    assert str(folder / "deep" / "new.txt") in (follower._notifier.wait(PATIENCE, follower.stop) or ())
+    follower._close()
+
+
+def test_a_root_that_became_another_folder_unseen_is_followed_after_the_next_scan(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a disk comes back where the empty folder was watched."""
+    asked = threading.Event()
+    monkeypatch.setattr(watched, "is_asked", asked.is_set)
+    monkeypatch.setattr(watched, "answer", lambda scan: (scan(threading.Event()), asked.clear()))
+    watched.files.rename(watched.base / "v1")
+    watched.files.symlink_to("v1")
+    with watched.follow():
+        shutil.copytree(watched.base / "v1", watched.base / "v2")
+        watched.files.unlink()
+        watched.files.symlink_to("v2")
+        asked.set()
+        watched.until(lambda: not asked.is_set())
+        (watched.files / "new.txt").write_text("new")
+        watched.until(lambda: "new.txt" in watched.known())
+
+
+def test_watching_is_tried_again_after_each_scan(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's limit may be reached only for a while."""
+    monkeypatch.setenv("FOLTR_FORCE_POLL", "1")
+    with watched.follow(scan_seconds=0.1, phase="polling"):
+        monkeypatch.delenv("FOLTR_FORCE_POLL")
+        watched.until(lambda: watched.reports[-1].phase == "watching")
+
+
+def test_a_file_that_always_changes_does_not_keep_idle_work_waiting(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that grows every moment must not be why nothing is read for meaning."""
+    monkeypatch.setattr("indexer.watch.LOOK_SECONDS", 0.5)
+    done = list[int]()
+    with watched.follow(idle_work=lambda: bool(done.append(1))), (watched.files / "log.txt").open("a") as log:
+        n = len(done)
+
+        def goes_on() -> bool:
+            print("line", file=log, flush=True)
+            return len(done) >= n + 3
+
+        watched.until(goes_on)
+
+
 def test_ignored_paths_never_wake_the_indexer(watched: Watched) -> None:
     """Writing below node_modules and to hidden files makes no commit; the next real change does."""
     (watched.files / "node_modules").mkdir()

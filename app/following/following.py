@@ -46,14 +46,16 @@ def follow_changes(
     pause_on_battery: bool = False,
 ) -> None:
     """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
-    stop, rebuild = stop or threading.Event(), False
+    stop, rebuild, said = stop or threading.Event(), False, ""
     give_way()
     paths.create_data_dir()
     with ExitStack() as ending:
         place = ending.enter_context(closing(FileLock(paths.watch_lock)))
         while not place.take():
             other = place.read().removeprefix("foltr-search ") or "another process"  # short, for it stays in sight
-            on_progress(Progress(phase="idle", note=f"{other} follows the changes"))
+            if other != said:  # once, for a screen draws each report
+                on_progress(Progress(phase="idle", note=f"{other} follows the changes"))
+                said = other
             if stop.wait(WAIT_SECONDS):
                 return
         place.write(f"{HOLDER} (process {os.getpid()})")

@@ -41,15 +41,6 @@ class FolderVanished(Exception):
     """A folder was there a moment ago; its parent's change is on the way."""
 
 
-def folder_at(path: str) -> tuple[int, int]:
-    """Which folder lies there now: its device and inode."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return 0, 0
-    return status.st_dev, status.st_ino
-
-
 class When(threading.Event):
     """Set while a condition holds."""
 
@@ -69,7 +60,7 @@ class Notifier:
             raise CannotWatch("FOLTR_FORCE_POLL is set")
         per_folder = sys.platform == "linux"
         wanted = list(folders if per_folder else roots)
-        targets = [folder for folder in wanted if is_text(folder) and Path(folder).is_dir()]
+        targets = [one for one in wanted if one.encode("utf-8", "replace") == os.fsencode(one) and Path(one).is_dir()]
         self.blind = len(targets) < len(wanted)
         """some folders cannot be watched, for their names are not UTF-8"""
         try:
@@ -93,15 +84,6 @@ class Notifier:
 
     def close(self) -> None:
         self._notify.close()
-
-
-def is_text(path: str) -> bool:
-    """Whether the system's notifier can take `path`: it wants UTF-8."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 FIRST_PAUSE = 2.0
@@ -238,7 +220,7 @@ class Follower(Struct):
     note: str = ""
     """to show with the first scan"""
     _folders: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """each watched path, and which folder lay there: another one in its place is not watched"""
+    """each watched path, and which folder lay there: one that takes its place is not watched"""
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
     _late: list[str] = field(default_factory=list)
@@ -290,7 +272,9 @@ class Follower(Struct):
             self._scan()
         else:
             with self._postponing():
-                self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
+                paths = [*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()]
+                self._doubt(path for path in paths if path in self._folders)
+                self._update(paths)
         if not changed or now - self._idled >= LOOK_SECONDS:
             self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
@@ -369,19 +353,23 @@ class Follower(Struct):
         self._scanned = time.monotonic()
         if summary.changed_anything:
             self._worked = self._scanned
-        fresh = {folder: folder_at(folder) for folder in self.updater.folders}
+        fresh = self.updater.folders
         if not summary.stopped and (self._cannot_watch or fresh != self._folders):
-            self._folders = fresh
+            new, self._folders = [folder for folder in fresh if folder not in self._folders], fresh
             if self._notifier is not None or self._cannot_watch:
                 self._watch_anew()
-            if self._notifier is not None:
-                self._scan_soon()  # for what changed before they were watched
+                self._update(new)
         self._say()
+
+    def _doubt(self, changed: Iterable[str]) -> None:
+        """Other folders may have taken the place of these and of all in them: those that are there are new."""
+        places = outermost(changed)
+        self._folders = {
+            folder: at for folder, at in self._folders.items() if not any(is_below(folder, one) for one in places)
+        }
 
     def _update(self, paths: list[str]) -> None:
         """Update `paths`; folders that were found are watched from then on, and looked at once more."""
-        named = outermost(path for path in paths if path in self._folders)  # there may be other folders now
-        self._folders = {one: at for one, at in self._folders.items() if not any(is_below(one, path) for path in named)}
         while paths and not self.stop.is_set():
             try:
                 summary = self.updater.update(paths)
@@ -395,7 +383,7 @@ class Follower(Struct):
                 self._say()
             paths = [folder for folder in self.updater.folders if folder not in self._folders]
             if paths:
-                self._folders.update((path, folder_at(path)) for path in paths)
+                self._folders = {**self.updater.folders, **self._folders}
                 self._watch_anew()
 
     @contextmanager

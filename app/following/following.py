@@ -6,7 +6,6 @@ whole scans that other processes ask for (app.following.index_requests).
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -54,8 +53,7 @@ def follow_changes(
         while not place.take():
             other = place.read().removeprefix("foltr-search ") or "another process"  # short, for it stays in sight
             if other != said:  # once, for a screen draws each report
-                on_progress(Progress(phase="idle", note=f"{other} follows the changes"))
-                said = other
+                on_progress(Progress(phase="idle", note=f"{(said := other)} follows the changes"))
             if stop.wait(WAIT_SECONDS):
                 return
         place.write(f"{HOLDER} (process {os.getpid()})")
@@ -99,7 +97,7 @@ class FollowersWork(Work):
     pause_on_battery: bool
     _making: Making = field(init=False)
     _recognising: list[Recognising] = field(init=False)
-    _met: float = -math.inf
+    _met: float = float("-inf")
     """when the other devices of this person were met last"""
     _trouble: str = ""
     """why they were not"""

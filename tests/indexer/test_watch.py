@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index, IndexWriter
 from indexer.update import Job, Updater, open_catalogue
-from indexer.watch import Follower, Notifier, Work
+from indexer.watch import Follower, Notifier, Scan, Work
 
 PATIENCE = 180.0
 """seconds until a test gives up; it goes on as soon as it can"""
@@ -149,7 +149,8 @@ def test_a_folder_in_the_place_of_another_one_is_watched(watched: Watched) -> No
     follower._watch_anew()
     shutil.rmtree(folder)
     (folder / "deep").mkdir(parents=True)
-    follower._update([str(folder)])
+    follower._late = [str(folder)]
+    follower._turn()
     (folder / "deep" / "new.txt").write_text("new")
     assert follower._notifier is not None
     assert str(folder / "deep" / "new.txt") in (follower._notifier.wait(PATIENCE, follower.stop) or ())
@@ -162,7 +163,12 @@ def test_a_root_that_became_another_folder_unseen_is_followed_after_the_next_sca
     """As when a disk comes back where the empty folder was watched."""
     asked = threading.Event()
     monkeypatch.setattr(watched, "is_asked", asked.is_set)
-    monkeypatch.setattr(watched, "answer", lambda scan: (scan(threading.Event()), asked.clear()))
+
+    def answer(scan: Scan) -> None:
+        scan(threading.Event())
+        asked.clear()
+
+    monkeypatch.setattr(watched, "answer", answer)
     watched.files.rename(watched.base / "v1")
     watched.files.symlink_to("v1")
     with watched.follow():
@@ -189,7 +195,12 @@ def test_a_file_that_always_changes_does_not_keep_idle_work_waiting(
     """A log that grows every moment must not be why nothing is read for meaning."""
     monkeypatch.setattr("indexer.watch.LOOK_SECONDS", 0.5)
     done = list[int]()
-    with watched.follow(idle_work=lambda: bool(done.append(1))), (watched.files / "log.txt").open("a") as log:
+
+    def work() -> bool:
+        done.append(1)
+        return False
+
+    with watched.follow(idle_work=work), (watched.files / "log.txt").open("a") as log:
         n = len(done)
 
         def goes_on() -> bool:
@@ -197,6 +208,24 @@ def test_a_file_that_always_changes_does_not_keep_idle_work_waiting(
             return len(done) >= n + 3
 
         watched.until(goes_on)
+
+
+def test_a_file_made_before_a_scan_watches_its_folder_is_found(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan has looked at the folder already, and nothing would tell of the file until the next one."""
+    monkeypatch.setattr("indexer.watch.MANY_PATHS", 0)
+    late = watched.files / "a" / "late.txt"
+
+    def slow(folders: Iterable[str], roots: tuple[str, ...]) -> Notifier:
+        if str(late.parent) in folders:
+            late.write_text("late")
+        return Notifier(folders, roots)
+
+    monkeypatch.setattr("indexer.watch.Notifier", slow)
+    with watched.follow():
+        late.parent.mkdir()
+        watched.until(lambda: "a/late.txt" in watched.known())
 
 
 def test_ignored_paths_never_wake_the_indexer(watched: Watched) -> None:

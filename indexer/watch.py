@@ -31,6 +31,7 @@ REST_SECONDS = 0.5
 """between two looks at whether somebody asks, where nothing can be watched"""
 STEP_MS = 100
 """between two looks at the collected changes: what watching costs while nothing happens"""
+ONE_WATCH_A_FOLDER = sys.platform == "linux"
 
 
 class CannotWatch(Exception):
@@ -58,14 +59,13 @@ class Notifier:
     def __init__(self, folders: Iterable[str], roots: Iterable[str]) -> None:
         if os.environ.get("FOLTR_FORCE_POLL"):
             raise CannotWatch("FOLTR_FORCE_POLL is set")
-        per_folder = sys.platform == "linux"
-        wanted = list(folders if per_folder else roots)
+        wanted = list(folders if ONE_WATCH_A_FOLDER else roots)
         targets = [one for one in wanted if one.encode("utf-8", "replace") == os.fsencode(one) and Path(one).is_dir()]
         self.blind = len(targets) < len(wanted)
         """some folders cannot be watched, for their names are not UTF-8"""
         try:
             # Told to ignore denied permissions, this class also ignores that the limit of watches is reached.
-            self._notify = RustNotify(targets, False, False, 0, not per_folder, False)
+            self._notify = RustNotify(targets, False, False, 0, not ONE_WATCH_A_FOLDER, False)
         except (OSError, WatchfilesRustInternalError) as error:
             if isinstance(error, (FileNotFoundError, PermissionError)):
                 raise FolderVanished(str(error)) from error
@@ -273,7 +273,7 @@ class Follower(Struct):
         else:
             with self._postponing():
                 paths = [*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()]
-                self._doubt(path for path in paths if path in self._folders)
+                self._doubt(path for path in paths if ONE_WATCH_A_FOLDER and path in self._folders)
                 self._update(paths)
         if not changed or now - self._idled >= LOOK_SECONDS:
             self._work_while_idle()

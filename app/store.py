@@ -367,9 +367,8 @@ class Store:
 
 
 def trim(db: sqlite3.Connection, table: str, cap: int) -> None:
-    """Drop the oldest rows of a table with ascending `id`, so that `cap` stay."""
-    newest_to_drop = f'SELECT id FROM "{table}" ORDER BY id DESC LIMIT 1 OFFSET ?'
-    db.execute(f'DELETE FROM "{table}" WHERE id <= ({newest_to_drop})', (cap,))
+    """Drop the oldest rows of a table with ascending `id`, so that `cap` stay at most: a gap in the ids counts, too."""
+    db.execute(f'DELETE FROM "{table}" WHERE id <= (SELECT max(id) FROM "{table}") - ?', (cap,))
 
 
 def decode_record(stored: bytes, kind: type[R], error: type[FoltrError], what: str, advice: str = "") -> R:
@@ -401,7 +400,8 @@ class SearchHistory:
         with self._store.transaction(durable=False) as db:
             db.execute("DELETE FROM history WHERE query = ?", (text,))
             db.execute("INSERT INTO history (time, query) VALUES (?, ?)", (now, text))
-            trim(db, "history", self._settings.max_entries)
+            surplus = "SELECT id FROM history ORDER BY id DESC LIMIT -1 OFFSET ?"
+            db.execute(f"DELETE FROM history WHERE id IN ({surplus})", (self._settings.max_entries,))
 
     def list(self, *, limit: int = 1000) -> tuple[PastQuery, ...]:
         """The newest first; also what was kept before history was switched off."""

@@ -335,8 +335,8 @@ class Updater(Struct):
     forget: Callable[[bool], None] = _nothing
     """called by each scan, to forget elsewhere what is old, and with True what is not in the catalogue any more"""
     stop: threading.Event = field(default_factory=threading.Event)
-    folders: list[str] = field(default_factory=list)
-    """the folders that the last scan or update listed: those to watch"""
+    folders: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """the folders that the last scan or update listed, each with its device and inode: those to watch"""
     _indexed: Counter[str] = field(default_factory=Counter)
     """as the last session says"""
     _away: list[Skipped] = field(default_factory=list)

@@ -23,7 +23,7 @@ from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.files.crawl import is_below
 from indexer.progress import Progress, UpdateSummary
-from indexer.update import Updater
+from indexer.update import Updater, outermost
 
 DEBOUNCE_MS = 400
 """changes that follow each other are taken together for at most this long"""
@@ -31,6 +31,7 @@ REST_SECONDS = 0.5
 """between two looks at whether somebody asks, where nothing can be watched"""
 STEP_MS = 100
 """between two looks at the collected changes: what watching costs while nothing happens"""
+ONE_WATCH_A_FOLDER = sys.platform == "linux"
 
 
 class CannotWatch(Exception):
@@ -58,14 +59,13 @@ class Notifier:
     def __init__(self, folders: Iterable[str], roots: Iterable[str]) -> None:
         if os.environ.get("FOLTR_FORCE_POLL"):
             raise CannotWatch("FOLTR_FORCE_POLL is set")
-        per_folder = sys.platform == "linux"
-        wanted = list(folders if per_folder else roots)
-        targets = [folder for folder in wanted if is_text(folder) and Path(folder).is_dir()]
+        wanted = list(folders if ONE_WATCH_A_FOLDER else roots)
+        targets = [one for one in wanted if one.encode("utf-8", "replace") == os.fsencode(one) and Path(one).is_dir()]
         self.blind = len(targets) < len(wanted)
         """some folders cannot be watched, for their names are not UTF-8"""
         try:
             # Told to ignore denied permissions, this class also ignores that the limit of watches is reached.
-            self._notify = RustNotify(targets, False, False, 0, not per_folder, False)
+            self._notify = RustNotify(targets, False, False, 0, not ONE_WATCH_A_FOLDER, False)
         except (OSError, WatchfilesRustInternalError) as error:
             if isinstance(error, (FileNotFoundError, PermissionError)):
                 raise FolderVanished(str(error)) from error
@@ -84,15 +84,6 @@ class Notifier:
 
     def close(self) -> None:
         self._notify.close()
-
-
-def is_text(path: str) -> bool:
-    """Whether the system's notifier can take `path`: it wants UTF-8."""
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 FIRST_PAUSE = 2.0
@@ -228,7 +219,8 @@ class Follower(Struct):
     stop: threading.Event
     note: str = ""
     """to show with the first scan"""
-    _folders: set[str] = field(default_factory=set)
+    _folders: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """each watched path, and which folder lay there: one that takes its place is not watched"""
     _pacer: Pacer = field(default_factory=Pacer)
     _notifier: Notifier | None = None
     _late: list[str] = field(default_factory=list)
@@ -242,7 +234,8 @@ class Follower(Struct):
     """when nothing was left of what had been deleted, or when this began"""
     _worked: float = 0.0
     _more_idle_work: bool = True
-    """whether to go on with it at once, as at the beginning; else only after a while without changes"""
+    """whether to go on with it at once, as at the beginning; else after a while, sooner without changes"""
+    _idled: float = 0.0
 
     def run(self) -> None:
         """Scan, then follow changes until `stop` is set; waits out every IndexerError, and raises IndexDamaged."""
@@ -279,14 +272,16 @@ class Follower(Struct):
             self._scan()
         else:
             with self._postponing():
-                self._update([*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()])
-        if not changed:
+                paths = [*self._pacer.changed(changed, now), *self.updater.job.catalogue.suspects()]
+                self._doubt(path for path in paths if ONE_WATCH_A_FOLDER and path in self._folders)
+                self._update(paths)
+        if not changed or now - self._idled >= LOOK_SECONDS:
             self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
             self.work.rest()
 
     def _work_while_idle(self) -> None:
-        before, self._more_idle_work = self._more_idle_work, False
+        before, self._more_idle_work, self._idled = self._more_idle_work, False, time.monotonic()
         with self._postponing():
             self._more_idle_work = self.work.do_a_little()
             if before and not self._more_idle_work:
@@ -358,12 +353,20 @@ class Follower(Struct):
         self._scanned = time.monotonic()
         if summary.changed_anything:
             self._worked = self._scanned
-        fresh = set(self.updater.folders)
-        if fresh != self._folders and not summary.stopped:
-            self._folders = fresh
-            if self._notifier is not None:
+        fresh = self.updater.folders
+        if not summary.stopped and (self._cannot_watch or fresh != self._folders):
+            new, self._folders = [folder for folder in fresh if folder not in self._folders], fresh
+            if self._notifier is not None or self._cannot_watch:
                 self._watch_anew()
+                self._update(new)
         self._say()
+
+    def _doubt(self, changed: Iterable[str]) -> None:
+        """Other folders may have taken the place of these and of all in them: those that are there are new."""
+        places = outermost(changed)
+        self._folders = {
+            folder: at for folder, at in self._folders.items() if not any(is_below(folder, one) for one in places)
+        }
 
     def _update(self, paths: list[str]) -> None:
         """Update `paths`; folders that were found are watched from then on, and looked at once more."""
@@ -378,12 +381,9 @@ class Follower(Struct):
             if summary.changed_anything:
                 self._worked = time.monotonic()
                 self._say()
-            gone = {path for path in paths if path in self._folders and not os.path.isdir(path)}
-            if gone:
-                self._folders = {one for one in self._folders if not any(is_below(one, path) for path in gone)}
             paths = [folder for folder in self.updater.folders if folder not in self._folders]
             if paths:
-                self._folders.update(paths)
+                self._folders = {**self.updater.folders, **self._folders}
                 self._watch_anew()
 
     @contextmanager

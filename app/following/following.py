@@ -6,7 +6,6 @@ whole scans that other processes ask for (app.following.index_requests).
 
 from __future__ import annotations
 
-import math
 import os
 import threading
 import time
@@ -46,14 +45,15 @@ def follow_changes(
     pause_on_battery: bool = False,
 ) -> None:
     """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
-    stop, rebuild = stop or threading.Event(), False
+    stop, rebuild, said = stop or threading.Event(), False, ""
     give_way()
     paths.create_data_dir()
     with ExitStack() as ending:
         place = ending.enter_context(closing(FileLock(paths.watch_lock)))
         while not place.take():
             other = place.read().removeprefix("foltr-search ") or "another process"  # short, for it stays in sight
-            on_progress(Progress(phase="idle", note=f"{other} follows the changes"))
+            if other != said:  # once, for a screen draws each report
+                on_progress(Progress(phase="idle", note=f"{(said := other)} follows the changes"))
             if stop.wait(WAIT_SECONDS):
                 return
         place.write(f"{HOLDER} (process {os.getpid()})")
@@ -97,7 +97,7 @@ class FollowersWork(Work):
     pause_on_battery: bool
     _making: Making = field(init=False)
     _recognising: list[Recognising] = field(init=False)
-    _met: float = -math.inf
+    _met: float = float("-inf")
     """when the other devices of this person were met last"""
     _trouble: str = ""
     """why they were not"""

@@ -157,8 +157,8 @@ class Crawl:
         self._settled = settled
         self.listings: list[Listing] = []
         """of those folders that may be settled now: there is nothing in them that another listing would not show"""
-        self.folders: list[str] = []
-        """folders that were listed"""
+        self.folders: dict[str, tuple[int, int]] = {}
+        """folders that were listed, each with its device and inode"""
         self.unread: list[str] = []
         """roots and folders that could not be listed, and files that could not be asked: nobody knows what they hold"""
         self.bare: dict[str, int] = {}
@@ -281,7 +281,7 @@ class Crawl:
             self.unread.append(folder.path)
             yield Skipped(folder.path, "unreadable", reason(error))
             return
-        self.folders.append(folder.path)
+        self.folders[folder.path] = (folder.device, folder.inode)
         if not entries:
             self.bare[folder.path] = folder.device
         folders = list(filter(_is_folder, entries))

@@ -58,6 +58,20 @@ def test_the_oldest_interactions_go_beyond_the_cap(store: Store) -> None:
     assert store.count_interactions() == 0
 
 
+def test_one_more_page_costs_the_same_however_many_are_kept(store: Store) -> None:
+    """A year of pages is not read through with each click, in whatever steps SQLite works."""
+    steps = list[int]()
+    with store.transaction() as db:
+        for seed in (*range(5), *[0] * 1000):
+            n = [0]
+            db.set_progress_handler(lambda n=n: n.__setitem__(0, n[0] + 1), 1)  # type: ignore[misc]
+            store.add_interaction(page(seed), manifest_hash="m", cap=500)
+            steps.append(n[0])
+        db.set_progress_handler(None, 0)
+    assert store.count_interactions() == 500
+    assert steps[-1] < 2 * steps[4]
+
+
 def test_interactions_hold_features_ranking_clicks_types_and_hashes_only(store: Store) -> None:
     """The table has no column for a text, a path or a time."""
     columns = [row[1] for row in store.rows("PRAGMA table_info(interactions)")]

@@ -7,7 +7,7 @@ import os
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.index import Index, IndexWriter
 from indexer.update import Job, Updater, open_catalogue
-from indexer.watch import Follower, Notifier, Work
+from indexer.watch import Follower, Notifier, Scan, Work
 
 PATIENCE = 180.0
 """seconds until a test gives up; it goes on as soon as it can"""
@@ -139,6 +139,93 @@ def test_a_folder_moved_while_new_watches_are_made(watched: Watched, monkeypatch
         (watched.files / "a" / "deep.txt").write_text("deep")
         watched.until(lambda: watched.known() == {"first.txt", "c/deep.txt"})
     assert moved.is_set()
+
+
+def test_a_folder_in_the_place_of_another_one_is_watched(watched: Watched) -> None:
+    """The watch of the folder that lay there hears nothing more, though its path is still one of those watched."""
+    folder, follower = watched.files / "a", Follower(watched.updater, watched, 1000.0, threading.Event())
+    (folder / "deep").mkdir(parents=True)
+    follower._scan()
+    follower._watch_anew()
+    shutil.rmtree(folder)
+    (folder / "deep").mkdir(parents=True)
+    follower._late = [str(folder)]
+    follower._turn()
+    (folder / "deep" / "new.txt").write_text("new")
+    assert follower._notifier is not None
+    assert str(folder / "deep" / "new.txt") in (follower._notifier.wait(PATIENCE, follower.stop) or ())
+    follower._close()
+
+
+def test_a_root_that_became_another_folder_unseen_is_followed_after_the_next_scan(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a disk comes back where the empty folder was watched."""
+    asked = threading.Event()
+    monkeypatch.setattr(watched, "is_asked", asked.is_set)
+
+    def answer(scan: Scan) -> None:
+        scan(threading.Event())
+        asked.clear()
+
+    monkeypatch.setattr(watched, "answer", answer)
+    watched.files.rename(watched.base / "v1")
+    watched.files.symlink_to("v1")
+    with watched.follow():
+        shutil.copytree(watched.base / "v1", watched.base / "v2")
+        watched.files.unlink()
+        watched.files.symlink_to("v2")
+        asked.set()
+        watched.until(lambda: not asked.is_set())
+        (watched.files / "new.txt").write_text("new")
+        watched.until(lambda: "new.txt" in watched.known())
+
+
+def test_watching_is_tried_again_after_each_scan(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's limit may be reached only for a while."""
+    monkeypatch.setenv("FOLTR_FORCE_POLL", "1")
+    with watched.follow(scan_seconds=0.1, phase="polling"):
+        monkeypatch.delenv("FOLTR_FORCE_POLL")
+        watched.until(lambda: watched.reports[-1].phase == "watching")
+
+
+def test_a_file_that_always_changes_does_not_keep_idle_work_waiting(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that grows every moment must not be why nothing is read for meaning."""
+    monkeypatch.setattr("indexer.watch.LOOK_SECONDS", 0.5)
+    done = list[int]()
+
+    def work() -> bool:
+        done.append(1)
+        return False
+
+    with watched.follow(idle_work=work), (watched.files / "log.txt").open("a") as log:
+        n = len(done)
+
+        def goes_on() -> bool:
+            print("line", file=log, flush=True)
+            return len(done) >= n + 3
+
+        watched.until(goes_on)
+
+
+def test_a_file_made_before_a_scan_watches_its_folder_is_found(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scan has looked at the folder already, and nothing would tell of the file until the next one."""
+    monkeypatch.setattr("indexer.watch.MANY_PATHS", 0)
+    late = watched.files / "a" / "late.txt"
+
+    def slow(folders: Iterable[str], roots: tuple[str, ...]) -> Notifier:
+        if str(late.parent) in folders:
+            late.write_text("late")
+        return Notifier(folders, roots)
+
+    monkeypatch.setattr("indexer.watch.Notifier", slow)
+    with watched.follow():
+        late.parent.mkdir()
+        watched.until(lambda: "a/late.txt" in watched.known())
 
 
 def test_ignored_paths_never_wake_the_indexer(watched: Watched) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from app.store import Store
 from indexer.errors import LockedError
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
+from indexer.storage.file_lock import FileLock
 from indexer.storage.index import Index
 from tests.waiting import until
 
@@ -204,6 +206,26 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
     finally:
         stop.set()
         thread.join()
+
+
+def test_who_follows_the_changes_is_said_once(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And once more when another process does: a screen that waits all day has nothing to draw meanwhile."""
+    monkeypatch.setattr("app.following.following.give_way", lambda: None)
+    monkeypatch.setattr("app.following.following.WAIT_SECONDS", 0.0)
+    paths.create_data_dir()
+    reports: list[Progress] = []
+    names, stop = iter("aaabb"), threading.Event()
+    with closing(FileLock(paths.watch_lock)) as place:
+        assert place.take()
+
+        def read(_: FileLock) -> str:
+            if (name := next(names, "")) == "":
+                stop.set()
+            return name or "b"
+
+        monkeypatch.setattr(FileLock, "read", read)
+        follow_changes(SETTINGS, paths, on_progress=reports.append, stop=stop)
+    assert [report.note for report in reports] == ["a follows the changes", "b follows the changes"]
 
 
 def test_two_watchers_take_turns(device: Device) -> None:

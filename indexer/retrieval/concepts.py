@@ -266,9 +266,8 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
         return own or len(_stem_forms(lookup, term, variants.COMPOUNDING))
 
     made_of = [
-        _with_own_forms(lookup, own)
+        _with_own_forms(lookup, _one_concept(lookup, node, part, part, fields, prefix=False))
         for part in variants.two_words(word, n_holding)
-        for own in _raw_concepts(lookup, node, part, fields, prefix=False)
     ]
     held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in made_of if lookup.counts(own)]
     return made_of if len(held) == 2 and among(*held).any() else [concept]
@@ -301,30 +300,38 @@ def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields:
 def _raw_concepts(
     lookup: ConceptLookup, node: Word, raw: str, fields: tuple[str, ...], *, prefix: bool
 ) -> list[Concept]:
-    snapshot, (terms, width) = lookup.snapshot, raw_terms(raw)
+    terms, width = raw_terms(raw)
     if not terms:
         return [Concept(node, ((fold(raw),),), (fold(raw),), fields)]
     if width == 1:
         typed = fold(raw)
         whole = typed if any(term == typed for term, _ in terms) else terms[0][0]
-        known = prefix and node.unfinished and node.text.endswith(raw) and variants.is_known(snapshot, whole, fields)
-        if (prefix and not known) or (is_half(whole) and not node.exact):
-            runs = tuple((term,) for term in variants.completions(snapshot, whole, fields))
-            return [Concept(node, runs, (whole,), fields, is_beginning=prefix)]
-        forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
-        forms += [term for term in node.made if term not in forms]
-        other_letters, unwritten = ((), ()) if node.exact else _in_other_letters(lookup, raw, whole, fields)
-        is_one = variants.is_known(snapshot, whole, fields)
-        forms += [term for term in (*other_letters, *(() if is_one else unwritten)) if term not in forms]
-        function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
-        code = typed if is_code(raw) and not node.exact and "body" in fields else ""
-        concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
-        if known and (others := _other_endings(snapshot, whole, fields, forms)):
-            return [replace(concept, completions=others, is_beginning=True)]
-        return [replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept]
+        return [_one_concept(lookup, node, raw, whole, fields, prefix=prefix)]
     if len(words := variants.beside_apostrophes(raw)) == width and not node.exact:
         return _contracted(lookup, node, words, fields, prefix=prefix)
     return _joined_concepts(lookup, node, raw, fields, prefix=prefix)
+
+
+def _one_concept(
+    lookup: ConceptLookup, node: Word, raw: str, whole: str, fields: tuple[str, ...], *, prefix: bool
+) -> Concept:
+    """Of a raw token, or a part of one, that is one term: `whole`."""
+    snapshot, typed = lookup.snapshot, fold(raw)
+    known = prefix and node.unfinished and node.text.endswith(raw) and variants.is_known(snapshot, whole, fields)
+    if (prefix and not known) or (is_half(whole) and not node.exact):
+        runs = tuple((term,) for term in variants.completions(snapshot, whole, fields))
+        return Concept(node, runs, (whole,), fields, is_beginning=prefix)
+    forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
+    forms += [term for term in node.made if term not in forms]
+    other_letters, unwritten = ((), ()) if node.exact else _in_other_letters(lookup, raw, whole, fields)
+    is_one = variants.is_known(snapshot, whole, fields)
+    forms += [term for term in (*other_letters, *(() if is_one else unwritten)) if term not in forms]
+    function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
+    code = typed if is_code(raw) and not node.exact and "body" in fields else ""
+    concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
+    if known and (others := _other_endings(snapshot, whole, fields, forms)):
+        return replace(concept, completions=others, is_beginning=True)
+    return replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept
 
 
 def _in_other_letters(
@@ -362,11 +369,8 @@ def _joined_concepts(
     if whole and are_words and (lookup.counts(together) or lookup.elsewhere(together).n_documents):
         return [together]
     is_bare = node.field is None and not node.exact
-    return [
-        replace(own, function_word=True) if is_bare and part in _PREFIXES else own
-        for part in parts
-        for own in _raw_concepts(lookup, node, part, fields, prefix=False)
-    ]
+    by_parts = [_one_concept(lookup, node, part, part, fields, prefix=False) for part in parts]
+    return [replace(own, function_word=True) if is_bare and own.surface[0] in _PREFIXES else own for own in by_parts]
 
 
 _PREFIXES = frozenset(["anti", "by", "co", "de", "ex", "inter", "mid", "multi", "non", "off", "out", "over", "post",

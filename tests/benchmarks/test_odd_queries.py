@@ -42,6 +42,7 @@ def test_none_raises_whatever_is_asked(tmp_path: Path) -> None:
             "file:///\ud800",
             "~\0x",
             "é;鱻",
+            "漢가 ㊂ا 大韓민국",
             "0000000",
             "0a",
             '"' + "the " * 2_500 + '"',

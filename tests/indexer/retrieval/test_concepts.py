@@ -219,6 +219,15 @@ def test_a_word_with_a_hyphen_may_be_written_without_it(make_index: MakeIndex) -
     assert forms(snapshot, "we'll") == [{"we"}, {"ll"}]
 
 
+@pytest.mark.parametrize("text", ["大韓민국", "第12회大會", "⑴-⒛x", "½b-cup", "㊂ا"])
+def test_pieces_are_looked_up_as_the_index_holds_them(make_index: MakeIndex, text: str) -> None:
+    """Taken apart once more they would be other terms: syllables become letters when they are folded."""
+    snapshot = make_index([f"heron {text} stork", "other words"]).snapshot()
+    found = concepts(snapshot, text)
+    assert found
+    assert all(snapshot.document_frequency("body", term) for concept in found for term in concept.forms[0])
+
+
 def test_loose_pieces_count_only_where_nothing_else_does(make_index: MakeIndex) -> None:
     """As often as the rarer of them; pieces that are no words, that no document holds together or of which one is a
     function word are asked for one by one, with their other forms; prefixes count little."""

@@ -49,7 +49,6 @@ class Patient(Struct, frozen=True):
 
 
 def examine_device(flags: Mapping[str, str]) -> Iterator[Finding]:
-    """All findings, as they are made."""
     paths = Paths.from_environment()
     effective, problems = examine(paths, os.environ, flags=flags)
     patient = Patient(paths, effective.settings, tuple(problems))

@@ -160,7 +160,10 @@ def program(ctx: click.Context) -> int:
         laboratory = importlib.import_module("simulation.cli")  # it says itself when its extra is not installed
         return int(laboratory.main(ctx.meta["foltr.simulate"]))
     if "foltr.aside" in ctx.meta:
-        return _aside(ctx, *ctx.meta["foltr.aside"])
+        name, arguments = ctx.meta["foltr.aside"]
+        aside: click.Command = importlib.import_module(ASIDE[name]).command
+        with aside.make_context(name, arguments, parent=ctx) as own:
+            return int(aside.invoke(own))
     if ctx.invoked_subcommand is not None:
         return 0
     from app.commands.screen import open_screen
@@ -168,15 +171,7 @@ def program(ctx: click.Context) -> int:
     return open_screen(ctx, folder=None)
 
 
-def _aside(ctx: click.Context, name: str, arguments: Sequence[str]) -> int:
-    command = importlib.import_module(ASIDE[name]).command
-    with command.make_context(name, list(arguments), parent=ctx) as own:
-        code: int = command.invoke(own)
-    return code
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and give its exit code."""
     os.umask(0o077)  # whatever a command writes is for its owner only
     return run(program, arguments, program=NAME, describe=error_line)
 

@@ -90,7 +90,6 @@ class Paths(msgspec.Struct, frozen=True):
 
     @property
     def index(self) -> Path:
-        """The folder of the search index."""
         return self.data_dir / "index"
 
     @property

@@ -118,7 +118,6 @@ class Recognition(Section, frozen=True):
 
     @property
     def max_bytes(self) -> int:
-        """`max_file_mb` in bytes."""
         return int(self.max_file_mb * 1_000_000)
 
 
@@ -410,10 +409,8 @@ def index_sources(settings: Settings, paths: Paths) -> tuple[str, ...]:
 
 
 def chosen_to_index(settings: Settings, paths: Paths) -> tuple[str, ...]:
-    """The folders and the sources to index."""
     return (*index_roots(settings, paths), *index_sources(settings, paths))
 
 
 def anything_to_index(settings: Settings, paths: Paths) -> bool:
-    """Whether a folder or a source was chosen."""
     return bool(chosen_to_index(settings, paths))

@@ -409,5 +409,4 @@ class SearchHistory:
         return tuple(map(PastQuery._make, found))
 
     def clear(self) -> None:
-        """Forget all past queries."""
         self._store.erase("history")

@@ -101,7 +101,6 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def sections(self) -> dict[str, type[msgspec.Struct]]:
-        """The struct of each section by its name."""
         return dict(typing.get_type_hints(self.struct))
 
     @cached_property
@@ -178,16 +177,11 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         except tomllib.TOMLDecodeError as error:
             raise self.error(f"{file}: wanted a TOML file, got: {error}") from error
         lines = _line_numbers(text)
-        for name, value in self._flatten(content):
-            yield Assignment(name, value, _source(file, name, lines), is_text=False)
-
-    def _flatten(self, content: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-        """Dotted keys of the two levels that the settings have; deeper tables are values of their key."""
         for section, value in content.items():
-            if isinstance(value, dict) and section in self.sections:
-                yield from ((f"{section}.{name}", inner) for name, inner in value.items())
-            else:
-                yield section, value
+            is_section = isinstance(value, dict) and section in self.sections
+            own = {f"{section}.{name}": inner for name, inner in value.items()} if is_section else {section: value}
+            for name, inner in own.items():  # a deeper table is the value of its key
+                yield Assignment(name, inner, _source(file, name, lines), is_text=False)
 
     def _from_environment(self, env: Mapping[str, str]) -> Iterable[Assignment]:
         """The variables PREFIX_SECTION__KEY; an empty one counts as not set."""

@@ -120,7 +120,6 @@ def encode(numbers: Ints) -> tuple[Bytes, Ints]:
 
 
 def decode(code: Bytes) -> Ints:
-    """The numbers that `encode` wrote."""
     if code.size == 0:
         return np.zeros(0, dtype=np.int64)
     ends = (code < 0x80).nonzero()[0]

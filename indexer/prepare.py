@@ -101,7 +101,6 @@ ANALYSIS_SHARE = 0.75
 
 
 def prepare_document(document: ExtractedDocument) -> PreparedDocument:
-    """Analyse and compress one extracted document."""
     analyse = _analyzer().analyse
     title = " ".join(document.title.split())[:1_000]
     raw = document.text.encode("utf-8", "replace")

@@ -64,7 +64,6 @@ class Configuration(Struct, frozen=True):
         return self._changed(self.path(home), entry)
 
     def without_entry(self, home: Path) -> str:
-        """The file's text without this program."""
         path = self.path(home)
         if self._is_toml:
             self._listed(path)

@@ -56,7 +56,6 @@ class LineServer(MCPServer):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool by its name; raises ToolError of one line."""
         known = [tool.name for tool in await self.list_tools()]
         if name not in known:
             raise ToolError(f"wanted a tool of {', '.join(known)}, got {_shown(name)}")

@@ -43,7 +43,6 @@ class Requests:
             trim(db, "requests", KEPT)
 
     def newest(self, limit: int) -> Iterator[PastRequest]:
-        """The newest first."""
         for time, tool, query, given in self._store.rows(
             "SELECT time, tool, query, given FROM requests ORDER BY id DESC LIMIT ?", (limit,)
         ):
@@ -58,5 +57,4 @@ class Requests:
 
 
 def count_requests(store: Store) -> int:
-    """How many requests are kept."""
     return int(store.rows("SELECT count(*) FROM requests")[0][0])

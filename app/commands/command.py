@@ -10,7 +10,6 @@ end: `--paths0` and JSON are for those.
 
 from __future__ import annotations
 
-import gc
 import os
 import re
 import signal
@@ -48,7 +47,17 @@ class Command(CommandWithExamples):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.append(set_option())
+        self.params.append(
+            click.Option(
+                ["--set", "assignments"],
+                multiple=True,
+                metavar="KEY=VALUE",
+                help="Override one setting, as in --set index.workers=2; may be repeated.",
+                callback=_remember_assignments,
+                expose_value=False,
+                shell_complete=_complete_key,
+            )
+        )
 
 
 class Group(Command, click.Group):
@@ -63,19 +72,6 @@ class Context(Struct, frozen=True):
 
     settings: Settings
     paths: Paths
-
-
-def set_option() -> click.Option:
-    """The option `--set KEY=VALUE`, which writes into the flags of this run."""
-    return click.Option(
-        ["--set", "assignments"],
-        multiple=True,
-        metavar="KEY=VALUE",
-        help="Override one setting, as in --set index.workers=2; may be repeated.",
-        callback=_remember_assignments,
-        expose_value=False,
-        shell_complete=_complete_key,
-    )
 
 
 def setting_option(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
@@ -114,13 +110,7 @@ def load_numpy() -> None:
             del os.environ[_THREADS]
 
 
-def collect_from_here() -> None:
-    """For long work after the imports, for which nothing was collected: what is there by now stays unlooked at."""
-    gc.freeze()
-    gc.enable()
-
-
-def wants_colour(choice: str = "auto") -> bool:
+def wants_colour(choice: str) -> bool:
     """Whether stdout gets colour: as chosen, else on a terminal unless NO_COLOR is set (no-color.org)."""
     if choice != "auto":
         return choice == "always"

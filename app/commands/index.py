@@ -54,7 +54,9 @@ def command(
     Only new and changed files are read. With the extra `meaning`, texts are then read for search by meaning, which
     takes longer; you can search by words meanwhile. Ctrl-C keeps what is done, and the next run continues.
     """
-    from app.commands.command import collect_from_here, load_numpy, stop_on_interrupt
+    import gc
+
+    from app.commands.command import load_numpy, stop_on_interrupt
     from app.following.progress_lines import ProgressWriter, summarise
 
     if suggest:
@@ -65,7 +67,8 @@ def command(
     from app.settings import anything_to_index
 
     context = load()
-    collect_from_here()
+    gc.freeze()  # what was imported until now is not looked at again
+    gc.enable()
     to_recognise = [context.settings.ocr] * ocr + [context.settings.speech] * speech
     for chosen in to_recognise:
         if why := engine_for(chosen)[1]:

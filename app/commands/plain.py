@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, load_numpy, say
+from app.commands.command import INTERRUPTED, Command, Context, load, load_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,28 +35,26 @@ def command(query: tuple[str, ...]) -> int:
     """
     load_numpy()
     from app.search.search import Search
+    from indexer.errors import IndexDamaged
 
     with suppress(ImportError):
         import readline  # noqa: F401 -- input() then knows the lines typed before
 
     context = load()
-    search = Search(context.settings, context.paths)
-    if search.trouble:
-        say(f"{search.trouble}; `foltr-search index` rebuilds it")
-        search.close()
-        return FAILED
-    talk = Dialogue(context, search)
-    try:
-        talk.begin(" ".join(query))
-        while talk.answer(input("> ")):
-            pass
-    except EOFError:
-        print()
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    finally:
-        talk.leave()
-        search.close()
+    with closing(Search(context.settings, context.paths)) as search:
+        if search.trouble:
+            raise IndexDamaged(search.trouble)
+        talk = Dialogue(context, search)
+        try:
+            talk.begin(" ".join(query))
+            while talk.answer(input("> ")):
+                pass
+        except EOFError:
+            print()
+        except KeyboardInterrupt:
+            return INTERRUPTED
+        finally:
+            talk.leave()
     return 0
 
 
@@ -121,7 +119,7 @@ class Dialogue:
         say_about(self._page)
         if self._page.hits:
             print(f"{matches_of(self._page)}.")
-            self._say()
+            self._say(self._page)
 
     def _turn(self, step: int) -> None:
         """Go on by a page of results, or back."""
@@ -130,41 +128,38 @@ class Dialogue:
             print("There are no more." if self._page is not None and step > 0 else "There are none before.")
         else:
             self._first = first
-            self._say()
+            self._say(self._page)
 
-    def _say(self) -> None:
+    def _say(self, page: ResultPage) -> None:
         from app.search.results import title_of
         from console.printable import safe_line
         from console.wording import day, short_path
 
-        assert self._page is not None
         last = self._first + self._context.settings.search.page_size
-        for hit in self._page.hits[self._first : last]:
+        for hit in page.hits[self._first : last]:
             told = ("the file is gone" if hit.missing else "", hit.type, safe_line(hit.author), day(hit.modified))
-            about = ", ".join(one for one in (*told, short_path(hit.path), self._search.why(self._page, hit)) if one)
+            about = ", ".join(filter(None, (*told, short_path(hit.path), self._search.why(page, hit))))
             print(f"{hit.rank}. {title_of(hit)}: {about}")
-            passage = self._search.snippet(self._page, hit)
+            passage = self._search.snippet(page, hit)
             if text := passage.text.strip():
                 print(f"   {safe_line(f'{passage.heading}: {text}' if passage.heading else text)}")
-        if last < len(self._page.hits):
-            print(f"{len(self._page.hits) - last} more: n")
+        if last < len(page.hits):
+            print(f"{len(page.hits) - last} more: n")
 
-    def _with(self, number: str, what: Callable[[Hit], None]) -> None:
-        """Do something with the result of a number."""
-        hits = self._page.hits if self._page is not None else ()
-        if not 1 <= int(number) <= len(hits):
-            print(f"There are results 1 to {len(hits)}; /{number} searches the number." if hits else HELP)
+    def _with(self, number: str, what: Callable[[ResultPage, Hit], None]) -> None:
+        if self._page is None or not self._page.hits:
+            print(HELP)
+        elif 1 <= int(number) <= len(self._page.hits):
+            what(self._page, self._page.hits[int(number) - 1])
         else:
-            what(hits[int(number) - 1])
+            print(f"There are results 1 to {len(self._page.hits)}; /{number} searches the number.")
 
-    def _open(self, hit: Hit) -> None:
+    def _open(self, page: ResultPage, hit: Hit) -> None:
         from app.commands.open import run_planned
         from app.handing_over import Place, prepare
         from app.opener import OpenError
 
-        assert self._page is not None
-        page, context = self._page, self._context
-        passage = self._search.snippet(page, hit)
+        context, passage = self._context, self._search.snippet(page, hit)
         try:
             local, how = self._search.here(page, hit, context.settings.open.enter, context.paths.data_dir)
             ready = prepare(
@@ -178,13 +173,11 @@ class Dialogue:
         except OpenError as error:
             print(error)
 
-    def _say_why(self, hit: Hit) -> None:
-        assert self._page is not None
-        print(self._search.explain(self._page, hit).summary)
+    def _say_why(self, page: ResultPage, hit: Hit) -> None:
+        print(self._search.explain(page, hit).summary)
 
-    def _say_text(self, hit: Hit) -> None:
+    def _say_text(self, page: ResultPage, hit: Hit) -> None:
         from app.search.headings import headed
         from console.printable import safe_text
 
-        assert self._page is not None
-        print(safe_text(headed(hit, self._search.preview(self._page, hit).text)))
+        print(safe_text(headed(hit, self._search.preview(page, hit).text)))

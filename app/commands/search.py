@@ -117,6 +117,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     from app.resident.on_behalf import only_alone, search_for_command
     from app.search.results import SearchRequest
     from app.store import SearchHistory
+    from indexer.errors import IndexDamaged
 
     limit = options["limit"] or context.settings.search.page_size
     request = SearchRequest(
@@ -136,8 +137,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
             SearchHistory(search.store, context.settings.history).add(text, now=time.time())
         hits = page.hits[:limit]
         if search.trouble:
-            say(f"{search.trouble}; `foltr-search index` rebuilds it")
-            return FAILED
+            raise IndexDamaged(search.trouble)
         say_about(page)
         search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
@@ -203,14 +203,12 @@ def _print_lines(
     from app.commands.results_text import OF_SNIPPET, PLAIN, fields_of, formatted
 
     template = PLAIN if template is None else template
-    if not OF_SNIPPET & fields_of(template):
-        for hit in hits:
-            print_line(formatted(template, hit, None))
-        return []
+    needs_text = bool(OF_SNIPPET & fields_of(template))
     places = []
     for hit in hits:
-        snippet = search.snippet(page, hit)
-        places.append((snippet.line, snippet.page))
+        snippet = search.snippet(page, hit) if needs_text else None
+        if snippet is not None:
+            places.append((snippet.line, snippet.page))
         print_line(formatted(template, hit, snippet))
     return places
 

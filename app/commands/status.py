@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, Context, load, load_numpy, print_json, print_line, printed_path, say
+from app.commands.command import (
+    Command,
+    Context,
+    error_line,
+    load,
+    load_numpy,
+    print_json,
+    print_line,
+    printed_path,
+    say,
+)
 from console.wording import count, iso_minute
 
 if TYPE_CHECKING:
@@ -34,6 +44,7 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     load_numpy()
     from app.resident.asking import standing
     from app.resident.on_behalf import search_for_command
+    from indexer.errors import IndexDamaged
 
     context = load()
     resident = standing(str(context.paths.data_dir))
@@ -42,7 +53,7 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
     with search_for_command(context.settings, context.paths) as search:
         status = search.status()
         if search.trouble:
-            say(f"{search.trouble}; `foltr-search index` rebuilds it")
+            say(error_line(IndexDamaged(search.trouble)))
     if as_json:
         _print_json(status, resident, with_failures if failures else None, passed_over if outside else None)
     elif failures:

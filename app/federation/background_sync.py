@@ -58,7 +58,6 @@ class BackgroundSync:
             return (f"Sync with {member.group} by itself, {self._settings.federation.sync}?", *meaning)
 
     def answer(self, *, agreed: bool) -> None:
-        """Keep the user's answer."""
         with Store(self._paths.state) as store:
             consent.allow_background(store, membership.member(store), allowed=agreed)
 

@@ -78,7 +78,6 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 def load(store: Store) -> GroupRanker | None:
-    """The adopted common ranker, None where there is none."""
     found = store.rows("SELECT record FROM group_ranker")
     what = f"the group's ranker in {store.path}"
     return decode_record(found[0][0], GroupRanker, FederationError, what) if found else None

@@ -185,7 +185,6 @@ class Upload(Struct, frozen=True):
 
 
 def find_upload(store: Store, lineage: int, round: int) -> Upload | None:
-    """The update of a round, None when there is none."""
     return next(iter(_read(store, "WHERE lineage = ? AND round = ?", (lineage, round))), None)
 
 

@@ -165,7 +165,6 @@ class Correspondence:
         return read_announcement(answer, self.member, standing, now=int(self._clock()))
 
     def announced_model(self, announced: wire.Announcement) -> wire.ModelRecord:
-        """The common ranker that the round begins from."""
         answer = self._transport.get(f"/v1/models/{announced.model_hash}")
         return model(answer, self.member, announced, wanted=announced.model_hash)
 
@@ -237,7 +236,6 @@ class Correspondence:
         return found
 
     def list_task(self) -> wire.SumTask:
-        """The task of a committee member: what to add up."""
         return _decode(self._transport.get("/v1/list"), wire.SumTask)
 
     def _page(self, answer: bytes) -> tuple[wire.Signed, wire.RosterPage]:

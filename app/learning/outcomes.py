@@ -101,7 +101,6 @@ def buckets(outcomes: Iterable[Outcome], *, seconds: float) -> tuple[Bucket, ...
 
 
 def overall(outcomes: Iterable[Outcome]) -> Bucket | None:
-    """All outcomes as one stretch; None when there are none."""
     everything = list(outcomes)
     return _bucket(min(o.time for o in everything), everything) if everything else None
 

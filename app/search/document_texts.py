@@ -61,7 +61,6 @@ class RecentTexts:
             self._n_kept -= len(self._kept.popitem(last=False)[1])
 
     def snippet(self, hit: Hit, row: DocumentRow | None, words: Sequence[str], width: int, generation: int) -> Snippet:
-        """The best lines of one result."""
         text, pages = self.of(hit.doc_id, generation), row.pages if row else ()
         if hit.passage:
             found = passage_snippet(text, hit.passage, width=width, pages=pages)

@@ -106,7 +106,6 @@ def folder_names(snapshot: Snapshot, catalogue: Catalogue) -> FolderNames:
 
 def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames, *, within: str, roots: tuple[str, ...],
               now: float) -> Facets:  # fmt: skip
-    """Facets over the admitted documents."""
     documents, chosen = snapshot.documents, admitted.nonzero()[0]
 
     def kinds() -> Ints:

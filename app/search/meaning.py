@@ -56,7 +56,6 @@ class _Encoded:
 
     @property
     def is_made(self) -> bool:
-        """Whether there are vectors."""
         return bool(vectors.state_of(self.folder)[1])
 
     def load(self) -> threading.Thread:

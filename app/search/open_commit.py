@@ -59,7 +59,6 @@ class Reading:
         return own
 
     def matcher(self) -> Matcher:
-        """What finds the documents of one query."""
         written = self._catalogue.written
         lookup = ConceptLookup(self.snapshot, self.languages, written, self.own_languages, self.elsewhere)
         return Matcher(lookup, self.folder_ids, self.named_ids)
@@ -94,7 +93,6 @@ class Reading:
         )
 
     def folder_ids(self, folder: str) -> set[int]:
-        """The documents below a folder."""
         try:
             return set(self._catalogue.doc_ids_below(os.path.normpath(os.path.expanduser(folder))))
         except UnicodeEncodeError:

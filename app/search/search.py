@@ -442,7 +442,6 @@ class Search:
         return preview(text, hit, page.words, width, pages=row.pages if row else (), note=note)
 
     def explain(self, page: ResultPage, hit: Hit) -> Explanation:
-        """Why a result stands where it stands."""
         return explanation(page, hit)
 
     def why(self, page: ResultPage, hit: Hit) -> str:
@@ -452,5 +451,4 @@ class Search:
         return page.reasons.words(hit.rank - 1, hit.type) if page.reasons is not None else ""
 
     def status(self) -> IndexStatus:
-        """What the index holds and who is writing to it."""
         return index_status(self._settings, self._paths, self.catalogue, self.reading, self._meaning)

@@ -174,14 +174,12 @@ class ResultsList(LineView, can_focus=True):
             self.cursor = max(0, min(len(self.page.hits) - 1, self.cursor + rows))
 
     def turn_mark(self) -> None:
-        """Mark the selected result, or take its mark away."""
         if self.page is not None and self.selected is not None:
             self.marks.turn(self.page, self.selected)
             self._forget_lines(self.cursor)
             self.repaint()
 
     def clear_marks(self, *, but: Collection[str] = ()) -> None:
-        """Take the marks away, but for those of these paths."""
         self.marks.clear(but=but)
         self._lines.clear()
         self.repaint()
@@ -246,7 +244,6 @@ class ResultsList(LineView, can_focus=True):
 
     @property
     def snippet_width(self) -> int:
-        """Characters of a snippet."""
         return max(20, self.text_width - 3)
 
     @property

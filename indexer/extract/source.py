@@ -116,7 +116,6 @@ class Source(Struct, frozen=True):
 
     @property
     def size(self) -> int:
-        """Length in bytes."""
         return len(self.data) if self.data is not None else status_of(self.path).st_size
 
 

@@ -69,7 +69,6 @@ class _Member:
         self._stream, self._name = stream, name
 
     def read(self, max_bytes: int) -> bytes:
-        """At most `max_bytes` more bytes."""
         with _damage(self._name):
             return self._stream.read(max_bytes)
 

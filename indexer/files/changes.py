@@ -71,7 +71,6 @@ class Readings:
         return self._n
 
     def append(self, reading: FilesRead) -> None:
-        """Add one at the end."""
         entry = reading.entry
         self._n += 1
         self.n_bytes += 0 if entry.unread else entry.size

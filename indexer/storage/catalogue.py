@@ -167,7 +167,6 @@ class Catalogue:
             return self.connection.execute(query, values).fetchall()
 
     def meta(self, key: str) -> Any:
-        """One value of the table `meta`."""
         return self._rows("SELECT value FROM meta WHERE key = ?", key)[0][0]
 
     @property
@@ -249,7 +248,6 @@ class Catalogue:
             return mail_threads.threads_of(self.connection, doc_ids)
 
     def parts_of(self, path: str) -> dict[str, int]:
-        """The documents of one file by their parts."""
         query = "SELECT part, doc_id FROM documents JOIN files USING (file_id) WHERE path = ?"
         return dict(self._rows(query, os.fsencode(path)))
 
@@ -271,7 +269,6 @@ class Catalogue:
         return [os.fsdecode(row[0]) for row in self._rows(query, _json(doc_ids))]
 
     def counts(self) -> Counts:
-        """How much there is of everything."""
         states = dict(self._rows("SELECT state, count(*) FROM files GROUP BY state"))
         n_documents = self._rows("SELECT count(*) FROM documents")[0][0]
         n_failures = states.pop("failed", 0)
@@ -279,7 +276,6 @@ class Catalogue:
         return Counts(sum(states.values()), n_named, n_documents, n_failures, n_skipped)
 
     def failures(self) -> list[Failure]:
-        """Every file that could not be read, by path."""
         return self._failures("SELECT path, kind, reason FROM files WHERE state = 'failed' ORDER BY path")
 
     def partial_failures(self) -> list[Failure]:
@@ -326,12 +322,10 @@ class Catalogue:
         return [row[0] for row in self._rows(query, *_below(folder))]
 
     def types_below(self, folder: str) -> dict[str, int]:
-        """How many documents of each type lie in `folder`."""
         query = f"SELECT type, count(*) FROM files JOIN documents USING (file_id) WHERE {_BELOW} GROUP BY type"
         return dict(self._rows(query, *_below(folder)))
 
     def known_of(self, paths: Iterable[str]) -> dict[str, KnownFile]:
-        """Those of the files `paths` that are known."""
         with plain_errors(self.path):
             query = f"SELECT {_KNOWN} FROM files WHERE path = ?"
             rows = [(path, self.connection.execute(query, (os.fsencode(path),)).fetchone()) for path in paths]

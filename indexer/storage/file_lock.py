@@ -56,7 +56,6 @@ class FileLock:
         return os.read(self._file, 500).decode(errors="replace").strip()
 
     def write(self, text: str) -> None:
-        """Replace what the file says."""
         os.ftruncate(self._file, 0)
         os.lseek(self._file, 0, os.SEEK_SET)
         os.write(self._file, text.encode(errors="replace"))

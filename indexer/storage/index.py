@@ -87,7 +87,6 @@ class Index:
 
     @property
     def generation(self) -> int:
-        """The number of the newest commit."""
         return newest(self.folder)
 
     @property

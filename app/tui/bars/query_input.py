@@ -117,7 +117,6 @@ class Recall:
 
     @property
     def newest(self) -> tuple[str, ...]:
-        """The queries, newest first."""
         return tuple(self._queries)
 
     def step(self, *, back: bool) -> str | None:

@@ -161,7 +161,6 @@ class Pictures:
         self._unsent.clear()
 
     def close(self) -> None:
-        """End the process."""
         if self._pool is not None:
             self._pool.close()
 

@@ -201,7 +201,6 @@ class Rendered(Unpinned, frozen=True):
         return row
 
     def offset_of(self, row: int) -> int:
-        """Where in the text a row begins."""
         return self.starts[row]
 
     def pieces(self, row: int, text: str) -> Row:

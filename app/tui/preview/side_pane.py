@@ -169,7 +169,6 @@ class SidePane(Vertical):
 
     @on(PreviewMade)
     def show(self, message: PreviewMade) -> None:
-        """Show a preview that a worker made."""
         self._send(message.sent)
         self.preview.show(message.hit, message.preview, message.rows)
 
@@ -184,13 +183,11 @@ class SidePane(Vertical):
 
     @on(PageDrawn)
     def add_page(self, message: PageDrawn) -> None:
-        """Show a page that a worker drew."""
         self._send(message.sent)
         self.preview.add_page(message)
 
     @on(Explained)
     def explain(self, message: Explained) -> None:
-        """Show why a result stands where it stands."""
         self.explanation.show(message.explanation)
 
     def terminal_was_lent(self) -> None:

@@ -166,16 +166,11 @@ class Paths(msgspec.Struct, frozen=True):
         shared = _OF_SETTINGS if self.config_dir.resolve() == self.data_dir.resolve() else frozenset()
         names = {entry.name for entry in _entries(self.data_dir)} - _OF_NOBODY - shared
         # Another process may begin right now: it makes the marker first.
-        if names and not self._is_of_former_version() and not os.path.exists(self.data_dir / MARKER):
+        if names and not os.path.exists(self.data_dir / MARKER):
             raise SettingsError(
                 f"{self.data_dir}: wanted an empty folder for the data or one that foltr-search made, got one that "
                 f"holds {min(names)!r}; it is left as it is: name another one by FOLTR_DATA_DIR"
             )
-
-    def _is_of_former_version(self) -> bool:
-        """Whether this program has used the folder before it marked its own."""
-        has_index = any(re.fullmatch(r"_v\d+_\d+\.toc", entry.name) for entry in _entries(self.index))
-        return has_index or any(map(_is_own_database, (self.state, self.catalogue))) or _is_list_of_roots(self.roots)
 
     def _mark(self) -> None:
         with suppress(FileExistsError):  # an empty one says the same: a kill may come right after it is made
@@ -187,23 +182,6 @@ class Paths(msgspec.Struct, frozen=True):
                 return  # searching needs no writing, and who writes will say that it cannot
             with os.fdopen(handle, "wb") as file:
                 file.write(MARKED)
-
-
-def _is_own_database(path: Path) -> bool:
-    """Whether a file is an SQLite file that says in its header that it is of this program: "FOLT", "FOLC"."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(72)[68:71] == b"FOL"
-    except OSError:
-        return False
-
-
-def _is_list_of_roots(path: Path) -> bool:
-    try:
-        msgspec.json.decode(path.read_bytes(), type=_Roots)
-    except (OSError, msgspec.MsgspecError):
-        return False
-    return True
 
 
 def _entries(folder: Path) -> tuple[Path, ...]:

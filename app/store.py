@@ -129,10 +129,6 @@ class StateError(FoltrError):
     """The device's state file cannot be used; the message says why and what to do."""
 
 
-class StateLostError(StateError):
-    """The state file was removed or replaced while it was open: nothing more can be kept in it."""
-
-
 class Store:
     """The state file, open."""
 
@@ -234,15 +230,15 @@ class Store:
 
     def _require_its_file(self) -> None:
         if self.is_lost:
-            raise StateLostError(f"{self.path} was removed or replaced while it was open: nothing is kept; try again")
+            raise StateError(f"{self.path} was removed or replaced while it was open: nothing is kept; try again")
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
         """All or nothing: what is written inside is kept when the block ends, and undone when it raises.
 
         Blocks may be nested; the outermost decides. Not `durable` spares the wait for the disk: a power cut may then
-        take the transaction back, killing the program may not. StateLostError where the file is no longer the one that
-        its name stands for.
+        take the transaction back, killing the program may not. StateError where the file is no longer the one that its
+        name stands for.
         """
         with self.lock, self._named_errors():
             if self._depth:

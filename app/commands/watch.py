@@ -32,11 +32,16 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
 
     If the system cannot report changes, folders are scanned every index.scan_minutes.
     """
+    import msgspec
+
     from app.following.background import stop_with_parent
     from app.following.following import follow_changes
     from app.following.indexing import update_index
     from app.following.progress_lines import ProgressWriter
     from app.settings import anything_to_index
+
+    def print_event(progress: Progress) -> None:
+        print_line(msgspec.json.encode(progress).decode("utf-8"))
 
     context = load()
     if not anything_to_index(context.settings, context.paths):
@@ -45,7 +50,7 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet or events) as line:
         if events and stat.S_ISFIFO(os.fstat(sys.stdin.fileno()).st_mode):  # who holds the other end, as the screen
             stop_with_parent(stop, sys.stdin.fileno())
-        report = _print_event if events else line.show
+        report = print_event if events else line.show
         if retry_failures:
             holder = "foltr-search watch"
             update_index(
@@ -55,9 +60,3 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
             context.settings, context.paths, on_progress=report, stop=stop, pause_on_battery=pause_on_battery
         )
     return INTERRUPTED
-
-
-def _print_event(progress: Progress) -> None:
-    import msgspec
-
-    print_line(msgspec.json.encode(progress).decode("utf-8"))

@@ -233,22 +233,18 @@ def place(store: Store, server: Correspondence, announced: wire.Announcement) ->
 
 def occasion_of(announced: wire.Announcement, cohort: Cohort) -> Occasion:
     """The data to which all messages of the announced round are bound."""
+    method = method_of(announced.terms)
+    if not isinstance(method.privacy, Gaussian):
+        raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")
     return Occasion(
         group_id=announced.terms.group_id,
         lineage=announced.lineage,
         round=announced.round,
         model_hash=announced.model_hash,
         cohort=cohort,
-        n_numbers=method_of(announced.terms).n_sent,
-        privacy=_noise_of(announced.terms),
+        n_numbers=method.n_sent,
+        privacy=method.privacy,
     )
-
-
-def _noise_of(terms: wire.Terms) -> Gaussian:
-    privacy = method_of(terms).privacy
-    if not isinstance(privacy, Gaussian):
-        raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")
-    return privacy
 
 
 def shared_update(

@@ -41,14 +41,10 @@ BEGINS = (0).to_bytes(4, "big")
 """the empty message"""
 
 
-class AlreadyServed(FoltrError):
-    """Another process answers for this data folder; the message names it."""
-
-
 def take_place(data_dir: Path) -> FileLock:
     """The lock of the one resident process of a data folder; it goes with the process, however that ends.
 
-    Raises AlreadyServed when another process holds it.
+    Raises FoltrError when another process holds it.
     """
     folder = Path(socket_path(str(data_dir))).parent
     folder.mkdir(mode=0o700, exist_ok=True)
@@ -57,7 +53,7 @@ def take_place(data_dir: Path) -> FileLock:
     if not lock.take():
         who = lock.read() or "it has just started"
         lock.close()
-        raise AlreadyServed(f"a resident process answers already ({who})")
+        raise FoltrError(f"a resident process answers already ({who})")
     lock.write(f"process {os.getpid()}")
     return lock
 
@@ -94,7 +90,7 @@ class ResidentServer(Struct):
     _last: float = field(default_factory=time.monotonic)
 
     def run(self) -> None:
-        """Listen and answer; raises AlreadyServed when another process does, OSError when it cannot listen."""
+        """Listen and answer; raises FoltrError when another process does, OSError when it cannot listen."""
         lock = take_place(self.data_dir)
         kept = keep_searches()
         try:

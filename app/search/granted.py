@@ -306,7 +306,7 @@ class Granted:
             ids = {doc_id for folder in self.folders for doc_id in self._catalogue.doc_ids_below(folder)}
             rows = self._catalogue.documents(ids).values()
             held = [row.doc_id for row in rows if self.holds(row.path, row.part)]
-            self._known = (self._catalogue.generation, self._search.vocabulary_of(held))
+            self._known = (self._catalogue.generation, self._search.reading.vocabulary_of(held))
         return self._known[1]
 
     def _result(self, page: ResultPage, hit: Hit, share: int) -> _Share:

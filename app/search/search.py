@@ -50,7 +50,7 @@ from app.search.page import (
 )
 from app.search.page_order import rank
 from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
-from app.search.saved import SavedSearches, WrittenOut
+from app.search.saved import SavedSearches
 from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
 from app.settings import Settings
 from app.store import StateError, Store
@@ -66,7 +66,6 @@ from indexer.retrieval.named import named_in
 from indexer.retrieval.variants import with_neighbours
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.sqlite_files import cause, is_unwritable
-from indexer.text.spelling import Vocabulary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,7 +151,9 @@ class Search:
         tonight = end_of_day(now)
         self._follow_state()
         reading = self._reader.reading
-        written, typed = self._understood(reading, request, now)
+        written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
+        typed = parse(written.text, now=now, as_you_type=request.as_you_type)
+        typed = with_neighbours(typed, reading.snapshot, (*reading.languages, *reading.own_languages))
         if request.order == "learned" and asks_for_people(typed):  # no word says which of their letters matters more
             request = structs.replace(request, order="modified")
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
@@ -194,12 +195,6 @@ class Search:
                 partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
         )  # fmt: skip
-
-    def _understood(self, reading: Reading, request: SearchRequest, now: float) -> tuple[WrittenOut, Query]:
-        """The text with its saved searches written out, and the query that it is."""
-        written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
-        typed = parse(written.text, now=now, as_you_type=request.as_you_type)
-        return written, with_neighbours(typed, reading.snapshot, (*reading.languages, *reading.own_languages))
 
     def _everywhere(
         self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float
@@ -426,10 +421,6 @@ class Search:
         """The whole extracted text of a result, and the offsets at which its pages begin."""
         row = self._row(hit)
         return self._texts.of(hit.doc_id, self.reading.snapshot.generation), row.pages if row else ()
-
-    def vocabulary_of(self, doc_ids: Iterable[int]) -> Vocabulary:
-        """The words of these documents alone."""
-        return self.reading.vocabulary_of(doc_ids)
 
     def preview(self, page: ResultPage, hit: Hit, width: int = 160) -> Preview:
         """The whole text of one result with its matches, and where the snippet of that width is in it."""

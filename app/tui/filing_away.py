@@ -47,14 +47,11 @@ class FilingAway:
         """Turn the mark of the selected result, and go so many rows on."""
         self._results.turn_mark()
         self._results.move(step)
-        self._show_marks()
+        self._line.show_marked(len(self._results.marks))
 
     def unmark(self, *, but: Collection[str] = ()) -> None:
         """Take the marks away, but for those of these paths."""
         self._results.clear_marks(but=but)
-        self._show_marks()
-
-    def _show_marks(self) -> None:
         self._line.show_marked(len(self._results.marks))
 
     def ask(self, what: str, then: Callable[[str], None] | None = None) -> None:

@@ -132,7 +132,10 @@ class Background:
         remember_choices(self._paths, folders, covered=index_roots(self._settings, self._paths))
         self.stop()
         if not self.has_index() and not folders:
-            self._empty_index()
+            if self._paths.catalogue.exists():  # nobody follows changes, and what was read leaves the index
+                from app.following.indexing import update_index
+
+                update_index(self._settings, self._paths, roots=())
             return
         self._indexer = BackgroundIndexer(
             self._paths,
@@ -140,13 +143,6 @@ class Background:
             arguments=("--retry-failures",) if retry_failures else (),
         )
         self._indexer.start()
-
-    def _empty_index(self) -> None:
-        """The last folder was taken out: nobody follows changes, and what was read of it leaves the index."""
-        from app.following.indexing import update_index
-
-        if self._paths.catalogue.exists():
-            update_index(self._settings, self._paths, roots=())
 
     def stop(self) -> None:
         indexer, self._indexer = self._indexer, None

@@ -75,7 +75,6 @@ class FoltrApp(KeyByKey):
         self.register_theme(NIGHT)
         self.register_theme(DAY)
         self.setup = setup
-        self._copied = ""
         self._began_with = ""
         """the theme at the start"""
         self.search_screen = SearchScreen(setup)
@@ -119,14 +118,9 @@ class FoltrApp(KeyByKey):
         else:
             await self.action_quit()
 
-    @property
-    def clipboard(self) -> str:
-        """What was copied last, for pasting within the program."""
-        return self._copied
-
     def copy_to_clipboard(self, text: str) -> None:
         """Copy by the way that works here; a worker waits for it, and `Copied` says which one it was."""
-        self._copied = text
+        self._clipboard = text
         self.run_worker(
             lambda: self.call_from_thread(self._has_copied, text, copy(text)), thread=True, exit_on_error=False
         )

@@ -191,11 +191,10 @@ class SearchScreen(Screen[None]):
                 yield self.results
             yield self.side
         yield self.line
-        yield KeyLine(self.setup.keymap, self.shown_key, without=self.without)
+        opens = "Choose" if self.setup.picking else ""
+        yield KeyLine(self.setup.keymap, self.shown_key, without=self.without, opens=opens)
 
     def on_mount(self) -> None:
-        if self.setup.picking is not None:
-            self.query_one(KeyLine).rename("open", "Choose")
         self.welcome.show_start(None, self.progress)
         self.line.show_index(None)
         self.results.show_rows(dense=self.setup.remembered.dense)

@@ -39,8 +39,8 @@ INDEX_NAME = f"v{VERSION}"
 """Whoosh's index name; holds the schema's version, so that another version is never misread"""
 ATTEMPTS = 5
 """how often a reader looks again while commits replace what it wants to read"""
-_SEGMENT = {("indexer.codec.whoosh_codec", "Segment"), ("indexer.whoosh_codec", "Segment")}
-"""the class that the pickle names; the second in a table that no commit of this version has replaced yet"""
+_SEGMENT = ("indexer.codec.whoosh_codec", "Segment")
+"""the class that the pickle names"""
 _NAME = re.compile(rf"_{INDEX_NAME}_(\d+)\.toc")
 _SEGMENT_FILE = re.compile(rf"({INDEX_NAME}_[0-9a-z]+)\.\w+")
 _HEAD = struct.Struct("!3xii3x")
@@ -63,7 +63,7 @@ class _Pickled:
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        if (module, name) in _SEGMENT:
+        if (module, name) == _SEGMENT:
             return _Pickled
         if module in ("builtins", "__builtin__") and name == "set":
             return set

@@ -11,18 +11,17 @@ import msgspec
 
 from indexer.errors import IndexDamaged, IndexerError
 from indexer.storage import mail_threads
-from indexer.storage.sqlite_files import TRUNCATE, Connection, connect_to_share, is_unwritable, transaction
+from indexer.storage.sqlite_files import TRUNCATE, Connection, connect_to_share, transaction
 
 VERSION = 2
 """of the tables; another version is rebuilt from the files"""
 
-_SETTLED = """CREATE TABLE IF NOT EXISTS settled (
+_SETTLED = """CREATE TABLE settled (
     folder BLOB PRIMARY KEY,        -- as os.fsencode gives it
     digest BLOB NOT NULL,           -- of the listing
     n_files INTEGER NOT NULL,       -- in the folder itself
     skipped BLOB NOT NULL           -- msgpack array of [path, rule, reason]
 ) WITHOUT ROWID"""
-"""a catalogue of version 2 may be older than this table, and gets it when it is opened"""
 
 TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -89,11 +88,6 @@ def make_tables(connection: Connection, path: Path) -> None:
                 _create(connection)
     if (version := _version(connection)) != VERSION:
         raise IndexDamaged(f"the catalogue has version {version}, this program has version {VERSION}: {path}")
-    try:
-        connection.execute(_SETTLED)
-    except sqlite3.OperationalError as error:
-        if not is_unwritable(error):  # else nothing is scanned
-            raise
 
 
 def _create(connection: Connection) -> None:

@@ -115,23 +115,6 @@ def test_a_folder_for_settings_and_data_is_taken_though_settings_came_first(devi
     assert done.returncode == 0, done.stderr
 
 
-def test_a_folder_of_before_is_known_by_what_is_in_it(device: Device) -> None:
-    """It gets the mark with the next command that writes; a stranger's files beside it stay as they are."""
-    device.index()
-    device.run("search", "fish")
-    for left in (("index", "catalogue.sqlite", "state.sqlite"), ("state.sqlite", "key"), ("roots.json",)):
-        kept = {path.name for path in device.data_dir.iterdir()} & set(left)
-        for path in list(device.data_dir.iterdir()):
-            if path.name not in kept:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
-        (device.data_dir / "mine.txt").write_text("mine")
-        (device.data_dir / "mine.txt").chmod(0o644)
-        assert device.run("search", "heron").returncode < 2
-        assert (device.data_dir / MARKER).exists()
-        assert stat.S_IMODE((device.data_dir / "mine.txt").stat().st_mode) == 0o644
-        device.index()
-
-
 def test_many_begin_at_once(device: Device) -> None:
     """None of them takes the folder that another one has just begun for somebody else's."""
     commands = (("search", "fish"), ("status",), ("saved", "list"), ("search", "heron"), ("model", "show"), ("stats",))

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.paths import MARKER
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import LearningSettings, Paths, Settings
@@ -147,15 +146,6 @@ def test_a_full_disk_is_called_full(device: Device) -> None:
         done = run_on(device, FULL, command)
         assert "the disk is full" in done.stderr, (command, done.stderr)
         assert "I/O error" not in done.stderr
-
-
-def test_a_folder_of_before_that_cannot_be_marked_is_searched(device: Device) -> None:
-    """What is in it says whose it is."""
-    device.index()
-    (device.data_dir / MARKER).unlink()
-    done = run_on(device, READ_ONLY, "search kingfisher --json")
-    assert done.returncode == 0, done.stderr
-    assert "kingfisher.md" in done.stdout
 
 
 def test_a_state_that_is_taken_away_is_no_full_disk(device: Device) -> None:

@@ -221,27 +221,23 @@ class KeyLine(Widget):
     DEFAULT_CSS = "KeyLine { height: 1; }"
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keys--key"}
 
-    def __init__(self, keymap: Mapping[str, str], display: Callable[[str], str], *, without: frozenset[str]) -> None:
-        """`display` writes a key as people do; the actions `without` are not there, for they do nothing here."""
+    def __init__(
+        self, keymap: Mapping[str, str], display: Callable[[str], str], *, without: frozenset[str], opens: str = ""
+    ) -> None:
+        """`display` writes a key as people do; the actions `without` do nothing here; `opens`: what Enter does."""
         super().__init__()
         actions = [action for action in actions_of("search") if action.rank and action.id not in without]
         keys = ([key for key in keys_of(action, keymap) if not is_letter(key)] for action in actions)
         self._labels = [
-            (action, display(there[0]), action.title) for action, there in zip(actions, keys, strict=True) if there
+            (action, display(there[0]), opens if opens and action.id == "open" else action.title)
+            for action, there in zip(actions, keys, strict=True)
+            if there
         ]
-        self._titles: dict[str, str] = {}
-
-    def rename(self, action: str, title: str) -> None:
-        """Call an action otherwise, as "Open 3"."""
-        if self._titles.get(action) != title:
-            self._titles[action] = title
-            self.refresh()
 
     @property
     def shown(self) -> list[Label]:
         """What fits into the line, in the order of the table; the last one says how to leave."""
-        labels = [(action, key, self._titles.get(action.id, title)) for action, key, title in self._labels]
-        return fitting(labels, self.size.width)
+        return fitting(self._labels, self.size.width)
 
     def render(self) -> Text:
         style = self.get_component_rich_style("keys--key", partial=True)

@@ -35,20 +35,16 @@ from foltr.errors import FoltrError
 TERMINAL = "/dev/tty"
 
 
-class NoTerminal(FoltrError):
-    """There is no terminal to draw on; the message says so."""
-
-
 @contextmanager
 def on_the_terminal() -> Iterator[None]:
-    """Point stdin, stdout and stderr at the controlling terminal; raises NoTerminal where there is none."""
+    """Point stdin, stdout and stderr at the controlling terminal; raises FoltrError where there is none."""
     if all(os.isatty(descriptor) for descriptor in (0, 1, 2)):
         yield
         return
     try:
         terminal = os.open(TERMINAL, os.O_RDWR)
     except OSError as error:
-        raise NoTerminal(f"wanted a terminal to draw on, and there is none ({TERMINAL}: {error.strerror})") from error
+        raise FoltrError(f"wanted a terminal to draw on, and there is none ({TERMINAL}: {error.strerror})") from error
     _flush()
     before = [os.dup(descriptor) for descriptor in (0, 1, 2)]
     try:

@@ -280,31 +280,6 @@ def test_who_reads_does_not_load_whoosh(make_index: Callable[..., Index]) -> Non
     assert told == f"3 False\n{number - 1} False\n{number} True\n"
 
 
-def test_a_table_of_before_is_read_until_the_next_commit(make_index: Callable[..., Index]) -> None:
-    """Older tables name the segments by another path; the next commit names them by theirs."""
-    index = make_index(["heron", "stork", "crane"], sizes=[2])
-    (table,) = index.folder.glob("_*.toc")
-    content = table.read_bytes()
-    head = content[: content.rindex(b"\x80")]
-    segments = [vars(one) for one in pickle.loads(content[len(head) :])]
-    pickled = pickle.dumps([_Former(state) for state in segments], 2)
-    table.write_bytes(head + pickled.replace(f"{__name__}\n_Former".encode(), b"indexer.whoosh_codec\nSegment"))
-    assert b"indexer.codec" not in table.read_bytes()[len(head) :]
-    before = read_contents(index.folder)
-    assert [one.n_documents for one in before[1]] == [2, 1]
-    with index.writer("the test") as writer:
-        writer.commit(merge=False)
-    theirs = whoosh.index.open_dir(str(index.folder), indexname=INDEX_NAME)
-    assert [one.segment_id() for one in theirs._segments()] == [one.name for one in before[1]]
-
-
-class _Former:
-    """Pickled as a segment was."""
-
-    def __init__(self, state: dict[str, object]) -> None:
-        vars(self).update(state)
-
-
 def damaged(folder: Path, change: Callable[[bytes], bytes]) -> None:
     (table,) = folder.glob("_*.toc")
     table.write_bytes(change(table.read_bytes()))

@@ -186,17 +186,6 @@ def test_an_index_that_was_lost_is_read_again(tree: Tree) -> None:
     assert len(tree.catalogue.doc_ids()) == 3
 
 
-def test_a_catalogue_from_before_there_were_settled_folders_gets_them(tree: Tree) -> None:
-    """The table is made when the catalogue is opened, and the next scan fills it."""
-    tree.catalogue.connection.execute("DROP TABLE settled")
-    tree.catalogue.close()
-    tree.catalogue = Catalogue.open(tree.catalogue.path)
-    tree.updater.job = replace(tree.updater.job, catalogue=tree.catalogue)
-    assert tree.settled() == set()
-    tree.updater.scan()
-    assert tree.settled() == {".", "inner"}
-
-
 def test_nothing_is_kept_when_another_process_has_written(tmp_path: Path) -> None:
     """A row that came between the comparison and its end may be one of the folder's."""
     catalogue, other = Catalogue.open(tmp_path / "c.sqlite"), Catalogue.open(tmp_path / "c.sqlite")

@@ -29,11 +29,6 @@ MACHINE = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.-]*@)?[A-Za-z0-9_][A-Za-z0-9_.
 Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 
-def default_caps() -> dict[str, float]:
-    """Size caps in MB (of a million bytes) by document type, as the extractors state them."""
-    return {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()}
-
-
 def default_secrets() -> list[str]:
     """The names of files that nobody wants to be read aloud."""
     from indexer.files.ignore import SECRETS
@@ -54,7 +49,7 @@ class IndexSettings(Section, frozen=True):
     cross_mounts: Annotated[bool, "Enter other file systems mounted below a root."] = False
     max_file_mb: Annotated[
         dict[str, Megabytes], "Skip larger files; in MB, by type. Types not listed here keep their default."
-    ] = field(default_factory=default_caps)
+    ] = field(default_factory=lambda: {kind: n_bytes / MEGABYTE for kind, n_bytes in MAX_FILE_BYTES.items()})
     max_text_mb: Annotated[
         float, Meta(gt=0, le=1024), "Text kept of one document, in MB; the rest is cut, and marked as cut."
     ] = 4.0

@@ -272,8 +272,6 @@ class UpdateSession:
         if not self._writer.has_room_to_wipe():
             self._meter.report(note="what was deleted is not wiped yet: the disk has no room to write the index anew")
             return
-        if self._job.catalogue.wipe_by is None:
-            compact(self._job.catalogue)
         generation = self._writer.wipe()
         forget(True)
         note_wiped(self._job.catalogue, generation=generation)

@@ -82,7 +82,12 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
         if begun:
             _do(context, review, **deeds)
         else:
-            _dialogue(context, review, as_json=as_json)
+            show = _show_json if as_json else _show_lines
+            while (shown := review.next()) is not None:
+                show(review, shown)
+                if not _answered(context, review, shown, as_json=as_json):
+                    break
+            show(review, None)
         return FOUND if review.progress.n_found else NOTHING_FOUND
 
 
@@ -123,16 +128,6 @@ def _do(context: Context, review: Review, *, report: Path | None, save: str | No
     if forget:
         review.book.forget(review.about.number)
         say(f"review {review.about.number} is forgotten")
-
-
-def _dialogue(context: Context, review: Review, *, as_json: bool) -> None:
-    """Documents and answers, until the answers end or nothing is left."""
-    show = _show_json if as_json else _show_lines
-    while (shown := review.next()) is not None:
-        show(review, shown)
-        if not _answered(context, review, shown, as_json=as_json):
-            break
-    show(review, None)
 
 
 def _answered(context: Context, review: Review, shown: Proposal, *, as_json: bool) -> bool:

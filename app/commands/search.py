@@ -169,7 +169,12 @@ def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: di
         sys.stdout.buffer.write(b"".join(path + b"\0" for path in paths))
         return []
     if options["vimgrep"]:
-        return _print_matches(search, page, hits=hits)
+        from app.commands.results_text import match_lines
+
+        for hit in (one for one in hits if not (one.missing or one.machine)):
+            for line in match_lines(hit, search.preview(page, hit)):
+                print_line(line)
+        return []
     if options["template"] is not None or not (sys.stdout.isatty() or options["explain"]):
         return _print_lines(search, page, hits=hits, template=options["template"])
     return _print_terminal(search, page, hits=hits, options=options)
@@ -185,16 +190,6 @@ def _print_json(search: Search, page: ResultPage, *, hits: Sequence[Hit], explai
         explanation = search.explain(page, hit) if explain else None
         print_json(document_fields(hit, snippet, explanation, why=search.why(page, hit), searched=page.searched))
     return places
-
-
-def _print_matches(search: Search, page: ResultPage, *, hits: Sequence[Hit]) -> list[tuple[int, int]]:
-    from app.commands.results_text import match_lines
-
-    for hit in hits:
-        if not (hit.missing or hit.machine):
-            for line in match_lines(hit, search.preview(page, hit)):
-                print_line(line)
-    return []
 
 
 def _print_lines(

@@ -99,7 +99,9 @@ def _print_status(status: IndexStatus, resident: str, of: Context, n_listed: int
         "folders": "\n".join(map(printed_path, status.roots)) or "none (foltr-search index FOLDER)",
         **({"away": "\n".join(status.away)} if status.away else {}),
         "on disk": f"{status.data_bytes / 1e6:,.1f} MB in {printed_path(str(of.paths.data_dir))}",
-        "deleted": _unwiped(status),
+        "deleted": f"{count(status.n_unwiped, 'text')} still on disk (`index --optimize` erases them now)"
+        if status.n_unwiped
+        else "nothing left on disk",
         "last update": when,
         "writer": status.writer or "none",
         "resident": resident or "none (start it with `foltr-search serve`)",
@@ -125,13 +127,6 @@ def _named(passed_over: list[LeftOut]) -> str:
 def _in_words(one: LeftOut, between: str) -> str:
     number = count(one.n_files, "file") + ("" if one.exact else " or more")
     return between.join(filter(None, (printed_path(one.path), number, one.rule, one.remedy)))
-
-
-def _unwiped(status: IndexStatus) -> str:
-    """What was deleted and is still on the disk."""
-    if not status.n_unwiped:
-        return "nothing left on disk"
-    return f"{count(status.n_unwiped, 'text')} still on disk (`index --optimize` erases them now)"
 
 
 def _recognised(

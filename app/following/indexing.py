@@ -212,7 +212,7 @@ def make_updater(
         reader=reader,
     )
     forget = partial(_forget_gone, paths, catalogue)
-    return Updater(job, pool, on_moves=_followed_by_picks(settings, paths, catalogue), forget=forget)
+    return Updater(job, pool, on_moves=partial(_move_picks, settings, paths, catalogue), forget=forget)
 
 
 def followed_roots(settings: Settings, paths: Paths, roots: Sequence[str] | None = None) -> tuple[str, ...]:
@@ -232,16 +232,12 @@ def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
             handing_over.remove_gone_mails(paths.data_dir, catalogue.read_at())
 
 
-def _followed_by_picks(settings: Settings, paths: Paths, catalogue: Catalogue) -> Callable[[Moves], None]:
+def _move_picks(settings: Settings, paths: Paths, catalogue: Catalogue, moves: Moves) -> None:
     """What was learned about a file goes where the file goes."""
-
-    def follow(moves: Moves) -> None:
-        with opened_picks(settings, paths, catalogue) as picks:
-            if picks is not None:
-                for old, new in fold_moves(moves):
-                    picks.rename(old, new)
-
-    return follow
+    with opened_picks(settings, paths, catalogue) as picks:
+        if picks is not None:
+            for old, new in fold_moves(moves):
+                picks.rename(old, new)
 
 
 def fold_moves(moves: Moves) -> list[tuple[str, str]]:

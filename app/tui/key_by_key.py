@@ -15,6 +15,7 @@ from textual import events
 from textual._widget_navigation import Direction
 from textual.app import App
 from textual.await_complete import AwaitComplete
+from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, OptionList
@@ -46,7 +47,7 @@ class KeyByKey(App[int]):
         if not is_busy:
             self._handing_out = asyncio.create_task(self._hand_out(target))
 
-    async def _hand_out(self, target: MessagePump) -> None:
+    async def _hand_out(self, target: DOMNode) -> None:
         """Those that came meanwhile, each when the one before it is done with; letters for one box together."""
         await self._settled(target)
         while self._waiting and self.screen_stack:
@@ -65,21 +66,13 @@ class KeyByKey(App[int]):
             and box.check_consume_key(event.key, event.character)
         )
 
-    async def _settled(self, target: MessagePump) -> None:
+    async def _settled(self, target: DOMNode) -> None:
         """The key went up from `target`, what it closed or opened is on the screen, and the focus is where it goes."""
         await _passed(self)
-        for pump in _upwards(target):
+        for pump in target.ancestors_with_self:
             await _passed(pump)
         for pump in (self, *self.screen_stack[-1:], self):  # none is left where the key has ended the program
             await _passed(pump)
-
-
-def _upwards(pump: MessagePump | None) -> list[MessagePump]:
-    pumps = []
-    while pump is not None:
-        pumps.append(pump)
-        pump = pump._parent
-    return pumps
 
 
 async def _passed(pump: MessagePump) -> None:

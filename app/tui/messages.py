@@ -138,15 +138,11 @@ class HitSelected(Notice):
 
 
 class HitChosen(Notice):
-    """The user wants this hit opened."""
-
-    hit: Hit
+    """The user wants the selected hit opened."""
 
 
 class PreviewResized(Notice):
-    """The preview pane has another width, in cells: its text must be wrapped again."""
-
-    width: int
+    """The preview pane has another width: its text must be wrapped again."""
 
 
 class PreviewScrolled(Notice):

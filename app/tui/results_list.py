@@ -210,7 +210,7 @@ class ResultsList(LineView, can_focus=True):
             return
         self.moved, self.cursor = True, row
         if event.chain == 2:
-            self.post_message(HitChosen(self.page.hits[row]))
+            self.post_message(HitChosen())
 
     def make_line(self, row: int) -> Strip:
         hit, line = divmod(row, self.row_height)

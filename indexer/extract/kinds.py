@@ -217,9 +217,7 @@ def kind_of(path: str) -> str | None:
     if is_in_maildir(path):
         return "eml"
     last = _ending(name)
-    if last in NOT_READ:
-        return None
-    if ".so." in name:
+    if last in NOT_READ or ".so." in name:
         return None
     if last in PACKED and extension(name[: -len(last) - 1]) == "tar":
         return "tar"

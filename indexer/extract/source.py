@@ -218,7 +218,6 @@ class Gathered:
         self._limits = limits
         self._documents: list[ExtractedDocument] = []
         self._notes: list[str] = []
-        self._n_more_notes = 0
         self._n_bytes = 0
         self.full = False
 
@@ -256,14 +255,10 @@ class Gathered:
 
     def note(self, note: str) -> None:
         """Say that something could not be read."""
-        if len(self._notes) < MAX_NOTES:
-            self._notes.append(" ".join(note.split())[:300])
-        else:
-            self._n_more_notes += 1
+        self._notes.append(" ".join(note.split())[:300])
 
     def extraction(self) -> Extraction:
-        more = (f"and {self._n_more_notes} more",) if self._n_more_notes else ()
-        return Extraction(documents=tuple(self._documents), notes=(*self._notes, *more))
+        return Extraction(documents=tuple(self._documents), notes=tuple(self._notes))
 
 
 HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000

@@ -16,7 +16,7 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -229,7 +229,7 @@ class WordPieces:
         if missing:
             raise IndexerError(f"the encoder's vocabulary lacks {', '.join(missing)}")
         self._letters = _Letters()
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._of = lru_cache(MAX_KNOWN_WORDS)(self._cut)
 
     def numbers(self, text: str, limit: int) -> list[int]:
         """The numbers of at most `limit` pieces, [CLS] and [SEP] around them included."""
@@ -243,14 +243,6 @@ class WordPieces:
     def words(self, text: str) -> list[str]:
         """The text as BERT sees it: plain words and single signs."""
         return unicodedata.normalize("NFD", text).translate(self._letters).lower().split()
-
-    def _of(self, word: str) -> tuple[int, ...]:
-        known = self._known.get(word)
-        if known is None:
-            if len(self._known) >= MAX_KNOWN_WORDS:
-                self._known.clear()
-            known = self._known[word] = self._cut(word)
-        return known
 
     def _cut(self, word: str) -> tuple[int, ...]:
         pieces: list[int] = []

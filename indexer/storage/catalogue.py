@@ -175,23 +175,19 @@ class Catalogue:
         return int(self.meta("generation"))
 
     @property
-    def wipe_by(self) -> float | None:
-        """When nothing is to be left of what was deleted (seconds since the epoch), infinity where nothing was.
-
-        None for a catalogue from before this was known: what was deleted may be anywhere in it.
-        """
-        rows = self._rows("SELECT value FROM meta WHERE key = 'wipe_by'")
-        return float(rows[0][0]) if rows else None
+    def wipe_by(self) -> float:
+        """When nothing is to be left of what was deleted (seconds since the epoch), infinity where nothing was."""
+        return float(self.meta("wipe_by"))
 
     def is_to_be_wiped(self, now: float) -> bool:
         """Whether that time has come; also where a clock that went back would put it off."""
         by = self.wipe_by
-        return by is None or (by < math.inf and not now < by <= now + CHANGED_STAYS)
+        return by < math.inf and not now < by <= now + CHANGED_STAYS
 
     @property
     def is_whole(self) -> bool:
         """Whether a scan has come to its end since the index was made, so that what it lacks is nowhere."""
-        return self._rows("SELECT value FROM meta WHERE key = 'is_whole'") != [(0,)]
+        return bool(self.meta("is_whole"))
 
     @property
     def roots(self) -> tuple[str, ...]:

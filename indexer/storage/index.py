@@ -200,9 +200,7 @@ class IndexWriter:
 
         `merge=False` leaves segments of like size alone, for bulk indexing.
         """
-        self._delete_pending()
-        if self._rows:
-            self._write_new()
+        self._write_pending()
         self._merge(self._worth_merging(merge))
         return self._publish()
 
@@ -226,26 +224,21 @@ class IndexWriter:
 
     def optimize(self) -> int:
         """Commit and merge everything into one segment without dead documents."""
-        self._delete_pending()
-        if self._rows:
-            self._write_new()
+        self._write_pending()
         if len(self._segments) > 1 or any(s.deleted for s in self._segments):
             self._merge(list(self._segments))
         return self._publish()
 
-    def _delete_pending(self) -> None:
-        if not self._removed:
-            return
+    def _write_pending(self) -> None:
         removed = np.fromiter(self._removed, dtype=np.int64, count=len(self._removed))
-        for i, segment in enumerate(self._segments):
+        for i, segment in enumerate(self._segments if self._removed else ()):
             dead = np.flatnonzero(np.isin(self._files[segment.name].documents["doc_id"], removed)).tolist()
             self._segments[i] = msgspec.structs.replace(segment, deleted=segment.deleted.union(dead))
-
-    def _write_new(self) -> None:
+        if not self._rows:
+            return
         lists = {field: [buffer.lists()] for field, buffer in self._buffers.items() if buffer.n_postings}
         rows = np.frombuffer(b"".join(self._rows), dtype=DOCUMENT)
-        dead = np.flatnonzero(np.isin(rows["doc_id"], list(self._removed))).tolist()
-        self._add_segment(rows, lists, dead)
+        self._add_segment(rows, lists, np.flatnonzero(np.isin(rows["doc_id"], removed)).tolist())
 
     def _add_segment(self, rows: Any, lists: dict[str, Any], dead: Iterable[int] = ()) -> None:
         name = f"{INDEX_NAME}_{os.urandom(8).hex()}"

@@ -10,7 +10,7 @@ import subprocess
 import time
 import zipfile
 import zlib
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -151,21 +151,6 @@ def test_what_leaves_a_file_that_stays_is_gone(device: Device) -> None:
         run(device, "index", str(device.notes))
         gone = {b"takahe", b"kakapo", b"possum", b"bilby", b"tapir", b"quoll", b"numbat"}
         assert left(device) == (gone if len(members) == 2 else set())
-
-
-def test_a_catalogue_of_before_is_written_anew_once(device: Device) -> None:
-    """What an SQLite that overwrites nothing had left in its free space is gone with the first `index`."""
-    fill(device)
-    with closing(sqlite3.connect(device.data_dir / "catalogue.sqlite", isolation_level=None)) as catalogue:
-        catalogue.execute("PRAGMA secure_delete = OFF")
-        catalogue.execute("CREATE TABLE former (path TEXT)")
-        catalogue.execute("INSERT INTO former VALUES ('bandicoot')")
-        catalogue.execute("DROP TABLE former")
-        catalogue.execute("DELETE FROM meta WHERE key = 'wipe_by'")
-    assert b"bandicoot" in raw(device.data_dir)
-    run(device, "index")
-    assert b"bandicoot" not in raw(device.data_dir)
-    assert "quokka.txt" in run(device, "search", "numbat").stdout
 
 
 def test_older_versions_of_a_changed_file_are_counted_until_they_go(device: Device) -> None:

@@ -119,7 +119,7 @@ class PreviewBody(LineView, can_focus=True):
     def on_resize(self) -> None:
         self.set_length(len(self._rows) if self._rows else 0)
         if self._rows is not None and self._rows.width != self.text_width and self.text_width:
-            self.post_message(PreviewResized(self.text_width))
+            self.post_message(PreviewResized())
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)

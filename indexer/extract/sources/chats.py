@@ -176,8 +176,6 @@ def _whatsapp_date(match: re.Match[str], is_month_first: bool) -> datetime | Non
 
 
 def _json(data: bytes, what: str) -> Any:
-    if len(data) > MAX_BYTES:
-        raise ExtractionError("too-large", f"{what} of more than {shown_size(MAX_BYTES)}")
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -242,7 +240,7 @@ def _slack_name(user: Any) -> str:
 
 def read_discord(source: Source, limits: Limits) -> Extraction | None:
     """What the owner of the account wrote in one channel, by days."""
-    data = source.read(MAX_BYTES + 1)
+    data = source.read_whole(MAX_BYTES, "a channel of Discord")
     if source.name.endswith(".csv"):
         rows: Any = list(csv.DictReader(io.StringIO(data.decode("utf-8", "replace"))))
     else:

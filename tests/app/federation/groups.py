@@ -20,6 +20,7 @@ from app.federation.membership import Membership
 from app.federation.server import Connect, Reach
 from app.federation.sync import Sync, SyncReport
 from app.federation.transport import Transport
+from app.paths import Paths
 from app.settings import FederationSettings, Settings
 from app.store import Store
 from federation_server.serve import Installation, open_installation
@@ -148,7 +149,9 @@ def told_to(person: Person) -> Announcement:
 
 
 def see_pages(device: Device, n: int) -> None:
-    with Store(device.data_dir / "state.sqlite") as store:
+    paths = Paths(device.config_file.parent, device.data_dir)
+    paths.create_data_dir()
+    with Store(paths.state) as store:
         for page in pages(n):
             store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=1000)
 

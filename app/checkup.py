@@ -230,14 +230,12 @@ def _resident(patient: Patient) -> Findings:
         yield "note", "this system has no Unix sockets; every command works alone"
         return
     socket = Path(socket_path(str(patient.paths.data_dir)))
+    at = display_path(str(socket))
     said = standing(str(patient.paths.data_dir))
     if said:
         yield "ok", said
     elif socket.exists():
-        yield (
-            "note",
-            f"nobody answers at {display_path(str(socket))}; commands work alone, the next one takes its place",
-        )
+        yield "note", f"nobody answers at {at}; commands work alone, the next one takes its place"
     else:
         yield "ok", "none: every command works alone (`foltr-search serve` starts one)"
     for path in (socket.parent, socket):

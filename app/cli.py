@@ -68,7 +68,6 @@ foltr-search open 1                   open the first result of the last search
 foltr-search search --help            every command has help with examples
 """
 
-
 LIKE = 0.82
 """of two words, from which on one may be a slip of the other: serach and search, but not invoice and invite"""
 

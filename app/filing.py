@@ -1,8 +1,7 @@
 """Copying and moving a user's files to a folder, and putting them into the trash: nothing is ever overwritten.
 
 Each file is done or refused by itself, with one line that says why. A name is taken in the folder before anything is
-written to it, so that no other program can come in between. What is moved keeps its bytes on disk until the new copy is
-complete.
+written to it, so that no other program can come in between. A moved file stays until its new copy is complete.
 """
 
 from __future__ import annotations

@@ -67,9 +67,8 @@ class RootSuggestion(Struct, frozen=True):
 
 
 def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> list[RootSuggestion]:
-    """The usual folders of `home` (the user's own) that hold files, with XDG's own names for them; vaults and clouds
-    by their names; the other folders at its top; then the data of other programs. Nothing that is `searched` already,
-    as a folder or a source.
+    """The usual folders of `home` (the user's own) that hold files, by XDG's names; vaults and clouds by their names;
+    the other folders at its top; then the data of other programs. Nothing that is `searched` already.
     """
     home = home or Path.home()
     exports: Counter[str] = Counter()

@@ -5,8 +5,7 @@ extracted text is handed over, in a file that only the user can read and that go
 
 A mail program is to open the message and not its whole mailbox. A file that is a mail and says so by its name is opened
 where it lies. Any other one (a Maildir's file has no ending, a mailbox holds many) is copied into a folder that only
-the user can read. Copies go after a day, when they are many, and when the mail was deleted: by the next one that is
-opened, or the next look at all files.
+the user can read. The next opening, or look at all files, removes copies that are old, many, or of deleted mail.
 """
 
 from __future__ import annotations

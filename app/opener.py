@@ -64,20 +64,16 @@ PLAYER_START: Mapping[str, str] = {
 }
 """The same of players."""
 
-
 MAIL_SCREENS = frozenset({"mutt", "neomutt", "aerc", "alpine", "pine", "elm", "meli", "himalaya", "alot"})
 """mail programs that need this terminal"""
 
-
 AS_THEY_ARE = frozenset({"text", "markdown", "source", "data", "calendar"})
 """types of document whose extracted text is the text of their file"""
-
 
 FOLDER_SCREENS = frozenset({
     "yazi", "ranger", "nnn", "lf", "vifm", "mc", "broot", "joshuto", "xplr", "fff", "clifm", "superfile", "spf",
 })  # fmt: skip
 """file managers that need this terminal"""
-
 
 How = Literal["system", "editor", "pager", "folder"]
 

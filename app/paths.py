@@ -1,8 +1,7 @@
 """The folders of this program, what lies in them, and the index roots that it remembers.
 
-The data folder is one that the program has made, or one that was empty: it says so by a file in it, which is written
-before anything else. Any other folder is left as it is, and of what lies in its own the program touches the names alone
-that it gives itself.
+The data folder is one that the program made, or that was empty: a file in it says so, which is written before anything
+else. Any other folder is left as it is, and in its own the program touches only the names that it gives itself.
 """
 
 from __future__ import annotations

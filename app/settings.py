@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -288,45 +288,37 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return resolve(paths, os.environ if env is None else env, flags=flags or {}).settings
 
 
+def _each(is_usable: Callable[[str], object], names: list[str], wanted: str) -> list[str]:
+    for name in names:
+        if not is_usable(name):
+            raise ValueError(f"{wanted}, got {name!r}")
+    return names
+
+
 def _absolute(folders: list[str]) -> list[str]:
-    paths = [Path(folder).expanduser() for folder in folders]
-    for path, folder in zip(paths, folders, strict=True):
-        if not path.is_absolute():
-            raise ValueError(f"absolute folders (or ~/...), got {folder!r}")
-    return [str(path) for path in paths]
+    _each(lambda folder: Path(folder).expanduser().is_absolute(), folders, "absolute folders (or ~/...)")
+    return [str(Path(folder).expanduser()) for folder in folders]
 
 
 def _known_languages(languages: list[str]) -> list[str]:
     from indexer.text.language import STEMMERS
 
     known = {*STEMMERS, *STEMMERS.values()}
-    for language in languages:
-        if language.lower() not in known:
-            raise ValueError(f"of {', '.join(STEMMERS.values())}, got {language!r}")
-    return languages
+    return _each(lambda name: name.lower() in known, languages, f"of {', '.join(STEMMERS.values())}")
 
 
 def _known_sources(sources: list[str]) -> list[str]:
     from indexer.extract.sources.known import SOURCES
 
-    for source in sources:
-        if source not in SOURCES:
-            raise ValueError(f"of {', '.join(SOURCES)}, got {source!r}")
-    return sources
+    return _each(SOURCES.__contains__, sources, f"of {', '.join(SOURCES)}")
 
 
 def _names_of_machines(names: list[str]) -> list[str]:
-    for name in names:
-        if MACHINE.fullmatch(name) is None:
-            raise ValueError(f"names of machines, as in desk or anna@nas.local, got {name!r}")
-    return names
+    return _each(MACHINE.fullmatch, names, "names of machines, as in desk or anna@nas.local")
 
 
 def _known_keys(keys: list[str]) -> list[str]:
-    for key in keys:
-        if key not in SCHEME.keys:
-            raise ValueError(f"names of settings, got {key!r}")
-    return keys
+    return _each(SCHEME.keys.__contains__, keys, "names of settings")
 
 
 SCHEME = Scheme(

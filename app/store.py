@@ -9,8 +9,7 @@ of its own, so that nobody is in another's transaction, and SQLite knows of them
 pick) is synchronised to the disk before the call returns; kill -9 loses at most what was not yet acknowledged.
 
 A file's `user_version` is the number of its format. Released formats never change; a new one adds a step that leads to
-it. Past queries are off by default, and kept
-apart from everything that is learned.
+it. Past queries are off by default, and kept apart from everything that is learned.
 """
 
 from __future__ import annotations
@@ -237,8 +236,7 @@ class Store:
         """All or nothing: what is written inside is kept when the block ends, and undone when it raises.
 
         Blocks may be nested; the outermost decides. Not `durable` spares the wait for the disk: a power cut may then
-        take the transaction back, killing the program may not. StateError where the file is no longer the one that its
-        name stands for.
+        take the transaction back, killing the program may not. StateError where the file was removed or replaced.
         """
         with self.lock, self._named_errors():
             if self._depth:

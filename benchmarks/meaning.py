@@ -15,6 +15,7 @@ import pickle
 import shutil
 import tempfile
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -188,7 +189,7 @@ def halved(library: Library, folder: Path) -> Library:
     paths = Paths(folder / "config", folder / "data")
     shutil.copytree(library.paths.data_dir, paths.data_dir)
     contents = np.unique(vectors.read(paths.index, SHIPPED.name)["content"])
-    with VectorWriter(paths.index, SHIPPED.name) as writer:
+    with closing(VectorWriter(paths.index, SHIPPED.name)) as writer:
         writer.keep(np.random.default_rng(SEED).permutation(contents)[: len(contents) // 2])
     return Library(library.collection, library.files, paths)
 

@@ -43,7 +43,6 @@ MAX_FILE_BYTES: dict[str, int] = {
 }
 """Size cap per type. Of text only the first megabytes are read, so its cap only keeps out disk images and the like."""
 
-
 HEARD = ("audio", "video")
 """types whose pages are spans of time"""
 SPAN = 5
@@ -75,8 +74,7 @@ class FileEntry(msgspec.Struct, frozen=True, gc=False):
     failure: str = ""
     """its kind, as in ExtractionError, where that is a limit's fault; "" where there is nothing to read"""
     source: str = ""
-    """the named source whose reader reads it (indexer.extract.sources.known), or the kind that a package added; "" for
-    an ordinary file"""
+    """the source (indexer.extract.sources.known) whose reader reads it, or the kind that a package added; else \"\""""
 
 
 class Skipped(msgspec.Struct, frozen=True):

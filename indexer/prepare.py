@@ -22,16 +22,7 @@ from indexer.extract.kinds import type_by_name
 from indexer.extract.media.recognised import with_recognised
 from indexer.extract.source import NO_TEXT_IN_PAGES, TIME_IS_UP, Limits, fingerprint
 from indexer.postings import EMPTY, FieldPostings, few_postings
-from indexer.properties import (
-    MAX_PROPERTIES,
-    MAX_VALUE,
-    PROPERTIES,
-    UNSEARCHED,
-    Properties,
-    marks,
-    moments,
-    note_names,
-)
+from indexer.properties import MAX_PROPERTIES, MAX_VALUE, PROPERTIES, UNSEARCHED, Properties, marks, moments, note_names
 from indexer.schema import DOCUMENT_STRUCT, PROPERTY_FIELD, TEXT_FIELDS, folder_key, scoped_term
 from indexer.text.analysis import Analyzer, fold, raw_terms, raw_tokens
 from indexer.text.language import LANGUAGES, detect

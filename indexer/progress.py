@@ -152,8 +152,7 @@ class WorkDone(Struct, frozen=True):
 def remaining_seconds(seconds: float, files: WorkDone, n_bytes: WorkDone) -> float | None:
     """sqrt(left by files * left by bytes), `seconds` after the first file was done; None while they disagree.
 
-    Many small files and a few large ones come in no order: each estimate alone may be wrong by a factor of a hundred,
-    mostly in opposite directions.
+    Files of all sizes come in no order: each estimate alone may be wrong a hundredfold, mostly in opposite directions.
     """
     if seconds < MEASURED_SECONDS or files.done < MEASURED_FILES:
         return None

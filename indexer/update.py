@@ -27,16 +27,7 @@ from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.source import fingerprint
-from indexer.files.changes import (
-    ChangePlan,
-    FileComparison,
-    FilesRead,
-    OutOfSight,
-    Readings,
-    is_settled,
-    line_about_folder,
-    reader_of,
-)
+from indexer.files import changes
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore import IGNORE_FILES
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
@@ -127,7 +118,7 @@ class UpdateSession:
         wipe_soon(catalogue)
         self._commit(merge=True)
 
-    def run(self, plan: ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
+    def run(self, plan: changes.ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
         """Carry out `plan`; when `stop` is set, what was done until then is committed."""
         self._batch.replaced.extend(plan.removed.values())
         self._writer.remove(self._job.catalogue.doc_ids_of_files(plan.removed.values()))
@@ -147,7 +138,7 @@ class UpdateSession:
             compact(self._job.catalogue)
         return self._summary(plan, n_unchanged, stopped=self._n_done < len(readings))
 
-    def _read_again(self, plan: ChangePlan, stop: threading.Event) -> int:
+    def _read_again(self, plan: changes.ChangePlan, stop: threading.Event) -> int:
         """Have the touched files read whose content has changed; of the others, so many, the new ctime is noted."""
         n_same = 0
         for reading in plan.touched:
@@ -158,14 +149,14 @@ class UpdateSession:
                 n_same += 1
         return n_same
 
-    def _read(self, readings: Readings, n_unchanged: int, stop: threading.Event) -> None:
+    def _read(self, readings: changes.Readings, n_unchanged: int, stop: threading.Event) -> None:
         merge = len(readings) < BULK_FILES
         n_total = n_unchanged + len(readings)
         self._meter.begin("indexing", n_done=n_unchanged, n_total=n_total, bytes_total=readings.n_bytes)
         for reading in readings.named():
             self._store_name(reading)
             self._commit_if_due(merge=merge)
-        ahead: dict[str, FilesRead] = {}
+        ahead: dict[str, changes.FilesRead] = {}
 
         def entries() -> Iterator[FileEntry]:
             for reading in readings.read():
@@ -186,7 +177,7 @@ class UpdateSession:
             self._commit(merge=merge)
             self._meter.begin("indexing")
 
-    def _store_name(self, reading: FilesRead) -> None:
+    def _store_name(self, reading: changes.FilesRead) -> None:
         """Store a file of which nothing is read but its name."""
         entry = reading.entry
         state = "failed" if entry.failure else "named"
@@ -195,14 +186,14 @@ class UpdateSession:
         self._meter.count(entry.path, 0, stored.reason if stored.state == "failed" else "")
         self._note_done(reading)
 
-    def _note_done(self, reading: FilesRead) -> None:
+    def _note_done(self, reading: changes.FilesRead) -> None:
         self._n_done += 1
         self._n_new += reading.file_id is None
         if reading.old_path:
             self.moves.append((reading.old_path, reading.entry.path))
 
-    def _store(self, reading: FilesRead, outcome: PreparedFile | ExtractionError) -> None:
-        entry, reader = reading.entry, reader_of(reading.entry, self._job.reader)
+    def _store(self, reading: changes.FilesRead, outcome: PreparedFile | ExtractionError) -> None:
+        entry, reader = reading.entry, changes.reader_of(reading.entry, self._job.reader)
         file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
             prepared = outcome
@@ -222,7 +213,7 @@ class UpdateSession:
             self._meter.count(entry.path, entry.size)
         self._note_done(reading)
 
-    def _file_id(self, reading: FilesRead) -> int:
+    def _file_id(self, reading: changes.FilesRead) -> int:
         """The number of the file; the documents that it had go."""
         if reading.file_id is None:
             return self._catalogue.new_file_id()
@@ -276,7 +267,7 @@ class UpdateSession:
         forget(True)
         note_wiped(self._job.catalogue, generation=generation)
 
-    def _summary(self, plan: ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
+    def _summary(self, plan: changes.ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
         return UpdateSummary(
             n_new=self._n_new,
             n_moved=len(self.moves),
@@ -315,7 +306,7 @@ class _Scan:
         """up to a bound"""
 
 
-Planning = Callable[[], ChangePlan | None]
+Planning = Callable[[], changes.ChangePlan | None]
 """makes the plan; gives None when it was stopped before the plan was complete"""
 
 
@@ -354,7 +345,7 @@ class Updater(Struct):
         catalogue = self.job.catalogue
         scan: _Scan | None = None
 
-        def planned() -> ChangePlan | None:
+        def planned() -> changes.ChangePlan | None:
             nonlocal scan
             with plain_errors(catalogue.path):
                 scan = _Scan(catalogue, self.job)
@@ -379,13 +370,13 @@ class Updater(Struct):
         empty_log(catalogue)
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
-    def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> ChangePlan | None:
+    def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> changes.ChangePlan | None:
         """The plan of a whole scan; None when it was stopped.
 
         Each file is compared as it is seen, and nothing is kept of one that is as it was.
         """
         catalogue, crawl = self.job.catalogue, scan.crawl
-        comparison = FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
+        comparison = changes.FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
         stamps, n_settled, n_seen = Stamps(catalogue, self.job.reader), 0, 0
         for item in crawl:
             if self.stop.is_set():
@@ -403,32 +394,31 @@ class Updater(Struct):
             if n_seen % 100 == 0:
                 meter.seen(n_seen)
             stamp = stamps.find(item.path)
-            if stamp is not None and is_settled(item, stamp):
+            if stamp is not None and changes.is_settled(item, stamp):
                 n_settled += 1
             else:
                 scan.settled.doubtful[os.path.dirname(item.path)] += 1
                 comparison.see(item, catalogue.known_of([item.path]).get(item.path) if stamp is not None else None)
         comparison.plan.n_unchanged += n_settled
         return comparison.finish(
-            catalogue.known_of(stamps.others()), OutOfSight(set(crawl.unread), crawl.bare, catalogue)
+            catalogue.known_of(stamps.others()), changes.OutOfSight(set(crawl.unread), crawl.bare, catalogue)
         )
 
     def update(self, paths: Iterable[str]) -> UpdateSummary:
         """Look only at `paths`, each a file or a folder with all that it holds; they may be gone.
 
-        A changed ignore file stands for its folder. Paths that the rules pass over cost a look and nothing else.
-        Raises what `scan` raises.
+        A changed ignore file stands for its folder. Ignored paths cost a look and no more. Raises what `scan` raises.
         """
         wanted = outermost(os.path.dirname(path) if path.endswith(IGNORE_FILES) else path for path in paths)
         crawl = Crawl(self.job.roots, self.job.rules)
         seen = {item.path: item for path in wanted for item in crawl.below(path) if isinstance(item, FileEntry)}
 
-        def planned() -> ChangePlan:
+        def planned() -> changes.ChangePlan:
             known = {path: file for one in wanted for path, file in self.job.catalogue.known(one).items()}
-            comparison = FileComparison(self.job.reader)
+            comparison = changes.FileComparison(self.job.reader)
             for path, entry in seen.items():
                 comparison.see(entry, known.pop(path, None))
-            return comparison.finish(known, OutOfSight(set(crawl.unread), crawl.bare, self.job.catalogue))
+            return comparison.finish(known, changes.OutOfSight(set(crawl.unread), crawl.bare, self.job.catalogue))
 
         self.folders = crawl.folders
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation)
@@ -466,7 +456,7 @@ class Updater(Struct):
             summary = UpdateSummary(n_unchanged=plan.n_unchanged, generation=index.generation)
             meter.report(n_done=plan.n_unchanged, n_total=plan.n_unchanged)
         self._away = [
-            Skipped(folder, AWAY, line_about_folder(folder, why, n_files, job.roots))
+            Skipped(folder, AWAY, changes.line_about_folder(folder, why, n_files, job.roots))
             for (folder, why), n_files in sorted(plan.kept.items())
         ]
         kept = tuple(display_path(f"{one.path} {one.reason}") for one in self._away)

@@ -1,8 +1,7 @@
 """Follow the changes of the indexed folders as they happen; where the system cannot say, look every few minutes.
 
 A file that keeps changing is read at once at first, then after growing pauses: a log that grows all day must not
-keep the machine busy, and a note saved every few seconds should still be found soon; so the longest pause grows with
-the file.
+keep the machine busy, a note saved every few seconds should be found soon; so the longest pause grows with the file.
 """
 
 from __future__ import annotations
@@ -168,7 +167,6 @@ MANY_PATHS = 2_000
 """with more changes than this at once, a whole scan is quicker"""
 FIRST_TROUBLE, LONGEST_TROUBLE = 0.5, 60.0
 """seconds before watching again after a report that cannot be used; doubled while that goes on"""
-
 
 Scan = Callable[[threading.Event], UpdateSummary]
 

@@ -4,8 +4,7 @@ Importing a command loads click and nothing heavier; each imports what it works 
 `--help`, `--version` and completion answer at once. The first Ctrl-C (or SIGTERM) asks long work to stop, the second
 one ends it at once. A group's server that is not there is an exit code of its own.
 
-A path reaches stdout by its very bytes for a program, and as a terminal can show it for that. A name may hold a line
-end: `--paths0` and JSON are for those.
+A path reaches a program by its very bytes, a terminal as it can show it. `--paths0` and JSON allow line ends in it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One meeting of this device with the others, where they meet: read what is new, write what they lack, learn it all.
 
-A kill at any point loses nothing: a file is read in one transaction, what was written but not noted is written again,
-and records that come twice are one.
+A kill loses nothing: a file is read in one transaction, what was not noted is written again, and doubles are one.
 """
 
 from __future__ import annotations

@@ -21,21 +21,19 @@ from app.devices.records import (
     picks_of,
 )
 from app.learning import outcomes
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
 from app.learning.pick_keys import Hasher
 from app.learning.picks import PickedDocument, Picks
 from app.paths import Paths
 from app.search.shown_page import forget_shown
 from app.settings import LearningSettings
 from app.store import Store
-from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.storage.catalogue import Catalogue
 
 MERGED = "devices merged"
 """a digest of the records that the present state was made of, and the commit of the index where not all were found"""
 SURPLUS = 20_000
-"""records beyond those that count from which on they are dropped, years of use: what was forgotten elsewhere in the
-meantime may let an older one count again"""
+"""records that do not count are dropped from here on, after years: forgetting elsewhere may revive an older one"""
 FEW = 8
 """of more documents with the same content none is meant"""
 
@@ -69,10 +67,7 @@ def merge_records(
         document_of, are_all_here = _documents(catalogue, Hasher(naming.key, naming.place), openings)
         picks = Picks(store, naming.key, enabled=settings.enabled and settings.remember_picks, place=naming.place)
         picks.hold(*picks_of(openings, document_of))
-        learner = Learner(
-            store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=settings
-        )
-        lessons, now = lessons_of(counting), time.time()
+        learner, lessons, now = Learner(store, settings=settings), lessons_of(counting), time.time()
         learner.hold(lessons.votes, n_pages=lessons.n_pages, n_picks=lessons.n_picks, updated=lessons.updated, now=now)
         found = log.stamp()
         store.set_value(MERGED, found if are_all_here else found + b" %d" % catalogue.generation)

@@ -16,7 +16,6 @@ from app.store import Store, decode_record
 FARTHEST = 1 << 61
 """an `order` beyond it is no clock's: such a record is passed over, or nothing could come after it"""
 
-
 UNREAD = "unread "
 """stands before what a file that could not be used is known by"""
 

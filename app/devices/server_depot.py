@@ -1,8 +1,7 @@
 """The depot that a group's server keeps for this person's devices: it sees random names, sizes and times, and no more.
 
-The key that signs for the depot is derived from the devices' code, so whoever lacks the code neither lists, reads,
-writes nor deletes. Nothing that comes is believed: contents are authenticated by the devices, sizes and names are
-checked here.
+The key that signs for the depot is derived from the devices' code: nobody lists, reads, writes or deletes without it.
+Nothing that comes is trusted: the devices authenticate contents, sizes and names are checked here.
 """
 
 from __future__ import annotations

@@ -236,14 +236,7 @@ def common_scores(adopted: GroupRanker | None, pages: Sequence[Interaction]) -> 
 
 def learner_of(store: Store, settings: Settings) -> Learner:
     """This device's personal ranker, without a group."""
-    return Learner(
-        store,
-        theta0=theta_prior(),
-        feature_names=NAMES,
-        manifest_hash=MANIFEST_HASH,
-        settings=settings.learning,
-        pace=Pace.shipped(NAMES),
-    )
+    return Learner(store, settings=settings.learning, pace=Pace.shipped(NAMES))
 
 
 def chosen_alpha(pages: Sequence[Interaction], common: Sequence[FloatVector], personal: Sequence[FloatVector]) -> float:

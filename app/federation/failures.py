@@ -31,7 +31,6 @@ class Distrusted(FederationError):
 GONE = ("unknown-device", "revoked")
 """refusals of a server that has let this device go already"""
 
-
 ADVICE = {
     "needed": "; sync until the round is over and leave then, or leave all the same with --now",
     "clock": "; set the one that is wrong, nothing is lost",

@@ -120,8 +120,7 @@ DOUBT = 1.5
 """how many times the expected square of its noise a block must exceed"""
 DOUBT_OF_FEW = 3.0
 TASTE = 6.0
-"""chosen with both doubts on simulated people of four collections, as what costs a group without a taste no more than
-half a percent"""
+"""chosen with both doubts on simulated people of four collections: costs a group without a taste half a percent"""
 LIKED = 0.9
 """of the tastes for a kind: people want mail, and seldom anything but mail; noise does either as often"""
 TINY = 1e-100

@@ -59,8 +59,7 @@ def known(store: Store, group_id: str, number: int | None = None) -> Roster:
 def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | None = None) -> Roster:
     """The roster of now: what is new is fetched, verified and kept; Distrusted when it does not continue what was seen.
 
-    With `voucher`, as at joining, it must be the chain in which the inviter stood. A server that knows fewer entries of
-    this chain gets them back.
+    With `voucher`, as at joining, it must be the chain in which the inviter stood. A server gets lost entries back.
     """
     found = known(store, server.member.group_id)
     states = [found]

@@ -1,8 +1,7 @@
 """The group's server as the device sees it: one method for each address, and every answer checked.
 
-Nothing that the server says is believed unchecked: each reading takes the bytes of an answer and gives the record
-inside if the signature is the pinned server's, the group is this device's, and the numbers fit this program; else
-Distrusted says what does not fit.
+Nothing that the server says is believed unchecked: each reading takes the bytes of an answer and gives the record if
+the signature is the pinned server's, the group this device's, and the numbers fit this program; else Distrusted.
 """
 
 from __future__ import annotations

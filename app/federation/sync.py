@@ -241,8 +241,7 @@ class Sync(Struct, frozen=True):
         return announced
 
     def _catch_up(self, member: Membership, announced: Announcement) -> str:
-        """Charge what the server has had of this person and the ledger does not know, as after a restored state; a
-        sentence."""
+        """Charge what the server had of this person and the ledger does not know, as after a restore; a sentence."""
         spent, now = ledger.entries(self.store), self._moment(member)
         planned = ledger.plan_entry(announced.terms, lineage=0, round=0, now=now)
         known = sum(entry.group_id == planned.group_id and entry.time >= member.joined for entry in spent)

@@ -9,8 +9,7 @@ Every page teaches a lineage of the common ranker once: a round replays pages th
 oldest first. Those that would not find a place in the rounds left, `n_local` in each, are passed over, the oldest of
 all; the others are spread evenly over those rounds, for an update beyond the clip says no more than one that fills it.
 Where the group began a new lineage, what an abandoned round had learned is gone from the common ranker, and all stored
-pages count as new. A round that helps to forget someone replays the newest `n_unlearn`, whether they were used before
-or not; they then do not count as used.
+pages count as new. A round that helps to forget someone replays the newest `n_unlearn`, used or not, marking none.
 
 A sealed round has two phases:
 

@@ -107,9 +107,7 @@ class Protection(Struct, frozen=True):
 
     @property
     def noise_over_signal(self) -> float | None:
-        """How far the noise of a period moves the ranker of the smallest group, over how far its members can; None:
-        unknown.
-        """
+        """How far a period's noise moves the smallest group's ranker, over how far its members can; None: unknown."""
         mechanism, n_answers = self.mechanism, self.floor
         if self.mode != "open" and isinstance(mechanism, Gaussian):
             n_members = least_members(self.mode)
@@ -165,8 +163,7 @@ HEADERS = {
     "Foltr-Nonce": "32 random hex digits, against replays",
     "Foltr-Signature": "Ed25519 over method, path, hash of the body, time and nonce",
 }
-"""what signs a request; besides these, Host, User-Agent (foltr-search), Accept-Encoding, Connection, Content-Type and
-Content-Length"""
+"""what signs a request, beside Host, User-Agent (foltr-search), Accept-Encoding, Connection, Content-Type, -Length"""
 
 TYPES = {
     "str": "text",

@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field
 
 from app.following.index_requests import IndexRequests
@@ -37,15 +37,10 @@ UPDATING = ("scanning", "indexing", "merging")
 
 
 def follow_changes(
-    settings: Settings,
-    paths: Paths,
-    *,
-    on_progress: OnProgress = lambda progress: None,
-    stop: threading.Event | None = None,
-    pause_on_battery: bool = False,
+    settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event, pause_on_battery: bool
 ) -> None:
     """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
-    stop, rebuild, said = stop or threading.Event(), False, ""
+    rebuild, said = False, ""
     give_way()
     paths.create_data_dir()
     with ExitStack() as ending:
@@ -68,19 +63,11 @@ def follow_changes(
                 continue
             with closing(catalogue), reader_pool(settings, paths) as pool:
                 updater = make_updater(settings, paths, catalogue, pool, holder=HOLDER)
-                with closing(
-                    FollowersWork(settings, paths, on_progress, stop, requests, catalogue, pool, pause_on_battery)
-                ) as work:
-                    rebuild = not _followed(Follower(updater, work, settings.index.scan_minutes * 60, stop, note))
-
-
-def _followed(follower: Follower) -> bool:
-    """Until it is stopped; False when the index turned out to be damaged."""
-    try:
-        follower.run()
-    except IndexDamaged:
-        return False
-    return True
+                work = FollowersWork(settings, paths, on_progress, stop, requests, catalogue, pool, pause_on_battery)
+                with closing(work), suppress(IndexDamaged):
+                    rebuild = True  # unless it ends because it is stopped
+                    Follower(updater, work, settings.index.scan_minutes * 60, stop, note).run()
+                    rebuild = False
 
 
 @dataclass(slots=True)

@@ -38,14 +38,9 @@ def on_battery(supplies: Path = POWER_SUPPLIES) -> str:
     batteries, mains = False, False
     for supply in sorted(supplies.glob("*")):
         kind = _content(supply / "type")
-        if kind in ("Mains", "USB") and _content(supply / "online") == "1":
-            mains = True
-        if (
-            kind == "Battery"
-            and _content(supply / "status") == "Discharging"
-            and _content(supply / "scope") != "Device"
-        ):
-            batteries = True
+        is_emptied = _content(supply / "status") == "Discharging" and _content(supply / "scope") != "Device"
+        mains |= kind in ("Mains", "USB") and _content(supply / "online") == "1"
+        batteries |= kind == "Battery" and is_emptied
     return "on battery" if batteries and not mains else ""
 
 
@@ -60,8 +55,7 @@ READER = 1
 """Raise it when the extractors have learnt to read what failed before: failed files are then read again."""
 
 LONG_IN_ONE_RUN = 100
-"""long documents that one command reads whole for their meaning: those opened often, then the newest; who follows
-changes reads the rest"""
+"""long documents that one command reads whole for their meaning, those opened often first; `watch` reads the rest"""
 MAX_WORKERS = 8
 """beyond this the one process that writes the index cannot keep up"""
 

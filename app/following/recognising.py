@@ -20,17 +20,6 @@ from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media import recognised
-from indexer.extract.media.recognised import (
-    BEGUN,
-    PICTURES,
-    RECORDINGS,
-    Medium,
-    Unrecognised,
-    recall_pages,
-    remember,
-    seconds_since,
-    tried,
-)
 from indexer.extract.media.recognition import Recognised, Recogniser, RecognitionOrder, choose, recognise_file
 from indexer.extract.source import Limits
 from indexer.progress import OnProgress, Phase, Progress
@@ -47,9 +36,9 @@ STILL_NEW_SECONDS = 60.0
 """a text waits for others at most so long"""
 
 
-def medium_of(chosen: OcrSettings | SpeechSettings) -> Medium:
+def medium_of(chosen: OcrSettings | SpeechSettings) -> recognised.Medium:
     """What these settings are for."""
-    return PICTURES if isinstance(chosen, OcrSettings) else RECORDINGS
+    return recognised.PICTURES if isinstance(chosen, OcrSettings) else recognised.RECORDINGS
 
 
 def engine_for(chosen: OcrSettings | SpeechSettings) -> tuple[Recogniser | None, str]:
@@ -87,11 +76,11 @@ class Recognising:
             function = partial(recognise_file, order=order)
             limits = Limits(recognised=str(self._store))
             self._pool = WorkerPool(function, n_workers=1, seconds=self._seconds, memory_mb=MEMORY_MB, limits=limits)
-        self._waiting: list[Unrecognised] = []
+        self._waiting: list[recognised.Unrecognised] = []
         self._seen: set[bytes] = set()
         """contents that this run has tried, or given to the index"""
         self._generation = -1
-        self._now: Unrecognised | None = None
+        self._now: recognised.Unrecognised | None = None
         self._outcomes: Iterator[_Outcome | None] = iter(())
         self._new: list[tuple[str, float]] = []
         self.n_done = self.n_total = self.n_texts = 0
@@ -121,7 +110,7 @@ class Recognising:
         """Why to wait for another day, "" while there is processor time left of this one."""
         midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).timestamp()
         minutes = self._chosen.minutes_per_day
-        if not minutes or seconds_since(self._store, midnight, self._label) < minutes * 60:
+        if not minutes or recognised.seconds_since(self._store, midnight, self._label) < minutes * 60:
             return ""
         return f"{minutes:g} minutes of processor time were used today ({self._section}.minutes_per_day)"
 
@@ -153,7 +142,7 @@ class Recognising:
     def _look(self) -> None:
         """Find what waits now; texts that a former run kept and did not see indexed are handed over."""
         self._generation = self._catalogue.generation
-        attempts = tried(self._store)
+        attempts = recognised.tried(self._store)
         without = recognised.without_text(self._catalogue.connection, self.medium, self._chosen.max_bytes)
         unseen = [one for one in without if one.digest not in self._seen]
         attempts = {digest: one for digest, one in attempts.items() if not one.is_begun}
@@ -175,11 +164,11 @@ class Recognising:
                 self.n_done += 1
                 return
             found = self._given_up(now.digest, found)
-        remember(
+        recognised.remember(
             self._store, found.digest, engine=self._label, pages=found.pages, reason=found.left_out,
             seconds=found.seconds,
         )  # fmt: skip
-        if found.left_out.startswith(BEGUN):
+        if found.left_out.startswith(recognised.BEGUN):
             self._seen.discard(now.digest)
             self._waiting.append(now)
             return
@@ -193,10 +182,10 @@ class Recognising:
     def _given_up(self, digest: bytes, why: ExtractionError) -> Recognised:
         """What is kept of a file that cannot be read: what was found before, where it was begun."""
         seconds = self._seconds if why.kind in ("timeout", "too-slow") else 0.0
-        before = recall_pages(self._store, digest)
-        if before is None or not before[2].startswith(BEGUN):
+        before = recognised.recall_pages(self._store, digest)
+        if before is None or not before[2].startswith(recognised.BEGUN):
             return Recognised(digest, [], str(why), seconds)
-        return Recognised(digest, before[1], f"{before[2].removeprefix(BEGUN)}: {why}", seconds)
+        return Recognised(digest, before[1], f"{before[2].removeprefix(recognised.BEGUN)}: {why}", seconds)
 
     def _note_new(self, paths: list[str]) -> None:
         self._new += [(path, time.monotonic()) for path in paths]

@@ -2,8 +2,7 @@
 
     score = (1 - alpha) f_group(x) + alpha s_personal(x)
 
-f_group is the group's ranker, s_personal what `app.learning.learner` gives without a group. alpha is chosen
-in `app.federation.adoption`.
+f_group is the group's ranker, s_personal that of `app.learning.learner`; `app.federation.adoption` chooses alpha.
 """
 
 from __future__ import annotations

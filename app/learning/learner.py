@@ -5,8 +5,7 @@
     s_d = theta0 . x_d + way_d, where the largest and the least of the ways       the score
           are cut so that they are no more than the bound apart
 
-On a page with a ranker of its own kind (app.search.page_kind) t_d is what that makes of the text: `beyond` says what it
-adds to theta0's.
+On a page with a ranker of its own kind (app.search.page_kind) t_d is that one's: `beyond` is what it adds to theta0's.
 
 So learning reverses two results only if their prior scores differ by less than the bound, whatever was learned.
 PDGD's gradients of the pages, parted by query, vote which habits there are (app.learning.votes). Weights of features
@@ -31,7 +30,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import date
 from functools import cached_property, lru_cache
-from itertools import repeat
 from pathlib import Path
 from typing import Protocol
 
@@ -56,7 +54,7 @@ from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import make_ranker
-from indexer.retrieval.features import NAMES, USAGE_NAMES
+from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 
 IDLE_SECONDS = 30 * 60.0
 """a session ends after so long without a search"""
@@ -133,20 +131,20 @@ class Learner:
         self,
         store: Store,
         *,
-        theta0: npt.ArrayLike,
-        feature_names: Sequence[str],
-        manifest_hash: str,
         settings: LearningSettings,
+        theta0: npt.ArrayLike | None = None,
+        feature_names: Sequence[str] = NAMES,
+        manifest_hash: str = MANIFEST_HASH,
         pace: Pace | None = None,
         common: Callable[[], Blend | None] | None = None,
         log: LessonLog | None = None,
         of_assistant: bool = False,
     ) -> None:
-        """`theta0` `[n_features]` are the shipped linear weights; ShapeError unless there is one per name.
+        """`theta0` `[n_features]` are the linear weights to begin with, by default the shipped; one per name.
 
         `common` says, each time anew, which ranker of this device's group has its share in each score.
         """
-        self.prior = np.array(theta0, dtype=np.float64)
+        self.prior = np.array(theta_prior() if theta0 is None else theta0, dtype=np.float64)
         if self.prior.shape != (len(feature_names),):
             raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
         self.pace = pace or Pace.even(len(self.prior))
@@ -205,19 +203,17 @@ class Learner:
         return Rehearsal(self, self._shipped)
 
     def rehearsed(
-        self, pages: Iterable[Interaction], queries: Iterable[bytes] | None = None, marks: Iterable[Marks] | None = None
+        self, pages: Iterable[Interaction], queries: Iterable[bytes], marks: Iterable[Marks]
     ) -> Iterator[FloatVector]:
         """The personal scores `[n_docs]` of each page by what was learned from the pages before it alone.
 
         It begins with the shipped ranker and has no group: what learning is worth on pages that it has not seen yet.
-        `queries` names the query of each page, b"" for one of its own; without them each page counts as such.
+        `queries` names the query of each page, b"" for one of its own.
         """
         state = self.rehearsal()
-        names: Iterable[bytes] = repeat(b"") if queries is None else queries
-        for page, query, own in zip(pages, names, repeat(()) if marks is None else marks, strict=False):
-            scores = state.scores(page.features, own)
-            yield scores
-            state = state.after(page, query, marks=own, scores=scores)
+        for page, query, own in zip(pages, queries, marks, strict=True):
+            yield state.scores(page.features, own)
+            state = state.after(page, query, marks=own)
 
     def order(
         self,
@@ -469,14 +465,12 @@ class Rehearsal(Struct, frozen=True, eq=False):
         """s_d for each candidate, `[n_docs]`."""
         return self.learner._personal(features, marks, self.model)
 
-    def after(
-        self, page: Interaction, query: bytes = b"", *, marks: Marks = (), scores: FloatVector | None = None
-    ) -> Rehearsal:
-        """With one more lesson; `scores` are those that the page was ranked by, by default the present ones."""
+    def after(self, page: Interaction, query: bytes, *, marks: Marks) -> Rehearsal:
+        """With one more lesson."""
         if not page.clicks.any():
             return self
-        given = self.scores(page.features, marks) if scores is None else scores
-        return replace(self, model=self.learner._taught(page, self.model, query, marks, given, day=date.min))
+        scores = self.scores(page.features, marks)
+        return replace(self, model=self.learner._taught(page, self.model, query, marks, scores, day=date.min))
 
 
 class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

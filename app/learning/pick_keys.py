@@ -24,15 +24,13 @@ DOCUMENT_BYTES = 16
 QueryKey = frozenset[bytes]
 """The hashed terms of a query, in no order."""
 
-
 _RESTORED = "restored key"
 
 
 def load_key(path: Path, store: Store) -> bytes:
     """The device's key, drawn from the operating system the first time; StateError when it cannot be used.
 
-    One that came with a restored state is put into its place first. Where `store` is not kept, nothing is: a new key
-    is then for this process alone.
+    One that came with a restored state is put into its place first. If `store` is not kept, neither is a new key.
     """
     key = read_key(path, store)
     try:

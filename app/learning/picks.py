@@ -1,8 +1,7 @@
 """The memory of what was opened for which query: where learning from use pays first.
 
 One stray click must not matter, two or three deliberate picks must: strengths are S-shaped in the number of picks.
-What is no longer picked fades, with time (half in 60 days) and faster when the same query is answered by opening
-something else.
+What is no longer picked fades with time (half in 60 days), and faster when something else answers the same query.
 """
 
 from __future__ import annotations
@@ -145,7 +144,6 @@ FOLDERS = 3
 MAX_PICKS = 20_000
 MAX_DOCUMENTS = 10_000
 MAX_COMPLETIONS = 20
-
 
 Document = tuple[str, str, str]
 """path, part, type"""
@@ -330,12 +328,7 @@ class Picks:
         return int(self._store.rows("SELECT count(*) FROM picked_documents")[0][0])
 
     def _query_strengths(
-        self,
-        table: PickTable,
-        terms: Sequence[str],
-        completions: Sequence[str],
-        names: Sequence[bytes],
-        now: float,
+        self, table: PickTable, terms: Sequence[str], completions: Sequence[str], names: Sequence[bytes], now: float
     ) -> tuple[FloatVector, FloatVector]:
         """Picks for exactly this query, and the strength of those for similar ones in [0, 1], `[n_docs]` each.
 

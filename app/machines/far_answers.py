@@ -12,25 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from app.learning.pick_keys import pack, unpack
-from app.machines.far_messages import (
-    MARK,
-    Ask,
-    FarFile,
-    FarTable,
-    FarText,
-    Fetch,
-    Known,
-    Message,
-    NoAnswer,
-    Question,
-    Quote,
-    Quotes,
-    Rank,
-    Read,
-    bare,
-    line_of,
-    packed,
-)
+from app.machines import far_messages as far
 from app.search.candidate_table import PLAIN, Aside, CandidateTable
 from app.search.page import Found, highlight_words, make_hit
 from app.search.results import Hit, ResultPage, SearchRequest, Snippet
@@ -61,37 +43,37 @@ class FarAnswers:
         """Until the line ends."""
         while (line := questions.readline(MAX_QUESTION)).endswith(b"\n"):
             try:
-                answer = self.answer(msgspec.json.decode(line, type=Question))
+                answer = self.answer(msgspec.json.decode(line, type=far.Question))
             except (msgspec.MsgspecError, FoltrError, IndexerError, OSError) as error:
-                answer = NoAnswer(str(error))
-            answers.write(line_of(answer, MARK))
+                answer = far.NoAnswer(str(error))
+            answers.write(far.line_of(answer, far.MARK))
             answers.flush()
 
-    def answer(self, question: Question) -> Message:
+    def answer(self, question: far.Question) -> far.Message:
         """The message that answers another."""
         match question:
-            case Ask():
+            case far.Ask():
                 return self._ask(question)
-            case Rank(others):
+            case far.Rank(others):
                 return self._rank(others)
-            case Quote():
+            case far.Quote():
                 return self._quote(question)
-            case Read(doc_id):
-                return FarText(self._search.text_of(self._hit(self._row(doc_id)))[0])
-            case Fetch():
+            case far.Read(doc_id):
+                return far.FarText(self._search.text_of(self._hit(self._row(doc_id)))[0])
+            case far.Fetch():
                 return self._fetch(question)
 
-    def _ask(self, ask: Ask) -> Message:
+    def _ask(self, ask: far.Ask) -> far.Message:
         if ask.features != MANIFEST_HASH:
-            return NoAnswer("has another version of foltr-search, whose features are others")
+            return far.NoAnswer("has another version of foltr-search, whose features are others")
         self._search.refresh()
         if self._search.trouble:
-            return NoAnswer(self._search.trouble)
+            return far.NoAnswer(self._search.trouble)
         request = SearchRequest(ask.text, ask.order, ask.limit, type=ask.type, time=ask.time, as_typed=True)
         known, self._rest = self._search.in_two_parts(request, ask.now, ask.tonight, ask.languages)
-        return Known(known) if known.n_documents else NoAnswer("nothing is indexed there")
+        return far.Known(known) if known.n_documents else far.NoAnswer("nothing is indexed there")
 
-    def _rank(self, others: CollectionStatistics) -> FarTable:
+    def _rank(self, others: CollectionStatistics) -> far.FarTable:
         if self._rest is None:
             raise FoltrError("wanted a question first")
         found = self._rest(others)
@@ -99,7 +81,7 @@ class FarAnswers:
         table = structs.replace(found.table, asides=self._asides(snapshot, found))
         self._words = highlight_words(found.candidates)
         query = pack(self._search.picks.query_key(found.terms))
-        return packed(structs.replace(found, table=table), self._words, query)
+        return far.packed(structs.replace(found, table=table), self._words, query)
 
     def _asides(self, snapshot: Snapshot, found: Found) -> list[Aside]:
         """With what only this machine can look up, though few pages need it."""
@@ -112,7 +94,7 @@ class FarAnswers:
             for aside, row, counts in zip(table.asides, table.rows, code.tolist(), strict=True)
         ]
 
-    def _quote(self, quote: Quote) -> Quotes:
+    def _quote(self, quote: far.Quote) -> far.Quotes:
         words = tuple(dict.fromkeys((*self._words, *quote.words)))
         page = ResultPage(SearchRequest(""), (), 0, 0, 0.0, words=words)
         rows = self._search.catalogue.documents(quote.doc_ids)
@@ -121,9 +103,9 @@ class FarAnswers:
             row = rows.get(doc_id)
             hit = self._hit(row, Aside(passage=passage)) if row else None
             snippets.append(self._search.snippet(page, hit, quote.width) if hit else Snippet("", (), 0, 0))
-        return Quotes(snippets)
+        return far.Quotes(snippets)
 
-    def _fetch(self, fetch: Fetch) -> FarFile:
+    def _fetch(self, fetch: far.Fetch) -> far.FarFile:
         row = self._row(fetch.doc_id)
         is_file = not row.part and row.type != "site" and row.size <= MAX_FILE
         data = None
@@ -133,7 +115,7 @@ class FarAnswers:
         if not self._search.unkept:
             query, now = unpack(fetch.query), time.time()
             self._search.picks.record(query, row.path, row.part, type=row.type, now=now)
-        return FarFile(bare(row), os.fsencode(row.path), data)
+        return far.FarFile(far.bare(row), os.fsencode(row.path), data)
 
     def _row(self, doc_id: int) -> DocumentRow:
         row = self._search.catalogue.documents([doc_id]).get(doc_id)

@@ -16,23 +16,7 @@ from typing import TypeVar
 from msgspec import structs
 
 from app.handing_over import copied_from
-from app.machines.far_messages import (
-    Ask,
-    FarFile,
-    FarFound,
-    FarTable,
-    FarText,
-    Fetch,
-    Known,
-    Message,
-    Quote,
-    Quotes,
-    Rank,
-    Read,
-    id_there,
-    there,
-    unpacked,
-)
+from app.machines import far_messages as far
 from app.machines.ssh_line import NothingThere, SshLine
 from app.opener import How, MachineError, is_plain
 from app.search.open_commit import Reading
@@ -45,7 +29,7 @@ from indexer.query.nodes import Query
 from indexer.retrieval.collection import CollectionStatistics, sum_of_statistics
 from indexer.storage.catalogue import DocumentRow
 
-A = TypeVar("A", bound=Message)
+A = TypeVar("A", bound=far.Message)
 N_QUOTED = 10
 """results whose lines are asked for at once"""
 AWAY_SECONDS = 60.0
@@ -77,29 +61,29 @@ class OwnMachines:
     def together(
         self, request: SearchRequest, reading: Reading, typed: Query, times: tuple[float, float],
         own: Callable[[CollectionStatistics], Found],
-    ) -> tuple[Found, list[FarFound], tuple[str, ...]]:  # fmt: skip
+    ) -> tuple[Found, list[far.FarFound], tuple[str, ...]]:  # fmt: skip
         """What is found here and there, each as of one collection; and a line for each machine that has no part.
 
         `times` are now and tonight, in seconds since the epoch; `own` looks here, with what the others hold.
         """
         narrowed = request.type, request.time
-        ask = Ask(request.text, request.order, request.limit, *narrowed, *times, reading.languages)
+        ask = far.Ask(request.text, request.order, request.limit, *narrowed, *times, reading.languages)
         with self._lock, self._whole():
             self._quoted.clear()
             began, failed = time.monotonic(), dict[str, str]()
             asked = [name for name in dict.fromkeys(request.on) if self._begin(name, ask, failed)]
             here = reading.statistics(typed)
-            parts = {name: known.statistics for name, known in self._hear_all(asked, Known, failed, began)}
+            parts = {name: known.statistics for name, known in self._hear_all(asked, far.Known, failed, began)}
             for name in parts:
                 others = (part for other, part in parts.items() if other != name)
-                self._lines[name].tell(Rank(sum_of_statistics([here, *others])))
-            found, far = own(sum_of_statistics(parts.values())), []
-            for name, table in self._hear_all(list(parts), FarTable, failed, began):
+                self._lines[name].tell(far.Rank(sum_of_statistics([here, *others])))
+            found, theirs = own(sum_of_statistics(parts.values())), []
+            for name, table in self._hear_all(list(parts), far.FarTable, failed, began):
                 try:
-                    far.append(unpacked(name, table, len(found.candidates.concepts)))
+                    theirs.append(far.unpacked(name, table, len(found.candidates.concepts)))
                 except MachineError as error:
                     self._fail(name, str(error), failed)
-            return found, far, tuple(f"{name}: {why}" for name, why in failed.items())
+            return found, theirs, tuple(f"{name}: {why}" for name, why in failed.items())
 
     @contextlib.contextmanager
     def _whole(self) -> Iterator[None]:
@@ -110,7 +94,7 @@ class OwnMachines:
             self.close()
             raise
 
-    def _begin(self, name: str, question: Message, failed: dict[str, str]) -> bool:
+    def _begin(self, name: str, question: far.Message, failed: dict[str, str]) -> bool:
         until, why = self._away.get(name, (0.0, ""))
         if time.monotonic() < until:
             failed[name] = why
@@ -154,7 +138,7 @@ class OwnMachines:
         if line is not None:
             line.close()
 
-    def _asked(self, name: str, question: Message, kind: type[A], seconds: float = 0.0) -> A:
+    def _asked(self, name: str, question: far.Message, kind: type[A], seconds: float = 0.0) -> A:
         """The answer to one question; MachineError where there is none."""
         with self._lock:
             failed: dict[str, str] = {}
@@ -170,11 +154,11 @@ class OwnMachines:
             if (hit.doc_id, page.words, width) not in self._quoted:
                 near = page.hits[hit.rank - 1 : hit.rank - 1 + N_QUOTED]
                 hits = [hit, *(other for other in near if other.machine == hit.machine and other != hit)]
-                quote = Quote(
-                    [id_there(one.doc_id) for one in hits], [one.passage for one in hits], page.words, width
+                quote = far.Quote(
+                    [far.id_there(one.doc_id) for one in hits], [one.passage for one in hits], page.words, width
                 )  # fmt: skip
                 try:
-                    snippets = self._asked(hit.machine, quote, Quotes).snippets
+                    snippets = self._asked(hit.machine, quote, far.Quotes).snippets
                 except MachineError:
                     snippets = []
                 for one, lines in zip(hits, snippets, strict=False):
@@ -183,7 +167,7 @@ class OwnMachines:
 
     def text(self, machine: str, doc_id: int) -> str:
         """The text of a result; MachineError where it does not come."""
-        return self._asked(machine, Read(id_there(doc_id)), FarText).text
+        return self._asked(machine, far.Read(far.id_there(doc_id)), far.FarText).text
 
     def text_or_why(self, machine: str, doc_id: int) -> tuple[str, str]:
         """Why there is no text, and the text."""
@@ -202,9 +186,9 @@ class OwnMachines:
         machine = visit.machines[rank - 1]
         if how == "folder" and whole:
             raise MachineError(f"the folder of result {rank} is on {machine}; `open {rank} --print` says where")
-        fetch = Fetch(id_there(visit.doc_ids[rank - 1]), visit.queries.get(machine, b""), whole)
-        fetched = self._asked(machine, fetch, FarFile, FETCH_SECONDS)
-        row = there(machine, fetched.row, fetched.path)
+        fetch = far.Fetch(far.id_there(visit.doc_ids[rank - 1]), visit.queries.get(machine, b""), whole)
+        fetched = self._asked(machine, fetch, far.FarFile, FETCH_SECONDS)
+        row = far.there(machine, fetched.row, fetched.path)
         if fetched.data is not None:
             return structs.replace(row, path=copied_from(row.path, fetched.data, data_dir)), how
         if whole and is_plain(row.type, row.part):

@@ -4,8 +4,7 @@ Besides the door to a group's server this is the only file of the device that op
 never the network. Messages are 4 bytes of length, most significant first, then so many bytes; the fields of a question
 are separated by NUL, which no argument and no variable can hold.
 
-It is read at the start of every command, so it loads nothing: `_socket` is what Python's `socket` wraps, and costs a
-twentieth of it.
+Every command reads it at its start, so it loads little: Python's `socket` wraps `_socket`, and costs twenty times more.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The documents of a review: all that the conditions of its query admit, each content once.
 
-Words only say what to read first, so that nothing is left out for lacking them; conditions (`type:`, `dir:`, -word)
-say what the review is about.
+Words only say what to read first, so nothing that lacks them is left out; conditions (`type:`, -word) do that.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
 """What the judged documents have in common: logistic regression over their words, which orders all the others.
 
 As in AutoTAR (Cormack and Grossman 2015, "Autonomy and reliability of continuous active learning"): the query is the
-first document that matters, and as many as `N_PRESUMED` documents drawn from those not judged are presumed not to. Both
-sides weigh the same:
+first document that matters, and `N_PRESUMED` documents drawn from the rest are presumed not to. Both sides weigh equal:
 
     f(w) = 1/2 mean_{i matters} ln(1 + exp(-w.x_i)) + 1/2 mean_{i does not} ln(1 + exp(w.x_i)) + PENALTY / 2 |w|^2
 
-x_i is row i of a sparse table, made from the posting lists of an index: a column is a word that two documents hold or
-more, and one more says how well the document answers the query. A row holds (1 + ln tf) ln(N / df) of its words, over
-the length of that vector.
+x_i is row i of a sparse table, made from the posting lists of an index: a column for each word that two documents or
+more hold, and one for how well a document answers the query. A row holds (1 + ln tf) ln(N / df), scaled to length 1.
 """
 
 from __future__ import annotations
@@ -135,8 +133,7 @@ def _cells(snapshot: Snapshot, place: Ints, known: dict[bytes, int]) -> Iterator
 def fit(table: WordTable, matters: Mask) -> Floats:
     """The weights [n_columns] that minimise f for rows of which `matters` [n_rows] says which do.
 
-    Nesterov's descent for a function whose curvature lies between PENALTY and `steepest` (Introductory Lectures on
-    Convex Optimization, 2004, 2.2.11).
+    Nesterov's descent (Lectures on Convex Optimization, 2004, 2.2.11) for a curvature between PENALTY and `steepest`.
     """
     side = np.where(matters, 1.0, -1.0)
     share = np.where(matters, 0.5 / max(matters.sum(), 1), 0.5 / max((~matters).sum(), 1))

@@ -1,7 +1,6 @@
 """One review: the next document, the answer to it, and how much of what matters is found.
 
-Each answer is on the disk before the order changes, and the order is made of the answers alone: whoever goes on after
-a kill reads what would have come next.
+Each answer is on the disk before the order changes, and the order follows from them alone: a kill changes nothing.
 """
 
 from __future__ import annotations

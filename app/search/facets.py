@@ -27,7 +27,6 @@ TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "l
          ("year", "last 12 months", 365 * DAY))  # fmt: skip
 """value, label, and how far back it reaches in seconds"""
 
-
 MAX_FOLDERS = 8
 """that are counted for one page"""
 
@@ -49,11 +48,10 @@ class FolderNames:
         return np.where(self._keys[places] == keys, places, -1)
 
     def counts(self, numbers: Ints, within: str, roots: tuple[str, ...]) -> list[tuple[str, int]]:
-        """The folders one step below `within`, with how many of the documents lie in each, whose folders have these
-        `numbers` [n]; at most MAX_FOLDERS.
+        """The folders one step below `within`, each with how many documents (in folders `numbers` [n]) it holds.
 
-        Without it: the roots themselves where there are several, else the folders one step below the only one; a root
-        within another is no root of its own.
+        At most MAX_FOLDERS. Without it: the roots where there are several (none within another), else the folders one
+        step below the only one.
         """
         roots = tuple(one for one in roots if _base_of(one, [other for other in roots if other != one]) is None)
         names, steps = self._steps_from(within, roots)

@@ -56,8 +56,7 @@ def end_of_day(now: float) -> float:
 
 
 def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: int | None) -> Arranged:
-    """The candidates to show in order, each with its copies; and who placed each, where `draw` seeds the drafting of an
-    interleaved page."""
+    """The candidates to show in order, each with its copies; and who placed each, where `draw` seeds interleaving."""
     rows = ranked.table.rows
     if request.order in ("modified", "name"):
         return without_copies(ranked.rows_shared, sort_rows(rows, request.order)), ()

@@ -7,8 +7,7 @@
            files of a checkout have the others
     g = 0 where a mail or an office document holds more words, and rarer ones, than all source code
 
-w is shipped (app/code.json, made by `python -m benchmarks code`), z are the features of indexer.retrieval.code. A page
-of texts is what it is without all this.
+w is shipped (app/code.json, made by `python -m benchmarks code`), z are the features of indexer.retrieval.code.
 """
 
 from __future__ import annotations
@@ -82,8 +81,7 @@ class Sides(Struct, frozen=True, eq=False):
 
 
 def sides_of(concepts: tuple[Concept, ...], table: CandidateTable) -> Sides:
-    """Documents answer with all words of a query in name, title or folders; where no source code holds all words of a
-    short one, with all anywhere."""
+    """Documents answer with all words in name, title or folders; a short query's anywhere, if no code has all."""
     source, office = (np.array([row.type in types for row in table.rows], dtype=bool) for types in KINDS)
     if not (concepts and source.any() and office.any()):
         return Sides(source, office, office & False, source & False)
@@ -99,8 +97,7 @@ def page_kind(
 ) -> PageKind | None:  # fmt: skip
     """The kind of a page of the documents of `table`, of which those of this index are `candidates`; None for texts.
 
-    Of source code that stands behind documents no page is, nor where a mail or an office document holds more words of a
-    query than all source code does, and rarer ones."""
+    None where source code stands behind documents, or a mail or office document holds more and rarer words than it."""
     held = ((table.levels > ABSENT).sum(axis=1), table.features[:, NAMES.index("any_coverage")])
     holds_less = all(own[sides.source].max(initial=0) < own[sides.office].max(initial=0) - ROUNDING for own in held)
     of_code = sides.source & ~sides.behind & (not holds_less)

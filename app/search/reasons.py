@@ -209,8 +209,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     def words(self, place: int, type_: str) -> str:
         """Why the result at `place` (from 0) stands there, in two to five words; "" where its words alone put it.
 
-        `type_` is the document's. What only tells of the words once more (that they stand near each other, say) is
-        left out.
+        `type_` is the document's. What only repeats the words (that they stand near each other, say) is left out.
         """
         return next((words for name in self.causes(place) if (words := self._told(name, place, type_))), "")
 

@@ -1,7 +1,6 @@
 """What a search gives: frozen records that the command line and the screen both show.
 
-One query path serves both, so they always agree on the order. Structs are made in a fifth of a dataclass's time, a hit
-as well as its class.
+One query path serves both, so they always agree on the order. Structs are made in a fifth of a dataclass's time.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
     tax = "type:pdf (tax OR steuer) dir:~/Documents"
 
-The file is theirs to edit, and to carry along with their other settings. A saved search cannot hold another, so that
-none can hold itself.
+The file is theirs to edit, and to carry along. A saved search cannot hold another, so that none can hold itself.
 """
 
 from __future__ import annotations

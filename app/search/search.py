@@ -18,10 +18,11 @@ from msgspec import structs
 
 from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
-from app.learning.learner import Learner, session_nonce, theta_prior
+from app.learning.learner import Learner, session_nonce
 from app.learning.outcomes import Outcome
 from app.learning.pace import Pace
 from app.paths import Paths
+from app.search import page as pages
 from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads
 from app.search.document_texts import RecentTexts, preview
 from app.search.explanation import explanation
@@ -29,25 +30,6 @@ from app.search.facets import DAY, facets_of, folder_names, narrowing
 from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
 from app.search.open_commit import Reader, Reading, language_codes
-from app.search.page import (
-    SENTENCE,
-    Found,
-    arranged,
-    bm25_ranks,
-    end_of_day,
-    highlight_words,
-    in_words,
-    is_one_word,
-    is_surely_meant,
-    make_hit,
-    make_hits,
-    most_words_held,
-    query_terms,
-    reasons_of,
-    remarks,
-    shown_page,
-    suggestion,
-)
 from app.search.page_order import rank
 from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
@@ -61,7 +43,7 @@ from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection import CollectionStatistics
 from indexer.retrieval.dates import HEAD, day_of_text
-from indexer.retrieval.features import MANIFEST_HASH, NAMES
+from indexer.retrieval.features import NAMES
 from indexer.retrieval.named import named_in
 from indexer.retrieval.variants import with_neighbours
 from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -106,8 +88,7 @@ class Search:
             self.store, self._paths, self.catalogue, enabled=learning.enabled and learning.remember_picks
         )
         self.learner = Learner(
-            self.store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=learning,
-            pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
+            self.store, settings=learning, pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
             log=self.log, of_assistant=bool(self._paths.assistant),
         )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
@@ -148,7 +129,7 @@ class Search:
     def search(self, request: SearchRequest) -> ResultPage:
         """The page that answers a request; it is kept, so that what is opened on it can be learned from."""
         started, now = time.perf_counter(), time.time()
-        tonight = end_of_day(now)
+        tonight = pages.end_of_day(now)
         self._follow_state()
         reading = self._reader.reading
         written = self._saved.written_out(request.text, as_you_type=request.as_you_type)
@@ -162,10 +143,12 @@ class Search:
         ranked = rank(table, candidates, reading.snapshot, self.learner, self.day_of)
         n_matches = candidates.n_matches + sum(one.n_matches for one in far)
         n_all_words = candidates.n_all_words + sum(one.n_all_words for one in far)
-        shown, owners = arranged(ranked, request, page_size=self._settings.search.page_size, draw=self._draw(request))
+        shown, owners = pages.arranged(
+            ranked, request, page_size=self._settings.search.page_size, draw=self._draw(request)
+        )
         chosen = list(shown)[: request.limit]
-        by_words = bm25_ranks(ranked.rows_shared)
-        hits = make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
+        by_words = pages.bm25_ranks(ranked.rows_shared)
+        hits = pages.make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
         return ResultPage(
             request=request,
@@ -174,7 +157,7 @@ class Search:
             n_all_words=n_all_words,
             n_documents=found.n_documents,
             seconds=time.perf_counter() - started,
-            problems=written.as_typed(remarks(typed, candidates)),
+            problems=written.as_typed(pages.remarks(typed, candidates)),
             suggestion=found.better if is_as_typed else "",
             searched="" if is_as_typed else found.better,
             by_words="" if request.order != "learned" else self._meaning.why_by_words(found.query),
@@ -184,13 +167,13 @@ class Search:
                 within=request.folder, roots=self.catalogue.roots, now=tonight,
             ),
             features=ranked.table.features[chosen],
-            words=tuple(dict.fromkeys((*highlight_words(candidates), *(word for one in far for word in one.words)))),
+            words=tuple(dict.fromkeys(sum((one.words for one in far), pages.highlight_words(candidates)))),
             unasked=unasked,
             page_id=self._shown.add(structs.replace(
-                shown_page(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners),
+                pages.shown_page(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners),
                 queries={one.machine: one.query for one in far},
             )),
-            reasons=reasons_of(
+            reasons=pages.reasons_of(
                 ranked, {i: by_words[i] for i in shown},
                 partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
             ) if request.order == "learned" and ranked.has_words else None,
@@ -198,7 +181,7 @@ class Search:
 
     def _everywhere(
         self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float
-    ) -> tuple[Found, list[FarFound], tuple[str, ...]]:
+    ) -> tuple[pages.Found, list[FarFound], tuple[str, ...]]:
         """What is found here, and on the other machines that are asked; and a line for each that has no part."""
         if not request.on or typed.root is None or request.folder:
             return self._found(reading, request, typed, now, tonight), [], ()
@@ -217,7 +200,7 @@ class Search:
 
     def in_two_parts(
         self, request: SearchRequest, now: float, tonight: float, languages: tuple[str, ...]
-    ) -> tuple[CollectionStatistics, Callable[[CollectionStatistics], Found]]:
+    ) -> tuple[CollectionStatistics, Callable[[CollectionStatistics], pages.Found]]:
         """Answer another machine in two steps: this collection's counts, then its results given the others' counts."""
         self._follow_state()
         reading, typed = self.reading.stemmed(languages), parse(request.text, now=now)
@@ -225,13 +208,13 @@ class Search:
             reading.among_others(others), request, typed, now, tonight
         )
 
-    def _found(self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float) -> Found:
+    def _found(self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float) -> pages.Found:
         query, candidates, closeness, better = self._look_up(reading, request, typed, now, tonight)
-        terms, completions = query_terms(candidates, reading.languages)
+        terms, completions = pages.query_terms(candidates, reading.languages)
         table = table_of(reading, self.catalogue, candidates, closeness, self.picks, terms, completions, now=tonight)
         if not asks_for_threads(query):
             table = with_threads(table, self.catalogue)
-        return Found(query, candidates, better, terms, completions, table, reading.snapshot.n_documents)
+        return pages.Found(query, candidates, better, terms, completions, table, reading.snapshot.n_documents)
 
     def _look_up(
         self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float
@@ -241,15 +224,15 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
-        is_prose = query.operators and len(candidates.words) >= SENTENCE and not isinstance(query.root, Phrase)
+        is_prose = query.operators and len(candidates.words) >= pages.SENTENCE and not isinstance(query.root, Phrase)
         if is_prose and not (candidates.n_matches or request.as_typed):
-            words, as_typed = in_words(query), structs.replace(request, as_typed=True)
+            words, as_typed = pages.in_words(query), structs.replace(request, as_typed=True)
             found = self._look_up(reading, as_typed, parse(words, now=now), now, tonight)
             if found[1].n_matches:
                 return *found[:3], words
-        better = suggestion(query, candidates, reading.vocabulary)
-        is_sure = is_surely_meant(query.text, better)
-        if not candidates.n_matches and not (better and is_sure) and is_one_word(query):
+        better = pages.suggestion(query, candidates, reading.vocabulary)
+        is_sure = pages.is_surely_meant(query.text, better)
+        if not candidates.n_matches and not (better and is_sure) and pages.is_one_word(query):
             begun = self._candidates(reading, parse(f"{query.text}*", now=now), request, tonight, None)
             better, is_sure = (f"{query.text}*", True) if begun.n_matches else (better, is_sure)
         if not better:
@@ -261,7 +244,9 @@ class Search:
         unfound = not request.as_typed and not candidates.n_all_words and closeness is None
         if is_sure and unfound and instead.n_all_words:
             return meant, instead, near, better
-        is_better = instead.n_all_words or (is_sure and most_words_held(instead) > most_words_held(candidates))
+        is_better = instead.n_all_words or (
+            is_sure and pages.most_words_held(instead) > pages.most_words_held(candidates)
+        )
         return query, candidates, closeness, better if is_better else ""
 
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:
@@ -327,8 +312,7 @@ class Search:
     def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
         """A page for no question: what was opened last, then what was changed last; nothing is kept for it.
 
-        An archive is one of the latter, and not each file in it; a date in the future, which a clock gave that was
-        wrong, is none.
+        An archive is one of the latter, and not each file in it; a date in the future, from a wrong clock, is none.
         """
         page = self.search(SearchRequest("", order="modified", limit=PARTS * n_changed))
         until = time.time() + DAY
@@ -337,7 +321,7 @@ class Search:
         changed = [hit for hit in past if not (hit.part and hit.path in whole)][:n_changed]
         first = self.picks.lately(self.catalogue.paths(), self.catalogue.parts_of, limit=n_opened)
         rows = self.catalogue.documents(first)
-        opened = [make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
+        opened = [pages.make_hit(rows[doc_id], 1, score=0.0, bm25_rank=0) for doc_id in first if doc_id in rows]
         hits = (*opened, *(hit for hit in changed if hit.doc_id not in first))
         ranked = tuple(structs.replace(hit, rank=rank) for rank, hit in enumerate(hits, 1))
         return structs.replace(page, hits=ranked, words=(), page_id=0)
@@ -391,7 +375,7 @@ class Search:
             if row is None:
                 return None
             aside = Aside(machine=visit.machines[rank - 1]) if far else PLAIN
-            hit = make_hit(
+            hit = pages.make_hit(
                 row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
             )
             save_shown(self.store, self._visits.opened(visit, hit))

@@ -1,9 +1,8 @@
 """The line or two of a document that show why it was found.
 
 Matches are found in the text folded one character to one character, so their offsets hold in the original: accents,
-case and ligatures do not matter. A match begins and ends at the edge of a word or of a part of a joined one, as the
-index splits them: `foo` is found in foo_bar, FooBar and foo.bar, not in food. Chinese, Japanese and Korean have no such
-edges.
+case and ligatures do not matter. Outside Chinese, Japanese and Korean a match begins and ends at the edge of a word or
+of a part of a joined one, as the index splits them: `foo` is found in foo_bar, FooBar and foo.bar, not in food.
 """
 
 from __future__ import annotations
@@ -285,8 +284,7 @@ def _behind_title(text: str, title: str) -> int:
 _LINE_MARKS = re.compile(
     rf"^(?:[ \t|:=-]{{3,400}}$|{HASHES.pattern}|{FENCE_SIGN}|[ \t]*(?:\||(?P<star>\*)(?=[ \t])))", re.MULTILINE
 )
-"""rules, of tables and under headings; signs of headings; fences of code; the bar before the first cell of a row; stars
-of lists"""
+"""rules of tables and under headings; signs of headings; fences of code; a bar before a row's first cell; list stars"""
 MOST_UNMARKED = 500_000
 """characters of a note beyond which its marks are left as they are"""
 

@@ -28,8 +28,7 @@ def run(
     signal n; of one that is `picking` 0 chosen, 1 nothing was there, 130 left.
 
     `folder` narrows the search to one folder and has it indexed; `review`, a query or the number of a review, is read
-    to the end. The terminal is restored however the screen ends; it is asked what it is, where that decides something,
-    while the screen is loaded.
+    to the end. The terminal is restored however the screen ends; it may be asked what it is while the screen loads.
     """
     gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
     from app.tui.terminal.terminal_traits import TerminalTraits, asked_terminal, places_pictures

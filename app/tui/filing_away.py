@@ -103,7 +103,6 @@ QUESTIONS = {
 }
 """a title and what the button says, by what is to be done"""
 
-
 SEEN = 12
 """paths that are seen at once; more are scrolled through"""
 

@@ -1,8 +1,7 @@
 """Keys one after another, however fast they come: each finds the screen and the focus that the one before it has made.
 
 Textual hands a key to the widget that has the focus when it arrives, and looks for a binding once it has gone up to the
-application. Of two keys that arrive together the second so reaches a panel that the first has closed, or misses the
-one that it has opened.
+application. So of two keys that arrive together the second reaches a panel that the first closed, or misses a new one.
 """
 
 from __future__ import annotations

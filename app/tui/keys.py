@@ -3,8 +3,7 @@
 The bindings, the line of keys at the bottom, the help, the command palette, the panel after the leader key and the
 check of `screen.keys` in the settings all come from it. A single letter works wherever no text is being typed, and
 after the leader key everywhere; one with Alt works everywhere. With Alt only letters other than b and f: most terminals
-send Alt as Escape, which Textual takes together only with a letter, and Alt+b and Alt+f are a step of a word. This
-module does not need Textual.
+send Alt as Escape, which Textual takes together only with a letter, and Alt+b and Alt+f are a step of a word.
 """
 
 from __future__ import annotations

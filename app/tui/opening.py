@@ -30,8 +30,7 @@ def hand_over(
 ) -> Message:  # fmt: skip
     """Start the program for a hit, or say that it needs the terminal, or why it cannot be started.
 
-    Runs in a worker. `text_of` gives the extracted text, for a pager; a mail that no program opens is read there.
-    `here` brings what lies on another machine.
+    Runs in a worker. `text_of` gives the text for a pager, also of a mail that no program opens; `here` fetches files.
     """
     text = partial(text_of, hit)
     try:

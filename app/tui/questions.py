@@ -1,7 +1,6 @@
 """Which question the screen asks, and when: while typing, after a pause, and again when order, filters or index change.
 
-While the hand is typing, the last word may go on; when it rests, it is a whole word. A page that is being read is
-never exchanged without a key press.
+During typing the last word may go on; after a rest it is whole. A page that is read never changes without a key press.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How one result reads: a line that says what it is and where, a passage of it, and a blank line that ends it.
 
-A match has its colour in the passage alone, where it tells something. The sign in front says what kind of document it
-is; each is in every font and one cell wide.
+A match has its colour in the passage alone. The sign in front says the kind of document; each font has it, in a cell.
 """
 
 from __future__ import annotations

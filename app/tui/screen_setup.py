@@ -1,7 +1,6 @@
 """What the screen is given at its start: indexing in the background, past queries, settings, what the last one left.
 
-No part knows Textual. A choice made on the screen goes before the setting over which it was made, and no longer once
-that setting is another.
+No part knows Textual. A choice made on the screen overrides a setting, until that setting is changed.
 """
 
 from __future__ import annotations

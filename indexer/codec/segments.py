@@ -5,8 +5,7 @@ it (`whoosh_codec.write_contents`): sizes of C types, a byte-order mark, version
 commit's number, and the pickled segments. Reading does not load Whoosh, which would take as long as twenty queries.
 Unpickling makes segments and sets, and refuses everything else.
 
-Readers that list the folder while a commit replaces the table may find a name that is gone a moment later, and look
-again.
+Readers that list the folder while a commit replaces the table may find a name that is gone then, and look again.
 """
 
 from __future__ import annotations

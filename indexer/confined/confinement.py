@@ -225,8 +225,7 @@ _REFUSED = """
 _STARTING = "execve 59 221, execveat 322 281"
 """what makes of a process another program"""
 _ABSENT = "clone3 435 435, openat2 437 437"
-"""as if the kernel did not know them: what they are asked for stands in memory, where it cannot be looked at; their
-elder forms are taken instead"""
+"""as if the kernel did not know them: their arguments are in memory, where no filter sees them; older calls serve"""
 _LOOKED_AT = (
     "clone 56 220, kill 62 129, tgkill 234 131, prlimit64 302 261, sched_setaffinity 203 122, open 2 -, openat 257 56,"
     "fcntl 72 25, ioctl 16 29, prctl 157 167"
@@ -252,7 +251,6 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 Instruction = tuple[int, int, int, int]
 """code, instructions to pass over when it holds and when not, operand"""
 
-
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _BY_FILTER, _PR_SET_NO_NEW_PRIVS, _SIGKILL = 1, 22, 2, 38, 9
 """as Linux's prctl(2) and kill(2) call them"""
 
@@ -274,8 +272,7 @@ def refuse_calls(*, may_start: bool = False) -> None:
     """Refuse the calls to this thread and what it starts; one that `may_start` a program may become it.
 
     A list of what is refused, not of what is allowed, for the native readers call what they like: whatever reaches the
-    network, another process, the state of the system, the name of a file, or memory that counts for no limit. What this
-    process itself has open stays usable.
+    network, another process, the state of the system, a file's name, or memory beyond limits. Open files stay usable.
 
     OSError where the kernel does not take the list.
     """

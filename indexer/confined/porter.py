@@ -22,24 +22,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from indexer.confined import given_files
 from indexer.confined.confinement import close_all_but, confine_reader, end_with_parent
-from indexer.confined.given_files import (
-    MAX_FILES,
-    MAX_MESSAGE,
-    PIECE,
-    EndProgram,
-    MoreInput,
-    NextFiles,
-    Question,
-    RecallText,
-    StartProgram,
-    ToRead,
-    as_file,
-    confined_beside,
-    next_request,
-    receive,
-    send,
-)
 from indexer.confined.programs import PROGRAMS, RunningProgram, installed
 from indexer.extract.media.recognised import recall_pages
 
@@ -58,8 +42,7 @@ def requests_through_porter(
 ) -> Iterator[str]:
     """Confine this process to `packages`, and give one request after another with its files given.
 
-    For a process with one thread, on a system where something is `available`. `recognised` is the path of the texts
-    recognised in pictures.
+    For a process with one thread, where something is `available`. `recognised` is where texts of pictures are kept.
     """
     import socket
 
@@ -68,7 +51,7 @@ def requests_through_porter(
         _serve(end, line, requests, files_of, Path(recognised))
     end.close()
     requests.close()
-    confined_beside(line)
+    given_files.confined_beside(line)
     confine_reader(packages)
     return _until_end()
 
@@ -76,7 +59,7 @@ def requests_through_porter(
 def _until_end() -> Iterator[str]:
     while True:
         try:
-            yield next_request()
+            yield given_files.next_request()
         except (EOFError, OSError):
             return
 
@@ -100,7 +83,7 @@ class Porter:
         self._waiting: deque[str] = deque()
         self._running: list[RunningProgram] = []
         self._input, self._recalled = bytearray(), b""
-        self._few_files = os.sysconf("SC_OPEN_MAX") < 8 * MAX_FILES
+        self._few_files = os.sysconf("SC_OPEN_MAX") < 8 * given_files.MAX_FILES
 
     def work(self) -> None:
         """Until the worker or the parent is gone, or the parent has no more."""
@@ -121,19 +104,21 @@ class Porter:
 
     def _answer(self) -> bool:
         """One question; False at the end."""
-        message, descriptors = receive(self._line)
+        message, descriptors = given_files.receive(self._line)
         question = _QUESTIONS.decode(message)
         try:
             match question:
-                case NextFiles():
+                case given_files.NextFiles():
                     return self._hand_over()
-                case MoreInput():
+                case given_files.MoreInput():
                     self._input += question.data
-                case StartProgram():
+                case given_files.StartProgram():
                     self._start(question, descriptors)
-                case EndProgram():
-                    send(self._line, msgspec.msgpack.encode(self._running.pop().end(is_over=question.is_over)), [])
-                case RecallText():
+                case given_files.EndProgram():
+                    given_files.send(
+                        self._line, msgspec.msgpack.encode(self._running.pop().end(is_over=question.is_over)), []
+                    )
+                case given_files.RecallText():
                     self._recall(question)
             return True
         finally:
@@ -145,15 +130,15 @@ class Porter:
             if (paths := self._requests.recv()) is None:
                 return False
             self._waiting.extend(paths)
-        answer, descriptors, n_bytes = list[ToRead](), list[int](), 0
+        answer, descriptors, n_bytes = list[given_files.ToRead](), list[int](), 0
         while (self._waiting and not answer) or self._has_room(n_bytes, len(descriptors)):
             request = self._waiting.popleft()
             opened = {path: _open(path) for path in self._files_of(request)}
             files = tuple((os.fsencode(path), max(-descriptor, 0)) for path, descriptor in opened.items())
             descriptors += [descriptor for descriptor in opened.values() if descriptor >= 0]
-            answer.append(ToRead(os.fsencode(request), files))
+            answer.append(given_files.ToRead(os.fsencode(request), files))
             n_bytes += 4 * sum(map(len, (request, *opened)))
-        send(self._line, msgspec.msgpack.encode(answer), descriptors)
+        given_files.send(self._line, msgspec.msgpack.encode(answer), descriptors)
         for descriptor in descriptors:
             os.close(descriptor)
         return True
@@ -162,25 +147,28 @@ class Porter:
         """Whether one request more goes into an answer; a process that may hardly open files gets one at a time."""
         if not self._waiting or self._few_files:
             return False
-        return n_files + len(self._files_of(self._waiting[0])) <= MAX_FILES and n_bytes < MAX_MESSAGE // 2
+        return (
+            n_files + len(self._files_of(self._waiting[0])) <= given_files.MAX_FILES
+            and n_bytes < given_files.MAX_MESSAGE // 2
+        )
 
-    def _start(self, wanted: StartProgram, given: Sequence[int]) -> None:
+    def _start(self, wanted: given_files.StartProgram, given: Sequence[int]) -> None:
         """Run one of the `PROGRAMS`; whoever asks for another, or for so many, is no reader of ours any more."""
         if wanted.name not in PROGRAMS or len(self._running) >= MOST_RUNNING:
             raise EOFError
-        with nullcontext(given[0]) if given else as_file(self._input) as descriptor:
+        with nullcontext(given[0]) if given else given_files.as_file(self._input) as descriptor:
             running = RunningProgram([installed(wanted.name), *wanted.arguments], wanted.seconds, descriptor)
         self._input.clear()
         self._running.append(running)
-        send(self._line, b"1", [running.output.fileno()])
+        given_files.send(self._line, b"1", [running.output.fileno()])
 
-    def _recall(self, wanted: RecallText) -> None:
+    def _recall(self, wanted: given_files.RecallText) -> None:
         if not wanted.begin:
             self._recalled = msgspec.json.encode(recall_pages(self._recognised, wanted.digest))
-        send(self._line, msgspec.msgpack.encode(self._recalled[wanted.begin :][:PIECE]), [])
+        given_files.send(self._line, msgspec.msgpack.encode(self._recalled[wanted.begin :][: given_files.PIECE]), [])
 
 
-_QUESTIONS: msgspec.msgpack.Decoder[Question] = msgspec.msgpack.Decoder(Question)
+_QUESTIONS: msgspec.msgpack.Decoder[given_files.Question] = msgspec.msgpack.Decoder(given_files.Question)
 
 
 def _open(path: str) -> int:

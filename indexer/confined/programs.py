@@ -48,11 +48,9 @@ def program_path(name: str, package: str) -> str:
 def output_of(
     arguments: Sequence[str], *, seconds: float = MOST_SECONDS, given: Source | bytes = b""
 ) -> Iterator[IO[bytes]]:
-    """What a program writes, given a file to read as its input; it ends with the block, and what it says of errors is
-    passed over.
+    """What a program writes, given a file as its input; it ends with the block, and its stderr is passed over.
 
-    `seconds` are of processor time, where the system counts them. Raises ExtractionError when it was read to its end
-    and the program failed.
+    `seconds` are of processor time, where the system counts them. ExtractionError when a program failed after its end.
     """
     with _input(given) as descriptor:
         running = (_AtPorter if is_confined() else RunningProgram)(arguments, seconds, descriptor)

@@ -32,8 +32,7 @@ from indexer.extract.zipped import Zipped, open_zip
 def extract_zip(source: Source, limits: Limits, member: Extractor) -> Extraction:
     """The list and the members; a member that is damaged, too large or protected becomes a note.
 
-    An office file under a wrong name is read as what it is. A backup of this program is not read: keys, settings and
-    past queries are no document.
+    An office file under a wrong name is read as what it is. A backup of this program, with keys and queries, is not.
     """
     with open_zip(source, limits) as parts:
         if _is_own_backup(parts):

@@ -204,8 +204,7 @@ def is_ebcdic(head: bytes) -> bool:
 def _share(text: str, wide: list[str], letters: str) -> float:
     """How word-like the non-ASCII characters of `text` are: those of `letters` count 1, the rest against it.
 
-    A capital inside a word ("пРИВЕТ", the mark of a wrong Cyrillic table) and two scripts in one word ("ιtude")
-    count against it too.
+    A capital inside a word ("пРИВЕТ", as by a wrong Cyrillic table) and two scripts in one ("ιtude") count against it.
     """
     good = sum(1.0 for c in wide if c in letters) + sum(0.8 for c in wide if c not in letters and c.lower() in letters)
     return (good - len(_WRONG_CASE.findall(text)) - len(_MIXED.findall(text))) / len(wide)
@@ -237,7 +236,6 @@ _CENTRAL = re.compile(
     r"(?<=[A-Za-zěščřžýáíéůťďňąćęłńóśźż])[ěščřžýáíéůťďňąćęłńóśźżőű]|[ěščřžýáíéůťďňąćęłńóśźżőűĚŠČŘŽŚŻŁ](?=[a-z])"
 )
 """the letters of Czech, Polish and Hungarian beside ASCII letters"""
-
 
 _ACCENT_IN_WORD = re.compile(r"(?<=[A-Za-z])[ß-öø-ÿœšž]|(?<=[A-Z])[À-ÖØ-ÞŒŠŽ]|(?<![a-z])[À-ÖØ-öø-ÿŒœŠšŽž](?=[a-z])")
 

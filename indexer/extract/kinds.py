@@ -107,8 +107,7 @@ TYPE_OF_KIND: dict[str, str] = {name: kind.type for name, kind in KINDS.items()}
 KIND_OF_EXTENSION: dict[str, str] = {end: name for name, kind in KINDS.items() for end in kind.extensions.split()}
 
 READERS = "foltr_search.readers"
-"""The group of entry points by which packages add readers: NAME is an extension or, with a dot in it, the name of a
-file; VALUE module:function."""
+"""Entry points of packages that add readers: NAME is an extension, or with a dot a file's name"""
 ADDED: dict[str, str] = {}
 """Extension or name of a file -> the kind that a package added"""
 
@@ -267,7 +266,6 @@ _TYPE_OF_OLD_OFFICE = {"msg": "mail", "oft": "mail"} | {
     for type_, ends in (("spreadsheet", "xls xlt xla"), ("presentation", "ppt pps pot"))
     for end in ends.split()
 }
-
 
 HEAD = 4_096
 """bytes that are looked at"""

@@ -130,7 +130,6 @@ Extractor = Callable[[Source, Limits], Extraction]
 NestedExtractor = Callable[[Source, Limits, Extractor], Extraction]
 """Reads a container; the third argument reads a member of any kind."""
 
-
 _LOOKS = 64
 """parts added to a sink between two looks at the clock"""
 

@@ -36,7 +36,8 @@ class Zipped:
         found = [name for name in self.names if name.startswith(prefix) and name.endswith(suffix)]
         return sorted(found, key=lambda name: (len(name), name))
 
-    def open(self, name: str | zipfile.ZipInfo) -> _Member:
+    @contextmanager
+    def open(self, name: str | zipfile.ZipInfo) -> Iterator[_Member]:
         """A stream over one member; ExtractionError "too-large", "encrypted" or "malformed" instead of reading it."""
         info = self._infos.get(name) if isinstance(name, str) else name
         if info is None:
@@ -50,7 +51,9 @@ class Zipped:
                 f" more than {shown_size(self._limits.max_member_bytes)}",
             )
         with _damage(info.filename):
-            return _Member(self._archive.open(info), info.filename)
+            stream = self._archive.open(info)
+        with stream:
+            yield _Member(stream, info.filename)
 
     def read(self, name: str | zipfile.ZipInfo) -> bytes:
         with self.open(name) as stream:
@@ -71,12 +74,6 @@ class _Member:
     def read(self, max_bytes: int) -> bytes:
         with _damage(self._name):
             return self._stream.read(max_bytes)
-
-    def __enter__(self) -> _Member:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._stream.close()
 
 
 @contextmanager

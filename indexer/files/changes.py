@@ -5,8 +5,7 @@ What is to be read is kept outside of memory, for the first index of a disk may 
 Files may be out of sight though nobody removed them: their folder cannot be listed; or it is empty and on another
 device than they were, as the place of a disk that is not mounted now; or another file system is mounted over it and not
 entered. They are kept. Some file systems get another number each time they are mounted, so a number alone says nothing:
-where other files of the old number are found under the new one, it is the same disk, and an empty folder on it was
-emptied.
+where other files of the old number have the new one, it is the same disk, and an empty folder on it was emptied.
 """
 
 from __future__ import annotations
@@ -168,9 +167,8 @@ class FileComparison(Struct):
     A file is unchanged when its size, modification time, inode and ctime are; the device does not count, for a disk
     may get another number when it is mounted again. Another ctime alone may be another name or permission. A failed
     file is read again when it changed, when `reader` (the version and limits of the extractors) is another one, on
-    `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed. A file of which only the
-    name was indexed is read when the crawl says that it may be, and the other way round; so is one whose source was
-    named, or is named no longer.
+    `retry_failures`, and, in a scan, up to `MAX_TRIES` times when its failure may have passed. So is a file that the
+    crawl now says to read, or to index by name alone, and one whose source was named, or is named no longer.
     """
 
     reader: str

@@ -1,7 +1,6 @@
 """Walk the folders of a user and say for each path: index it, or why not. Nothing of any content is read.
 
-Folders are pruned as early as possible, and only regular files ever reach the caller: FIFOs, sockets and devices
-are recorded and never opened.
+Folders are pruned as early as possible, and only regular files reach the caller: no FIFO, socket or device is opened.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ What is wanted follows from the index alone: the documents whose content has no 
 without windows. So a kill costs one step or the document in hand, a changed document is new, a copy is there already,
 and the records of contents that are gone are wiped.
 
-Texts become vectors in a process of its own with one thread, the encoder, and no rights else. It loads the encoder,
-gives up what it may do (indexer.confined.confinement), and then takes texts and gives vectors over a pipe until its
-parent is gone. So neither a model of somebody's nor a text that breaks what runs it can read a file, reach a network or
-start anything.
+Texts become vectors in a process of its own with one thread. It loads the encoder, gives up its rights
+(indexer.confined.confinement), and then takes texts and gives vectors over a pipe until its parent is gone. So neither
+a foreign model nor a text that breaks what runs it can read a file, reach a network or start anything.
 """
 
 from __future__ import annotations

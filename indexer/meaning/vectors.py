@@ -21,7 +21,7 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -174,7 +174,7 @@ def destroy(folder: Path) -> None:
 
 
 class VectorWriter:
-    """The one writer of a folder's vectors; a context manager that holds a lock of its own."""
+    """The one writer of a folder's vectors, under a lock of its own."""
 
     def __init__(self, folder: Path, encoder: str) -> None:
         """Raises LockedError while another process writes vectors; what another encoder made is thrown away."""
@@ -189,12 +189,6 @@ class VectorWriter:
         self._records = read(folder, encoder)
         if not len(self._records):
             destroy(folder)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         self._lock.close()

@@ -154,8 +154,7 @@ def _is_field(name: str, text: str, end: int) -> bool:
 
 
 def _negates(text: str, position: int) -> bool:
-    """Whether the sign there excludes what follows: none that stands alone, nor the first of `--option`; `!` only
-    before a word or a quote."""
+    """Whether the sign there excludes what follows: not alone, nor first of `--option`; `!` before words and quotes."""
     following = text[position + 1 : position + 2]
     if text[position] == "!":
         return following.isalpha() or following == '"'

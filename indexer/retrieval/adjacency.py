@@ -1,8 +1,7 @@
 """Words next to each other: where the pieces of a phrase or of a joined word stand in a row, or as they are written.
 
 Identifiers, options, versions, paths and addresses are meant as written. The index holds no punctuation: `--no-ff`,
-`no_ff` and "no ff" are the same two pieces in a row. The stored texts show which of the documents with these pieces
-hold the word as written.
+`no_ff` and "no ff" are the same two pieces in a row. The stored texts show which documents hold the word as written.
 """
 
 from __future__ import annotations
@@ -149,7 +148,6 @@ _PLAIN = re.compile(
     r"|[^\W\d_]+(?:[-–—/'’][^\W\d_]+)+"  # words of letters joined as in prose
     r"|[^\W_]{1,2}(?:\+\+?|\#)"  # C++ and C#, which are terms of their own, and the beginning of the first
 )
-
 
 RARE = 300
 """documents; a word of one piece in more of them is not looked up in their texts, whatever it looks like"""

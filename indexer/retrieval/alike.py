@@ -13,8 +13,7 @@ newest. Two candidates are *alike* for a query when
 
 Which one is newer? For mails their dates decide. For other documents the dates in their names decide, where all have
 one; then, in a series, the versions (draft, v2, final, signed); else the dates of the files; where the files were
-written in one go, the dates in their texts; and last, if the query asks nothing of the texts, the numbers in the names
-of a series.
+written in one go, the dates in their texts; and last, if the query asks nothing of the texts, the numbers in names.
 
 So a year that the query names keeps the documents of that year together, and a question about what was said in one of
 fifty meetings is answered by the text, not by the date.
@@ -78,8 +77,7 @@ ABSENT, IN_TEXT, OUTSIDE = 0, 1, 2
 
 @lru_cache(maxsize=10_000)
 def series(title: str, name: str) -> str:
-    """What the members of a series have in common: the words of title and file name but for numbers, months, days and
-    versions.
+    """What the members of a series share: the words of title and file name but for numbers, months, days and versions.
 
     `name` is "" for mails, whose subject tells. "" for a document without such words, which belongs to none.
     """
@@ -276,8 +274,7 @@ def twins(
 ) -> list[tuple[int, int]]:
     """Those of the `pairs` `[n_pairs, 2]` of resemblance `values` `[n_pairs]` that are one text in two formats.
 
-    Of different types, with the same numbers in their names, and nine tenths of their words in common; seven tenths
-    where they have one name but for its ending.
+    Of different types, with the same numbers in their names, and nine tenths of their words (seven under one name).
     """
     found = []
     for (i, j), value in zip(pairs.tolist(), values.tolist(), strict=True):

@@ -227,8 +227,7 @@ def concepts_of(query: Query, lookup: ConceptLookup) -> tuple[Concept, ...]:
 
 
 def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> list[Concept]:
-    """The concepts of one word or phrase of the query; of the pieces of a joined word that are asked for one by one
-    the first `most`."""
+    """The concepts of one word or phrase of the query; of pieces that are asked for one by one the first `most`."""
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
         return [Concept(node, ((term,),), (term,), fields) for term in sequence(node.text)]
@@ -337,8 +336,7 @@ def _one_concept(
 def _in_other_letters(
     lookup: ConceptLookup, raw: str, whole: str, fields: tuple[str, ...]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The words of the index with ligatures and umlauts for two letters each, or the other way round: those that surely
-    are the typed word, and those that it may be."""
+    """Words of the index with ligatures and umlauts for two letters, or the reverse: surely the typed, and maybe."""
     languages = (*lookup.languages, *lookup.own_languages)
     longer = (term for term in variants.in_two_letters(raw) if variants.is_known(lookup.snapshot, term, fields))
     return tuple(longer), variants.in_one_letter(lookup.snapshot, whole, fields, languages)

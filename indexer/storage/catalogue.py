@@ -1,7 +1,6 @@
 """The catalogue: what is indexed, what could not be read, and what was passed over; one SQLite file.
 
-Any number of threads and processes may read at any time; the holder of the index's write lock writes
-(`catalogue_writing`).
+Any thread and process may read at any time; the holder of the index's write lock writes (`catalogue_writing`).
 """
 
 from __future__ import annotations
@@ -224,8 +223,7 @@ class Catalogue:
         return start.decode("utf-8", "ignore")[:n]
 
     def written(self, doc_ids: Iterable[int]) -> Iterator[tuple[int, str]]:
-        """The ids of those documents that are there, each with its path (in an archive, down to it), title, properties
-        and text in lines."""
+        """The ids of those that are there, each with path (down to it in an archive), title, properties and text."""
         columns = "doc_id, path, part, title, properties, text_z"
         tables = "documents JOIN files USING (file_id) LEFT JOIN texts USING (doc_id)"
         rows = self._rows(f"SELECT {columns} FROM {tables} {_AMONG}", _json(doc_ids))

@@ -104,8 +104,7 @@ def _version(connection: Connection) -> int:
 def reset(path: Path) -> None:
     """Empty the catalogue, whatever its version; readers go on with the new, empty one.
 
-    Document ids go on where they were, so that no reader takes a new document for an old one. A file that is
-    no database is deleted.
+    Document ids go on, so that no reader takes a new document for an old one. A file that is no database is deleted.
     """
     try:
         with closing(connect_to_share(path)) as connection:

@@ -1,6 +1,4 @@
-"""The catalogue, written: only by the holder of the index's write lock, all of a commit or nothing, after its documents
-are durable in the index.
-"""
+"""Writing the catalogue: under the index's write lock, all of a commit or nothing, after its documents are durable."""
 
 from __future__ import annotations
 

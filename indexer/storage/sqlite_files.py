@@ -4,8 +4,7 @@ POSIX drops all locks that a process has on a file as soon as the process closes
 (https://sqlite.org/howtocorrupt.html, 2.2). SQLite takes care of its own handles, any number of connections in any
 number of threads, but it does not notice when Python closes a handle. The next process then believes that it is alone
 and removes the log at its end, and later writes go into a file without a name. So only SQLite opens, copies, reads and
-even creates such a file here; its mode is set before anything is in it. The log and its shared memory get the file's
-mode from SQLite.
+even creates such a file here; its mode is set before anything is in it, and SQLite gives it to the log as well.
 
 What cannot be written now, on a full disk or in a read-only folder, is read all the same.
 """

@@ -9,8 +9,7 @@ listing is kept, and the same listing under the same rules has the same answer.
 
     digest = BLAKE2b(rules, patterns in force, names as listed, and of each file: size, mtime, inode, ctime)
 
-Writing rows of files removes the digests of their folders in the same transaction; and a scan keeps none when another
-process has written since it began.
+Writing rows of files removes their folders' digests too; a scan keeps none if another process wrote since it began.
 """
 
 from __future__ import annotations

@@ -58,7 +58,6 @@ def _remembered(make: Callable[[str], _Made]) -> Callable[[str], _Made]:
 RawTerms = tuple[tuple[tuple[str, int], ...], int]
 """((term, offset of its position), ...), and how many positions the raw token takes"""
 
-
 PAIRED = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103e\u1780-\u17d3"
@@ -390,7 +389,6 @@ BUCKETS = 128
 _BITS, _CODES, _ONE = np.uint64(64 - BUCKETS.bit_length() + 1), np.uint64(255), np.uint64(1)
 _MIXERS = tuple(map(np.uint64, (0x9E3779B97F4A7C15, 30, 0xBF58476D1CE4E5B9, 27, 0x94D049BB133111EB, 31)))
 _HAS_DIGIT = frozenset("0123456789")
-
 
 NO_HASH = -1
 """of a word that does not count"""

@@ -17,7 +17,6 @@ COST_OF_EDIT = 6.0
 COST_OF_FIRST_LETTER = 3.0
 """the same for a word with another first letter: people seldom get that one wrong"""
 
-
 LONGER = 100
 """words that one of which the rest is missing may have been meant to be"""
 AT_ONCE = 1 << 12

@@ -1,8 +1,6 @@
-"""What the rows of a preview are made of: pieces that know where in the text they come from, so that a match stays
-marked however its text is shown.
+"""What the rows of a preview are made of: pieces that know their place in the text, so that matches stay marked.
 
-A text as written is two lists of offsets (`Layout`): nothing is copied, so one of 4 MB costs little more than its own
-size, and only the rows in view are ever styled.
+A text as written is two lists of offsets (`Layout`): nothing is copied, and only the rows in view are ever styled.
 """
 
 from __future__ import annotations

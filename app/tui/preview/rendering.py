@@ -30,7 +30,6 @@ TABLE_ENDINGS = (".csv", ".tsv", ".tab")
 MOST_ABOVE = 10
 """rows above the text at most"""
 
-
 Form = Layout | Rendered
 """of a text"""
 Show = Callable[[int], Picture]

@@ -4,11 +4,10 @@ Textual draws on stderr, reads stdin and asks stdout for its size. While the blo
 controlling terminal, so that an editor that the screen steps aside for has it, too; afterwards they are what they were.
 
 Of a window that was closed and a connection that ended SIGHUP tells only the session's first process and those to whom
-it passes it on. A program beside it would read an ended terminal for ever, so that the descriptor itself is watched, by
-a thread that sleeps until then. On the way out the screen still writes. Textual's thread for that would die of the
-first error, and the program would then wait for it without an end: what is written to a terminal that is gone is
-dropped instead. Textual's thread that reads would die of a byte that is no UTF-8, and the program with it: such a
-byte is read as U+FFFD.
+it passes it on. A program beside it would read an ended terminal for ever, so a thread that sleeps until then watches
+the descriptor itself. On the way out the screen still writes. Textual's thread for that would die of the first error,
+and the program would wait for it for ever: what is written to a terminal that is gone is dropped instead. Textual's
+thread that reads would die of a byte that is no UTF-8, and the program with it: such a byte is read as U+FFFD.
 """
 
 from __future__ import annotations

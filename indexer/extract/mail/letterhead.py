@@ -1,8 +1,7 @@
 """The head of a mail as properties: who got it, what is attached, its state, and the ids that tie it to its thread.
 
-Every reader of mail fills a `Letterhead` and takes its properties from it, so that one kind of mail is described as any
-other. States come from a Maildir's file name, from the headers that mail programs write into mailboxes, and from the
-flags of Apple Mail.
+Every reader of mail fills a `Letterhead` and takes its properties from it, so all mail is described alike. States come
+from a Maildir's file name, from headers that mail programs write into mailboxes, and from the flags of Apple Mail.
 """
 
 from __future__ import annotations

@@ -148,8 +148,7 @@ class _Reader(AttachmentReader):
         """names, also of what is attached to forwarded mails"""
 
     def add(self, part: Message) -> None:
-        """Text as text, attachments through their extractor; of alternatives the plain one. A part that cannot be read
-        is noted."""
+        """Text as text, attachments through their extractor, the plain one of alternatives; unread parts as notes."""
         self._n_parts += 1
         if self._sink.full or self._n_parts > MAX_PARTS:
             return

@@ -83,7 +83,6 @@ _NAMES = {
 }  # fmt: skip
 """What a head calls a property, and its name here; any other name is kept as it is"""
 
-
 _OF_MAIL = frozenset({"is", "has", "to", "cc", "bcc", "attachment", "message-id"})
 
 

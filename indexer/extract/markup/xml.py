@@ -3,8 +3,7 @@
 Each note of Evernote and each page of a wiki is a document of its own. Pictures and the points of tracks are left out.
 
 XML is read as a stream of events, without ever expanding an entity or loading anything from outside. A document that
-declares entities inside itself may be a bomb; office files never do, so there it is refused. Elsewhere such references
-are passed over.
+declares entities itself may be a bomb: an office file that does is refused, elsewhere references are passed over.
 """
 
 from __future__ import annotations

@@ -2,11 +2,9 @@
 
 EXIF by exifread (JPEG, TIFF, WebP, PNG, HEIC), what people wrote as XMP and IPTC (wherever a file keeps them), tags of
 recordings by tinytag (ID3, Vorbis comments, the atoms of MP4), those of Matroska, AVI and GIF by their own structure
-(containers). A file whose description is damaged or missing is a document without it: it is found by its name all the
-same.
+(containers). A file whose description is damaged or missing is found by its name all the same.
 
-XMP is a packet of XML that stands in the file as it is; IPTC (IIM 4.2) is a row of records in the resource 0x0404 of
-Photoshop.
+XMP is a packet of XML in the file as it is; IPTC (IIM 4.2) is a row of records in Photoshop's resource 0x0404.
 """
 
 from __future__ import annotations

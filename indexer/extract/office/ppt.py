@@ -1,7 +1,6 @@
 """PowerPoint 97 to 2003 (.ppt): the text of the slides as they are now, a slide a page, with notes and comments.
 
-A file keeps its old states too; the directory of its last edit says what counts ([MS-PPT] 2.1.2). Where that is
-damaged, all text in the file is taken.
+A file keeps its old states; its last edit's directory says what counts ([MS-PPT] 2.1.2); if damaged, all text does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Data of other programs that the user may add: browsers, mail stores, chats.
 
 A source says where its files lie below a home, and which files its own reader reads. What a program keeps for itself
-(`is_own`) is never opened unless its source is named, even in a folder that is indexed; what a user exported is an
-ordinary file until then.
+(`is_own`) is opened only when its source is named; until then what a user exported is an ordinary file.
 """
 
 from __future__ import annotations

@@ -348,7 +348,7 @@ def test_no_reader_is_left_behind(paths: Paths, notes: Path, monkeypatch: pytest
         if progress.phase == "recognising":
             stop.set()
 
-    follow_changes(settings, paths, on_progress=stop_once_it_recognises, stop=stop)
+    follow_changes(settings, paths, on_progress=stop_once_it_recognises, stop=stop, pause_on_battery=False)
     assert stop.is_set()
     assert multiprocessing.active_children() == before
 

@@ -97,7 +97,7 @@ def test_it_reports_how_far_it_is_and_waits_where_it_may_not_work(
 def test_another_process_that_makes_them_is_left_alone(settings: Settings, paths: Paths, notes: Path) -> None:
     update_index(settings, paths, roots=(str(notes),))
     one = making(settings, paths, [])
-    with VectorWriter(paths.index, "other"):
+    with closing(VectorWriter(paths.index, "other")):
         assert (one.step(), one.said) == (False, "")
 
 

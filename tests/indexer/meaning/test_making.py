@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -243,7 +244,7 @@ def test_a_document_in_a_language_that_the_encoder_does_not_know_has_none(place:
 def test_what_is_searched_meanwhile_does_not_wait_and_two_do_not_write(place: Place) -> None:
     place.write("a.txt", "car")
     place.update()
-    with VectorWriter(place.index, place.kind.name), pytest.raises(LockedError):
+    with closing(VectorWriter(place.index, place.kind.name)), pytest.raises(LockedError):
         place.maker().step()
     place.make()
     assert place.coverage == (1, 1)

@@ -5,6 +5,7 @@ The passages that stand for a document.
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -48,11 +49,11 @@ def test_a_vector_is_kept_in_127_steps_of_its_largest_number() -> None:
 
 
 def test_what_was_appended_is_read_in_order_and_private(tmp_path: Path) -> None:
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         writer.append(some(5))
         writer.append(some(3))
         assert read(tmp_path, "one")["content"].tolist() == [5, 5, 3, 3]
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         writer.append(some(9))
     assert read(tmp_path, "one")["content"].tolist() == [5, 5, 3, 3, 9, 9]
     assert read(tmp_path, "one")["vector"].tolist() == [[127, -64, 32], [0, 95, 127]] * 3
@@ -63,13 +64,13 @@ def test_what_was_appended_is_read_in_order_and_private(tmp_path: Path) -> None:
 
 def test_an_append_that_was_cut_short_has_not_happened(tmp_path: Path) -> None:
     """Cut anywhere between the records and the header that counts them, the file reads as before, and goes on."""
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         writer.append(some(5))
     whole = (tmp_path / FILE).read_bytes()
     for rest in (b"x", some(6).tobytes(), some(6).tobytes()[:-1]):
         (tmp_path / FILE).write_bytes(whole + rest)
         assert read(tmp_path, "one")["content"].tolist() == [5, 5]
-        with VectorWriter(tmp_path, "one") as writer:
+        with closing(VectorWriter(tmp_path, "one")) as writer:
             writer.append(some(8))
         assert read(tmp_path, "one")["content"].tolist() == [5, 5, 8, 8]
     (tmp_path / FILE).write_bytes(whole[:-1])
@@ -79,7 +80,7 @@ def test_an_append_that_was_cut_short_has_not_happened(tmp_path: Path) -> None:
 
 
 def test_dropping_keeps_the_others_and_what_readers_have(tmp_path: Path) -> None:
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         for content in (5, 3, 9):
             writer.append(some(content))
         before = read(tmp_path, "one")
@@ -91,7 +92,7 @@ def test_dropping_keeps_the_others_and_what_readers_have(tmp_path: Path) -> None
 
 def test_wiping_overwrites_in_place_and_leaves_the_others(tmp_path: Path) -> None:
     """Nothing of the record is left; appending goes on behind it, and a second time there is nothing to do."""
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         for content in (5, 3, 9):
             writer.append(some(content))
         gone = read(tmp_path, "one")[2].tobytes()
@@ -103,10 +104,10 @@ def test_wiping_overwrites_in_place_and_leaves_the_others(tmp_path: Path) -> Non
 
 
 def test_another_encoder_begins_anew_and_destroy_leaves_nothing(tmp_path: Path) -> None:
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         writer.append(some(5))
     assert len(read(tmp_path, "other")) == 0
-    with VectorWriter(tmp_path, "other") as writer:
+    with closing(VectorWriter(tmp_path, "other")) as writer:
         assert len(read(tmp_path, "one")) == 0
         writer.append(some(2))
     assert read(tmp_path, "other")["content"].tolist() == [2, 2]
@@ -115,7 +116,7 @@ def test_another_encoder_begins_anew_and_destroy_leaves_nothing(tmp_path: Path) 
 
 
 def test_vectors_of_another_length_are_refused(tmp_path: Path) -> None:
-    with VectorWriter(tmp_path, "one") as writer:
+    with closing(VectorWriter(tmp_path, "one")) as writer:
         writer.append(some(5))
         with pytest.raises(IndexerError, match="wanted records"):
             writer.append(records_of(6, PASSAGES, np.ones((2, 4), dtype=np.float32)))
@@ -123,7 +124,7 @@ def test_vectors_of_another_length_are_refused(tmp_path: Path) -> None:
 
 
 def test_one_writes_at_a_time(tmp_path: Path) -> None:
-    with VectorWriter(tmp_path, "one"), pytest.raises(LockedError):
+    with closing(VectorWriter(tmp_path, "one")), pytest.raises(LockedError):
         VectorWriter(tmp_path, "one")
     VectorWriter(tmp_path, "one").close()
 

@@ -14,10 +14,10 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_730),
-    "console": (8, 1_069),
-    "indexer": (104, 20_799),
-    "simulation": (95, 15_409),
+    "app": (186, 30_392),
+    "console": (8, 1_050),
+    "indexer": (104, 20_535),
+    "simulation": (95, 15_410),
     "federation_server": (50, 7_943),
     "foltr": (55, 8_048),
 }

@@ -77,7 +77,7 @@ import sys, time
 from pathlib import Path
 import numpy as np
 from app.federation.background_sync import BackgroundSync
-from app.following.indexing import _followed_by_picks
+from app.following.indexing import _move_picks
 from app.paths import Paths
 from app.search.results import SearchRequest
 from app.search.search import Search
@@ -92,7 +92,7 @@ others = {
     "history": lambda: SearchHistory(Store.for_searching(paths.state), settings.history).add("fish", now=time.time()),
     "sync": lambda: BackgroundSync(settings, paths).question(),
     "vectors": lambda: _opened_first(settings, paths, search.catalogue)(np.array([hit.doc_id for hit in page.hits])),
-    "moves": lambda: _followed_by_picks(settings, paths, search.catalogue)([("/none", "/nowhere")]),
+    "moves": lambda: _move_picks(settings, paths, search.catalogue, [("/none", "/nowhere")]),
 }
 page = search.search(SearchRequest("fish"))
 search.opened(page, page.hits[0])

@@ -37,7 +37,7 @@ UPDATING = ("scanning", "indexing", "merging")
 
 
 def follow_changes(
-    settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event, pause_on_battery: bool
+    settings: Settings, paths: Paths, *, on_progress: OnProgress, stop: threading.Event, pause_on_battery: bool = False
 ) -> None:
     """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
     rebuild, said = False, ""

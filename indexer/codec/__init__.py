@@ -11,5 +11,5 @@ of 128, which costs most of the time of indexing and of scoring. Here a segment 
        bytes of positions), the three arrays, and the positions in the byte code of `indexer.postings`
 
 All numbers are little-endian. `segments` reads them, and the table of contents that Whoosh writes, without loading it;
-`segment_writing` writes them; `whoosh_codec` has Whoosh write the table.
+`segment_writing` writes them; `whoosh_codec` is what Whoosh reads and deletes through.
 """

@@ -30,7 +30,7 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from indexer.errors import IndexDamaged
-from indexer.postings import Bytes, Column, Ints, Mask, run_places
+from indexer.postings import Bytes, Column, Ints, Mask, decode_runs, run_places
 from indexer.schema import DOCUMENT, VERSION
 from indexer.text.spelling import TermList
 
@@ -295,6 +295,7 @@ class SegmentFiles:
         return len(self._postings)
 
     def n_terms(self, field: str) -> int:
+        """How many distinct terms the field has."""
         return len(self._table(field).df)
 
     def term(self, field: str, i: int) -> bytes:
@@ -338,6 +339,19 @@ class SegmentFiles:
         """Document numbers and occurrences of the i-th term."""
         docs, tf, _, _ = self._read(field, i)
         return docs, tf
+
+    def positions(self, field: str, i: int, wanted: Ints) -> tuple[Ints, Ints]:
+        """The positions of the i-th term in the documents `wanted` (ascending; each must hold it).
+
+        Returns the document of each position [n] and the positions [n], ascending within a document.
+        """
+        docs, starts, sizes = self.position_runs(field, i)
+        if not sizes.size or not wanted.size:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        rows = np.searchsorted(docs, wanted)
+        code = self.coded_positions(run_places(starts[rows], sizes[rows]))
+        positions, ends = decode_runs(code, sizes[rows], np.zeros(wanted.size, dtype=np.int64))
+        return np.repeat(wanted, np.diff(ends, prepend=0)), positions
 
     def position_runs(self, field: str, i: int) -> tuple[Ints, Ints, Ints]:
         """The documents of the i-th term [n], and where in the file the bytes of its positions start in each [n] and

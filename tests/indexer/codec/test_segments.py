@@ -37,7 +37,6 @@ from indexer.errors import IndexDamaged
 from indexer.postings import encode
 from indexer.schema import DOCUMENT
 from indexer.storage.index import Index
-from tests.indexer.codec.whoosh_readers import positions
 
 Places = Mapping[bytes, Mapping[int, list[int]]]
 """term -> document -> ascending positions; () for a tag, which has none"""
@@ -92,9 +91,9 @@ def test_a_segment_reads_as_it_was_written(segment_folder: Path, body: Places, t
             assert segment.frequencies(field, i) == (len(docs), sum(counts))
             assert [column.tolist() for column in segment.postings(field, i)] == [docs, counts]
             for wanted in (docs, docs[1:], docs[:1], []):
-                in_docs, found = positions(segment, field, i, np.array(wanted, dtype=np.int64))
+                in_docs, positions = segment.positions(field, i, np.array(wanted, dtype=np.int64))
                 expected = [(doc, position) for doc in wanted for position in places[term][doc]]
-                assert list(zip(in_docs.tolist(), found.tolist(), strict=True)) == expected
+                assert list(zip(in_docs.tolist(), positions.tolist(), strict=True)) == expected
     assert segment.documents["doc_id"].tolist() == [0, 10, 20, 30, 40, 50]
     assert segment.total_lengths["body"] == 7 * N_DOCUMENTS
 
@@ -153,7 +152,7 @@ def test_a_list_of_ones_costs_one_byte_a_document(tmp_path: Path) -> None:
     assert (tmp_path / "t.pst").stat().st_size == 1 + 3
     segment = SegmentFiles(tmp_path, "t")
     assert [column.tolist() for column in segment.postings("tag", 0)] == [[0, 2, 5], [1, 1, 1]]
-    assert positions(segment, "tag", 0, np.array([0, 2]))[1].size == 0
+    assert segment.positions("tag", 0, np.array([0, 2]))[1].size == 0
 
 
 def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
@@ -197,7 +196,7 @@ def test_overwritten_bytes_are_read_or_named(segment_folder: Path, data: st.Data
             segment.all_terms(field)
             for i in range(min(segment.n_terms(field), 3)):
                 docs, _ = segment.postings(field, i)
-                positions(segment, field, i, docs)
+                segment.positions(field, i, docs)
     except IndexDamaged:
         pass
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from indexer.codec.whoosh_codec import whoosh_schema
 from indexer.storage.index import INDEX_NAME, Index
-from tests.indexer.codec import whoosh_readers  # noqa: F401 -- Whoosh reads our segments from then on
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_418),
     "console": (8, 1_063),
-    "indexer": (104, 20_539),
+    "indexer": (104, 20_667),
     "simulation": (95, 15_409),
     "federation_server": (50, 7_943),
     "foltr": (55, 8_048),

@@ -173,7 +173,12 @@ class Paths(msgspec.Struct, frozen=True):
 
     def _mark(self) -> None:
         with suppress(FileExistsError):  # an empty one says the same: a kill may come right after it is made
-            handle = os.open(self.data_dir / MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                handle = os.open(self.data_dir / MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            except OSError as error:
+                if error.errno not in (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES):
+                    raise
+                return  # searching needs no writing, and who writes will say that it cannot
             with os.fdopen(handle, "wb") as file:
                 file.write(MARKED)
 

@@ -79,6 +79,11 @@ class CandidateTable(Struct, frozen=True, eq=False):
     added: Mask
     """a candidate for something else than its BM25F"""
 
+    @property
+    def foreign(self) -> Mask:
+        """[n_docs] whether it is read in another language than the query's."""
+        return np.array([bool(aside.foreign) for aside in self.asides], dtype=bool)
+
     def take(self, order: Sequence[int]) -> CandidateTable:
         """The candidates of these places, in this order."""
 

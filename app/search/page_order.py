@@ -314,7 +314,9 @@ def rank(
     day_of: Callable[[DocumentRow], float | None],
 ) -> Ranked:  # fmt: skip
     """The candidates with what the ranker and all rules give them; `found` also has those of other machines."""
-    features = scaled(found.features)
+    features, own = scaled(found.features), ~found.foreign
+    if not own.all():  # those in the query's language stand as if they were alone
+        features[own] = scaled(found.features[own])
     features[:, _USAGE] *= min(learner.settings.strength, 1.0)
     table = structs.replace(found, features=features, as_typed=found.as_typed | (not found.as_typed.any()))
     learner, sides = learner.as_it_is(), sides_of(candidates.concepts, table)

@@ -100,7 +100,7 @@ def shown(device: Device) -> list[str]:
 
 def test_what_was_spent_stays_spent(device: Device) -> None:
     """An older backup brings back no ledger, no membership that ended, and no number of a page that was sent."""
-    device.data_dir.mkdir()
+    paths_of(device).create_data_dir()
     paths, older = paths_of(device), device.home / "older.zip"
     spend(paths, "g", 1, member=b"member of g")
     write_backup(paths, older, now=1.0)
@@ -132,7 +132,7 @@ def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
 
 def test_who_left_before_anything_was_sent_stays_away(device: Device) -> None:
     """`leave --local` leaves no receipt and no entry of the ledger: that there is a state is enough."""
-    device.data_dir.mkdir()
+    paths_of(device).create_data_dir()
     paths, target = paths_of(device), device.home / "kept.zip"
     with Store(paths.state) as store, store.transaction() as db:
         db.execute("INSERT INTO membership VALUES (1, x'aa')")
@@ -430,7 +430,7 @@ def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> No
 
 def test_a_damaged_state_is_not_kept(device: Device, tmp_path: Path) -> None:
     """Not in a page that nobody asks for either: a backup that could not be restored is none."""
-    device.data_dir.mkdir()
+    paths_of(device).create_data_dir()
     paths = paths_of(device)
     with Store(paths.state) as store, store.transaction() as db:
         db.executemany("INSERT INTO history (time, query) VALUES (1, ?)", [("word " * 100,)] * 200)

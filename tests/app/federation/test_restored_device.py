@@ -11,7 +11,7 @@ from sqlalchemy import select
 from app import backup
 from app.federation import ledger, membership
 from app.federation.failures import Declined
-from app.paths import Paths
+from app.paths import MARKER, Paths
 from app.store import Store
 from federation_server.database import reading
 from federation_server.tables import updates
@@ -26,6 +26,7 @@ def paths_of(person: Person) -> Paths:
 
 
 def keep(person: Person, target: Path) -> Path:
+    (person.store.path.parent / MARKER).touch()
     backup.write_backup(paths_of(person), target, now=1.0)
     return target
 

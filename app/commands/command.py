@@ -99,7 +99,8 @@ def load() -> Context:
 
 
 def load_numpy() -> None:
-    """Load numpy for one question: the threads of its linear algebra cost more to start than they could save here."""
+    """Load numpy for one question at a time: threads of its linear algebra cost more than they save, and on a busy
+    machine forty times the encoder of other languages."""
     kept = os.environ.get(_THREADS)
     os.environ[_THREADS] = kept or "1"
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from app.commands.command import FAILED, Command, load, say
+from app.commands.command import FAILED, Command, load, load_numpy, say
 from console.extras import how_to_add
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
     """
     import msgspec
 
+    load_numpy()
     from app.paths import ASSISTANT
     from app.search.granted import Granted, RefusedError
 

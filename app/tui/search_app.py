@@ -215,7 +215,10 @@ def start(
     """Show the screen until the user leaves it, and give the exit code."""
 
     def open_engine() -> Search:
-        from app.search.search import Search  # numpy and the index are loaded while the first frame is already shown
+        from app.commands.command import load_numpy
+
+        load_numpy()  # it and the index are loaded while the first frame is already shown
+        from app.search.search import Search
 
         return Search(settings, paths, resident=True)
 

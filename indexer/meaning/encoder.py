@@ -165,13 +165,15 @@ def _from_folder(folder: Path) -> Encoder:
     import json  # for a model of one's own alone
 
     try:
-        model = (folder / MODEL).read_bytes()
-        numbers = _pieces_of(folder)
         pooling = folder / "1_Pooling" / "config.json"
         first = bool(json.loads(pooling.read_bytes()).get("pooling_mode_cls_token")) if pooling.is_file() else False
-    except (OSError, ValueError) as error:
-        raise NoEncoder(f"{folder}: {error}") from error
-    return Encoder(model, numbers, kind_of(str(folder)), first_piece=first)
+        made = Encoder((folder / MODEL).read_bytes(), _pieces_of(folder), kind_of(str(folder)), first_piece=first)
+        made.encode(["word"])  # a model that wants more than pieces says so now
+    except NoEncoder:
+        raise
+    except Exception as error:  # tokenizers has no kind of its own, and a file of somebody else's may hold anything
+        raise NoEncoder(f"{folder}: {' '.join(str(error).split())[:200]}") from error
+    return made
 
 
 def _pieces_of(folder: Path) -> Numbers:
@@ -263,7 +265,7 @@ def shipped() -> WordPieces:
     """The pieces of BERT-base-uncased."""
     content = Path(__file__).with_name("vocabulary.txt").read_bytes()
     if hashlib.sha256(content).hexdigest() != VOCABULARY_SHA256:
-        raise IndexerError("indexer/meaning/vocabulary.txt is not the vocabulary of BERT-base-uncased: install again")
+        raise NoEncoder("indexer/meaning/vocabulary.txt is not the vocabulary of BERT-base-uncased: install again")
     return WordPieces(content.decode("utf-8").splitlines())
 
 

@@ -134,6 +134,8 @@ def test_federaser_gives_new_directions_the_old_lengths(engine: Engine, forget: 
     asked = forget(1, "federaser")
     assert (asked.state, asked.method, asked.progress) == ("unlearning", "federaser", "0 of 2 rounds")
     np.testing.assert_allclose(theta(engine), START)
+    with writing(engine) as connection, pytest.raises(group.GroupError, match="wait until `foltr-server forget` says"):
+        roll_back(connection, VAULT, POLICY, 2, 0, now=NOW)
     run_round(engine, {0: 0.1 * NORTH})
     assert receipt(engine, asked.request).progress == "1 of 2 rounds"
     run_round(engine, {0: 7 * UP})

@@ -121,6 +121,16 @@ def test_the_operator_is_told_what_a_fixed_list_waits_for(
     assert "a list of 5 updates is fixed; 1 of 5 in the committee answered, from 20" in capsys.readouterr().out
 
 
+def test_a_round_of_too_few_members_waits_on(served: Running) -> None:
+    """At its deadline it gets another one: four are too few to hide one another, and a fifth may come."""
+    ada, *_ = members(served.made, 4)
+    told = ada.announcement()
+    after_deadline(served)
+    again = ada.announcement()
+    assert (again.phase, again.round) == ("collect", told.round)
+    assert again.deadline >= told.deadline > 1
+
+
 def kept(server: Running, table: object) -> int:
     with reading(server.made.engine) as connection:
         return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]

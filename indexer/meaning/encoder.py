@@ -167,8 +167,9 @@ def _from_folder(folder: Path) -> Encoder:
     try:
         pooling = folder / "1_Pooling" / "config.json"
         first = bool(json.loads(pooling.read_bytes()).get("pooling_mode_cls_token")) if pooling.is_file() else False
-        made = Encoder((folder / MODEL).read_bytes(), _pieces_of(folder), kind_of(str(folder)), first_piece=first)
-        made.encode(["word"])  # a model that wants more than pieces says so now
+        numbers, largest = _pieces_of(folder)
+        made = Encoder((folder / MODEL).read_bytes(), numbers, kind_of(str(folder)), first_piece=first)
+        made._vector([largest])  # a model that wants more than pieces, or knows fewer, says so now
     except NoEncoder:
         raise
     except Exception as error:  # tokenizers has no kind of its own, and a file of somebody else's may hold anything
@@ -176,12 +177,13 @@ def _from_folder(folder: Path) -> Encoder:
     return made
 
 
-def _pieces_of(folder: Path) -> Numbers:
-    """vocab.txt by our own hands; tokenizer.json by the package that made it."""
+def _pieces_of(folder: Path) -> tuple[Numbers, int]:
+    """By vocab.txt or, with the package that made it, tokenizer.json; and the largest number of a piece."""
     vocabulary = folder / "vocab.txt"
     if vocabulary.is_file():
-        pieces = WordPieces(vocabulary.read_text(encoding="utf-8").splitlines())
-        return lambda text: pieces.numbers(text, MAX_PIECES)
+        lines = vocabulary.read_text(encoding="utf-8").rstrip("\n").splitlines()
+        pieces = WordPieces(lines)
+        return lambda text: pieces.numbers(text, MAX_PIECES), len(lines) - 1
     file = folder / "tokenizer.json"
     if not file.is_file():
         raise NoEncoder(f"{folder}: wanted vocab.txt or tokenizer.json beside model.onnx")
@@ -192,7 +194,7 @@ def _pieces_of(folder: Path) -> Numbers:
     tokenizer = Tokenizer.from_file(str(file))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_PIECES)
-    return lambda text: list(tokenizer.encode(text).ids)
+    return lambda text: list(tokenizer.encode(text).ids), tokenizer.get_vocab_size(with_added_tokens=False) - 1
 
 
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"

@@ -214,7 +214,7 @@ def ready_at(settings: ServerSettings, folder: Path) -> str:
 def _kept_certificate(file: Path) -> bytes:
     try:
         return ssl.PEM_cert_to_DER_cert(file.read_text())
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise UnhealthyError(f"{file} holds no certificate: {error}") from error
 
 

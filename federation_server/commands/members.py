@@ -223,5 +223,5 @@ def forget(device: str | None, yes: bool, method: str | None) -> int:
     erased = receipt.progress if receipt.state == "waiting" else f"erased {rows_in_words(receipt.erased)}"
     click.echo(f"{receipt.state}; {erased}; {how}")
     if method and receipt.method not in (method, "none"):
-        click.echo(f"(what is stored does not suffice for {method}, so that {receipt.method} was done)", err=True)
+        click.echo(f"(what is stored is not enough for {method}: {receipt.method} was done instead)", err=True)
     return 0

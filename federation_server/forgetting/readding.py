@@ -67,14 +67,8 @@ def last_before(connection: Connection, first: Place) -> Place:
     path = path_to(connection, newest_lineage(connection))
     rows = connection.execute(select(lineages).where(lineages.c.lineage.in_(path)))
     branches = {row.lineage: (row.parent_lineage, row.parent_round) for row in rows}
-    for position, lineage in enumerate(path):
-        follower = path[position + 1] if position + 1 < len(path) else None
-        if lineage == first[0]:
-            inside = follower is None or first[1] <= branches[follower][1]
-            return (lineage, first[1] - 1) if inside else branches[follower]
-        if lineage > first[0]:
-            return branches[lineage] if branches[lineage][0] is not None else (lineage, 0)
-    return path[-1], 0
+    begun = next((branches[lineage] for lineage in path if lineage > first[0]), first)
+    return (first[0], first[1] - 1) if first[0] in path and first[1] <= begun[1] else begun
 
 
 def influence_of(connection: Connection, first: Place) -> dict[int, int]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import msgspec
 from msgspec import Struct
 
-from indexer.confined.given_files import open_file, open_unbuffered, status_of
+from indexer.confined.given_files import open_file, open_unbuffered
 from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 
@@ -113,10 +113,6 @@ class Source(Struct, frozen=True):
         if len(data) > max_bytes:
             raise ExtractionError("too-large", f"{what} of more than {shown_size(max_bytes)}")
         return data
-
-    @property
-    def size(self) -> int:
-        return len(self.data) if self.data is not None else status_of(self.path).st_size
 
 
 def read_step(size: int, at_most: int) -> int:

@@ -165,21 +165,25 @@ def _from_folder(folder: Path) -> Encoder:
     import json  # for a model of one's own alone
 
     try:
-        model = (folder / MODEL).read_bytes()
-        numbers = _pieces_of(folder)
         pooling = folder / "1_Pooling" / "config.json"
         first = bool(json.loads(pooling.read_bytes()).get("pooling_mode_cls_token")) if pooling.is_file() else False
-    except (OSError, ValueError) as error:
-        raise NoEncoder(f"{folder}: {error}") from error
-    return Encoder(model, numbers, kind_of(str(folder)), first_piece=first)
+        numbers, largest = _pieces_of(folder)
+        made = Encoder((folder / MODEL).read_bytes(), numbers, kind_of(str(folder)), first_piece=first)
+        made._vector([largest])  # a model that wants more than pieces, or knows fewer, says so now
+    except NoEncoder:
+        raise
+    except Exception as error:  # tokenizers has no kind of its own, and a file of somebody else's may hold anything
+        raise NoEncoder(f"{folder}: {' '.join(str(error).split())[:200]}") from error
+    return made
 
 
-def _pieces_of(folder: Path) -> Numbers:
-    """vocab.txt by our own hands; tokenizer.json by the package that made it."""
+def _pieces_of(folder: Path) -> tuple[Numbers, int]:
+    """By vocab.txt or, with the package that made it, tokenizer.json; and the largest number of a piece."""
     vocabulary = folder / "vocab.txt"
     if vocabulary.is_file():
-        pieces = WordPieces(vocabulary.read_text(encoding="utf-8").splitlines())
-        return lambda text: pieces.numbers(text, MAX_PIECES)
+        lines = vocabulary.read_text(encoding="utf-8").rstrip("\n").splitlines()
+        pieces = WordPieces(lines)
+        return lambda text: pieces.numbers(text, MAX_PIECES), len(lines) - 1
     file = folder / "tokenizer.json"
     if not file.is_file():
         raise NoEncoder(f"{folder}: wanted vocab.txt or tokenizer.json beside model.onnx")
@@ -190,7 +194,7 @@ def _pieces_of(folder: Path) -> Numbers:
     tokenizer = Tokenizer.from_file(str(file))
     tokenizer.no_padding()
     tokenizer.enable_truncation(MAX_PIECES)
-    return lambda text: list(tokenizer.encode(text).ids)
+    return lambda text: list(tokenizer.encode(text).ids), tokenizer.get_vocab_size(with_added_tokens=False) - 1
 
 
 VOCABULARY_SHA256 = "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
@@ -263,7 +267,7 @@ def shipped() -> WordPieces:
     """The pieces of BERT-base-uncased."""
     content = Path(__file__).with_name("vocabulary.txt").read_bytes()
     if hashlib.sha256(content).hexdigest() != VOCABULARY_SHA256:
-        raise IndexerError("indexer/meaning/vocabulary.txt is not the vocabulary of BERT-base-uncased: install again")
+        raise NoEncoder("indexer/meaning/vocabulary.txt is not the vocabulary of BERT-base-uncased: install again")
     return WordPieces(content.decode("utf-8").splitlines())
 
 

@@ -6,7 +6,7 @@ Least squares on grades is the baseline called MSE in FOLtR-ES, Section 5; `simu
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,7 @@ from foltr.arrays import FloatVector
 from foltr.ranking.rankers import Linear
 from simulation.cells.cell import MethodChoice
 from simulation.cells.evaluation import scores
+from simulation.cells.preset import decode_table
 from simulation.data.queries import QuerySet
 from simulation.errors import PresetError
 from simulation.labels.lambdamart import LambdaMART
@@ -46,14 +47,14 @@ class LabelRanker(Protocol):
         """The theta `[n_features]` of foltr.ranking.rankers.Linear."""
 
 
-LABEL_RANKERS: dict[str, Callable[..., LabelRanker]] = {
+LABEL_RANKERS: dict[str, type[LabelRanker]] = {
     "least-squares": LeastSquares,
     "ranksvm": RankSVM,
     "lambdarank": LambdaRank,
 }
 """linear: what they learn is a theta"""
 
-TREES: dict[str, Callable[..., LambdaMART]] = {"lambdamart": LambdaMART}
+TREES: dict[str, type[LambdaMART]] = {"lambdamart": LambdaMART}
 """what they learn is no theta, and validation queries decide when they stop"""
 
 Scorer = Callable[[QuerySet], FloatVector]
@@ -62,15 +63,16 @@ Scorer = Callable[[QuerySet], FloatVector]
 
 def label_ranker(choice: MethodChoice) -> LabelRanker | LambdaMART:
     """The ranker of [method]; PresetError for a name, a ranker or settings that do not fit."""
-    known: dict[str, Callable[..., LabelRanker | LambdaMART]] = {**LABEL_RANKERS, **TREES}
+    known: dict[str, type[LabelRanker] | type[LambdaMART]] = {**LABEL_RANKERS, **TREES}
     if choice.name not in known:
         raise PresetError(f"method.name: {choice.name!r} does not learn from labels; {', '.join(known)} do")
     if choice.ranker != "linear":
         raise PresetError(f"method.ranker: {choice.name} decides what it learns: it is not {choice.ranker!r}")
-    try:
-        return known[choice.name](**choice.settings)
-    except TypeError as error:
-        raise PresetError(f"settings of {choice.name}: {error}") from error
+    kind = known[choice.name]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if other := next((name for name in choice.settings if name not in names), ""):
+        raise PresetError(f"method.{other}: {choice.name} has no such setting; it has {', '.join(names) or 'none'}")
+    return decode_table(choice.settings, kind, source=choice.name, at="method")
 
 
 def learned_scorer(

@@ -29,10 +29,6 @@ class Streams:
     attacker: np.random.Generator
     """for those who attack, together"""
 
-    @property
-    def n_clients(self) -> int:
-        return len(self.users)
-
 
 def make_streams(seed: int, n_clients: int) -> Streams:
     """Independent streams for every client, the same for the same seed.

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from federation_server.cli import main
-from foltr.federated.links import from_link
+from federation_server.tls import key_fingerprint
+from foltr.federated.envelope import open_document
+from foltr.federated.links import from_link, read_move
+from foltr.federated.wire import ServerMove
+from tests.federation_server.client import make_server
 
 Output = pytest.CaptureFixture[str]
 
@@ -43,6 +47,33 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
     assert call("backup", "--to", str(backup))[0] == 0
     assert call("restore", "--verify", str(backup))[1].startswith("whole")
     assert "tables" in call("doctor")[1]
+
+
+def test_the_certificate_is_renewed_with_its_key(tmp_path: Path, capsys: Output) -> None:
+    """Devices pin the key, which stays; a server without a certificate of its own has none to renew."""
+    folder = tmp_path / "server"
+    made = make_server(folder, tls="self-signed")
+    before, pinned = made.certificate.read_bytes(), key_fingerprint(made.certificate)
+    assert main(["--folder", str(folder), "keys", "renew"]) == 0
+    assert capsys.readouterr().out.endswith(f"devices pin {pinned}\n")
+    assert (made.certificate.read_bytes() == before, key_fingerprint(made.certificate)) == (False, pinned)
+    assert main(["--folder", str(folder), "config", "path"]) == 0
+    path = Path(capsys.readouterr().out.strip())
+    path.write_text(path.read_text().replace('mode = "self-signed"', 'mode = "off"'))
+    assert main(["--folder", str(folder), "keys", "renew"]) == 2
+    assert 'tls.mode is "off": the certificate is not this program\'s to renew' in capsys.readouterr().err
+
+
+def test_a_move_is_signed_as_a_link(tmp_path: Path, capsys: Output) -> None:
+    """The address without its last slash; the settings that do not name it yet are told, another address refused."""
+    made = make_server(tmp_path / "server")
+    assert main(["--folder", str(made.folder), "move", "--to", "https://host:9000/"]) == 0
+    told = capsys.readouterr()
+    move = open_document(made.vault.identity.public, read_move(told.out), "moved", ServerMove)
+    assert (move.address, move.certificate) == ("https://host:9000", "")
+    assert f"server.toml still says {made.public_address}" in told.err
+    assert main(["--folder", str(made.folder), "move", "--to", "host"]) == 2
+    assert "wanted an address such as https://host:8421, got 'host'" in capsys.readouterr().err
 
 
 def test_a_backup_is_restored_with_its_own_keys_alone(tmp_path: Path, capsys: Output) -> None:

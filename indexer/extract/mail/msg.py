@@ -186,6 +186,7 @@ class _Reader(AttachmentReader):
 
     def _add_message(self, message: _Message, within: int) -> list[str]:
         if self._depth + within > self._limits.max_depth:
+            self._notes.append(f"a message in it: packed more than {self._limits.max_depth} times over")
             return []
         self._sink.add("\n".join(line for line in (message.sender, message.subject) if line) + "\n")
         self.add_text(message)

@@ -9,6 +9,7 @@ from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.office.compound import Compound
+from indexer.extract.office.xlsx import EPOCH, EPOCH_1904, shown_date
 from indexer.extract.source import Limits, Sink, Source, row_line
 
 
@@ -71,22 +72,9 @@ _NUMBER, _DATE, _TRUTH, _ERROR = 2, 3, 4, 5
 def _shown(kind: int, value: Any, epoch: int) -> str:
     """A cell as it reads: whole numbers without ".0", dates as ISO dates, nothing for an error."""
     if kind == _DATE:
-        return _date(value, epoch)
+        return shown_date(repr(value), EPOCH_1904 if epoch else EPOCH)
     if kind == _NUMBER:
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     if kind == _TRUTH:
         return "TRUE" if value else "FALSE"
     return "" if kind == _ERROR else str(value).strip()
-
-
-def _date(value: float, epoch: int) -> str:
-    """A serial day number; a time of day where it is below one, the number itself where it is no date."""
-    from xlrd.xldate import xldate_as_datetime
-
-    try:
-        moment = xldate_as_datetime(value, epoch)
-    except (ValueError, OverflowError):
-        return repr(value)
-    if 0 <= value < 1:
-        return f"{moment:%H:%M:%S}"
-    return f"{moment:%Y-%m-%d}" if value == int(value) else f"{moment:%Y-%m-%d %H:%M}"

@@ -17,8 +17,8 @@ from indexer.extract.zipped import Zipped, open_zip
 
 _DATE_FORMATS = frozenset({*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)})
 """Numbers of the built-in formats that show a date or time"""
-_EPOCH = datetime(1899, 12, 30)
-_EPOCH_1904 = datetime(1904, 1, 1)
+EPOCH = datetime(1899, 12, 30)
+EPOCH_1904 = datetime(1904, 1, 1)
 
 
 def extract(source: Source, limits: Limits) -> Extraction:
@@ -50,7 +50,7 @@ class _Book:
 
     def __init__(self, parts: Zipped, main: str) -> None:
         self.sheets: list[tuple[str, str]] = []
-        self.epoch = _EPOCH
+        self.epoch = EPOCH
         self._related = related = relations(parts, main)
         parts.parse(main, self._workbook)
         self.sheets = [(name, part) for name, part in self.sheets if part in parts]
@@ -63,7 +63,7 @@ class _Book:
             relation = attributes.get("r:id", "") or attribute(attributes, "id")
             self.sheets.append((attributes.get("name", ""), self._related.get(relation, ("", ""))[1]))
         elif name == "workbookPr" and attributes.get("date1904") in ("1", "true"):
-            self.epoch = _EPOCH_1904
+            self.epoch = EPOCH_1904
 
     def shown(self, kind: str, style: str, value: str) -> str:
         """The text of a cell of type `kind` ("s" shared string, "n" number, "b" truth value, ...)."""
@@ -72,7 +72,7 @@ class _Book:
         if kind == "b":
             return "TRUE" if value == "1" else "FALSE"
         if kind in ("", "n") and style in self.date_styles:
-            return _date(value, self.epoch)
+            return shown_date(value, self.epoch)
         return value
 
 
@@ -179,13 +179,16 @@ def _date_styles(parts: Zipped, name: str) -> frozenset[str]:
     return frozenset(str(i) for i, number in enumerate(styles) if number in dates)
 
 
-def _date(value: str, epoch: datetime) -> str:
-    """A serial day number as ISO date, with the time where it has one; `value` itself when it is none."""
+def shown_date(value: str, epoch: datetime) -> str:
+    """A serial day number as ISO date, with the time where it has one; `value` itself when it is none.
+
+    Day 60 is a 29 February 1900 that never was, so the days before it are one later.
+    """
     try:
         days = float(value)
-        moment = epoch + timedelta(seconds=round(days * 86_400))
+        moment = epoch + timedelta(days=epoch == EPOCH and days < 60, seconds=round(days * 86_400))
     except (ValueError, OverflowError):
         return value
-    if days < 1:
+    if 0 <= days < 1:
         return moment.strftime("%H:%M:%S")
     return moment.strftime("%Y-%m-%d" if days == int(days) else "%Y-%m-%d %H:%M")

@@ -82,12 +82,16 @@ def test_it_asks_by_the_scheme_of_the_settings(tmp_path: Path, capsys: Output, t
 
 
 def test_another_certificate_than_the_folders_is_not_this_server(tmp_path: Path, capsys: Output) -> None:
-    """A certificate that was renewed without a restart is told: devices that were invited since would refuse it."""
+    """One that was renewed without a restart is told: devices that were invited since would refuse it. So is one that
+    was lost, and the server is not said to be silent."""
     made = make_server(tmp_path / "server", tls="self-signed")
     with running(made):
         make_self_signed(made.certificate, made.private_key, names=("localhost",))
         assert health(made) == 1
-    assert "shows another certificate than certificate.pem: restart it" in capsys.readouterr().err
+        assert "shows another certificate than certificate.pem: restart it" in capsys.readouterr().err
+        made.certificate.unlink()
+        assert health(made) == 1
+    assert f"{made.certificate} holds no certificate: " in capsys.readouterr().err
 
 
 def test_a_server_without_its_database_is_not_healthy(tmp_path: Path, capsys: Output) -> None:

@@ -165,10 +165,13 @@ def joined(folder: Path, seed: bytes = b"1" * 32) -> str:
 
 
 def test_forgetting_takes_the_beginning_of_a_pseudonym(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A unique beginning will do; an unknown one is an error, and leaves no request behind."""
+    """A unique beginning will do; an unknown one is an error, as is a method that a sealed group cannot have, and
+    leaves no request behind."""
     device = joined(folder)
     assert run(folder, "forget", "nobody", "--yes") == 2
     assert "beginning of 0 pseudonyms" in capsys.readouterr().err
+    assert run(folder, "forget", device[:6], "--yes", "--method", "federaser") == 2
+    assert "federaser needs single updates, which the server of a sealed group never has" in capsys.readouterr().err
     assert run(folder, "forget") == 1
     assert run(folder, "forget", device[:6], "--yes") == 0
     assert run(folder, "members") == 1

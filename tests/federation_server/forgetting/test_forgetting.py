@@ -134,6 +134,8 @@ def test_federaser_gives_new_directions_the_old_lengths(engine: Engine, forget: 
     asked = forget(1, "federaser")
     assert (asked.state, asked.method, asked.progress) == ("unlearning", "federaser", "0 of 2 rounds")
     np.testing.assert_allclose(theta(engine), START)
+    with writing(engine) as connection, pytest.raises(group.GroupError, match="wait until `foltr-server forget` says"):
+        roll_back(connection, VAULT, POLICY, 2, 0, now=NOW)
     run_round(engine, {0: 0.1 * NORTH})
     assert receipt(engine, asked.request).progress == "1 of 2 rounds"
     run_round(engine, {0: 7 * UP})
@@ -161,6 +163,21 @@ def test_a_member_of_a_branch_that_was_given_up(engine: Engine, forget: Forget) 
     forget(2, "rollback")
     np.testing.assert_allclose(theta(engine), START)
     assert lineage(engine) == 3
+
+
+def test_a_member_whose_first_round_lies_beside_the_present_path(engine: Engine, forget: Forget) -> None:
+    """Lineage 2 was given up; as only the first round is known, lineage 3 goes back to where it began, model 1.1."""
+    make_group(engine, settings=OPEN, n_members=2)
+    run_round(engine, {0: EAST})
+    for moves in ({0: NORTH, 1: UP}, {0: NORTH}):
+        with writing(engine) as connection:
+            roll_back(connection, VAULT, POLICY, 1, 1, now=NOW)
+        run_round(engine, moves)
+    forget(1, "rollback")
+    np.testing.assert_allclose(theta(engine), START + EAST)
+    with reading(engine) as connection:
+        stored = connection.execute(select(models.c.lineage, models.c.round).order_by(models.c.lineage)).all()
+    assert [tuple(row) for row in stored] == [(1, 0), (1, 1), (2, 0), (3, 0), (4, 0)]
 
 
 def test_models_of_every_branch_are_erased(engine: Engine, forget: Forget) -> None:

@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import Row, func, select, update
 
 from federation_server import backup
+from federation_server.cli import main
 from federation_server.database import connect, is_scrub_due, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.group import enrolment, roster_book
@@ -108,6 +109,26 @@ def after_deadline(server: Running) -> None:
     with writing(server.made.engine) as connection:
         connection.execute(update(rounds).where(rounds.c.state == "open").values(deadline=1))
     server.server.service.tick()
+
+
+def test_the_operator_is_told_what_a_fixed_list_waits_for(
+    summing: tuple[Running, Begun], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """How many notes it has, who of the committee answered, and from when on fewer are enough."""
+    server, begun = summing
+    assert send_answer(begun.people[0], begun.listed).ok
+    assert main(["--folder", str(server.made.folder), "rounds"]) == 0
+    assert "a list of 5 updates is fixed; 1 of 5 in the committee answered, from 20" in capsys.readouterr().out
+
+
+def test_a_round_of_too_few_members_waits_on(served: Running) -> None:
+    """At its deadline it gets another one: four are too few to hide one another, and a fifth may come."""
+    ada, *_ = members(served.made, 4)
+    told = ada.announcement()
+    after_deadline(served)
+    again = ada.announcement()
+    assert (again.phase, again.round) == ("collect", told.round)
+    assert again.deadline >= told.deadline > 1
 
 
 def kept(server: Running, table: object) -> int:

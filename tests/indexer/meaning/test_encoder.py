@@ -89,6 +89,30 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         load(str(write_vocabulary(tmp_path)))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("vocab.txt", b"a\nb\n", r"vocabulary lacks \[UNK\]"),
+        ("vocab.txt", b"[UNK]\n[CLS]\n[SEP]\n" + b"car\n" * 20, "out of data bounds"),
+        ("1_Pooling/config.json", b"[]", "'list' object"),
+        ("model.onnx", None, "input_idz"),
+        ("tokenizer.json", b"{", "EOF while parsing"),
+    ],
+)
+def test_a_folder_of_other_files_is_no_encoder(tmp_path: Path, name: str, content: bytes | None, why: str) -> None:
+    """A vocabulary of other marks or of more pieces than the model's, settings of another form, a model that wants
+    more: that is known when it is loaded, not by the first search."""
+    write_encoder(tmp_path)
+    if name == "tokenizer.json":
+        pytest.importorskip("tokenizers")
+        (tmp_path / "vocab.txt").unlink()
+    (tmp_path / "1_Pooling").mkdir()
+    other = content or (tmp_path / name).read_bytes().replace(b"input_ids", b"input_idz")
+    (tmp_path / name).write_bytes(other)
+    with pytest.raises(NoEncoder, match=why):
+        load(str(tmp_path))
+
+
 def write_vocabulary(folder: Path) -> Path:
     (folder / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\n")
     return folder

@@ -7,9 +7,10 @@ import pytest
 
 from foltr.errors import ValueRangeError
 from foltr.ranking.rankers import Linear
-from simulation.cells.cell import LEARN_FROM_LABELS
+from simulation.cells.cell import LEARN_FROM_LABELS, MethodChoice
 from simulation.cells.evaluation import judge
-from simulation.labels.label_rankers import LABEL_RANKERS, TREES, LeastSquares
+from simulation.errors import PresetError
+from simulation.labels.label_rankers import LABEL_RANKERS, TREES, LeastSquares, label_ranker
 from simulation.labels.lambdarank import LambdaRank
 from simulation.labels.ranksvm import RankSVM
 from tests.simulation.judged_queries import queries, random_queries
@@ -51,6 +52,22 @@ def test_the_same_generator_gives_the_same_ranker(name: str) -> None:
     data = random_queries()
     first, second = (LABEL_RANKERS[name]().fit(data, np.random.default_rng(9)) for _ in range(2))
     assert first.tolist() == second.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "fault"),
+    [
+        ("least-squares", {"c": 1.0}, "method.c: least-squares has no such setting; it has none"),
+        ("ranksvm", {"rounds": 5}, "method.rounds: ranksvm has no such setting; it has c, tolerance"),
+        ("lambdarank", {"epochs": 1.5}, "lambdarank: method.epochs: expected int, got float"),
+        ("lambdamart", {"num_leaves": "many"}, "lambdamart: method.num_leaves: expected int, got str"),
+    ],
+)
+def test_settings_of_another_name_or_kind_are_refused(name: str, settings: dict[str, object], fault: str) -> None:
+    """Before anything runs, and in words of the preset."""
+    with pytest.raises(PresetError) as refused:
+        label_ranker(MethodChoice(name=name, settings=settings))
+    assert str(refused.value) == fault
 
 
 def test_refused_settings() -> None:

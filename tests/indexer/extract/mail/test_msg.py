@@ -54,12 +54,14 @@ def test_attachments_are_read_by_their_names(extract: Extract) -> None:
     assert [note.partition(":")[0] for note in found.notes] == ["attachment c.pdf"]
 
 
-def test_a_message_in_a_message_is_read_as_deep_as_archives(single: Single) -> None:
-    """With its sender and subject, as a forwarded mail."""
+def test_a_message_in_a_message_is_read_as_deep_as_archives(single: Single, extract: Extract) -> None:
+    """With its sender and subject, as a forwarded mail; one that lies deeper is told."""
     inner = {"0037": "Inner", "0C1A": "Eve", "1000": "zebra within"}
     data = message({"1000": "outer"}, files={"fwd": inner})
     assert single("a.msg", data).text.split("\n") == ["outer", "Eve", "Inner", "zebra within", ""]
-    assert single("a.msg", data, max_depth=0).text == "outer\n"
+    found = extract("a.msg", data, max_depth=0)
+    assert found.documents[0].text == "outer\n"
+    assert found.notes == ("a message in it: packed more than 0 times over",)
 
 
 def test_a_page_and_packed_rtf_serve_where_there_is_no_plain_text(single: Single) -> None:

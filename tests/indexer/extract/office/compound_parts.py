@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from datetime import timedelta
 
 SECTOR = 512
 _END, _FAT, _FREE = 0xFFFFFFFE, 0xFFFFFFFD, 0xFFFFFFFF
@@ -163,8 +164,14 @@ def presentation(slides: list[dict[str, str]], *, old: str = "", token: int = 0x
     return compound({"PowerPoint Document": data, "Current User": user})
 
 
-def workbook(sheets: dict[str, list[list[str | float | bytes]]], *, is_protected: bool = False) -> bytes:
-    """An Excel 97 workbook of labels and numbers; bytes are what is left of a damaged number."""
+def workbook(
+    sheets: dict[str, list[list[str | float | timedelta | bytes]]],
+    *,
+    is_protected: bool = False,
+    since_1904: bool = False,
+) -> bytes:
+    """An Excel 97 workbook of labels, numbers, truth values and dates, which are days since its first one; bytes are
+    what is left of a damaged number."""
 
     def biff(kind: int, content: bytes) -> bytes:
         return struct.pack("<HH", kind, len(content)) + content
@@ -182,10 +189,18 @@ def workbook(sheets: dict[str, list[list[str | float | bytes]]], *, is_protected
                     body += biff(0x0204, struct.pack("<HHH", y, x, 0) + text)
                 elif isinstance(value, bytes):
                     body += biff(0x0203, value)
+                elif isinstance(value, bool):
+                    body += biff(0x0205, struct.pack("<HHHBB", y, x, 0, value, 0))
+                elif isinstance(value, timedelta):
+                    body += biff(0x0203, struct.pack("<HHHd", y, x, 1, value / timedelta(days=1)))
                 else:
                     body += biff(0x0203, struct.pack("<HHHd", y, x, 0, value))
         bodies.append(body + biff(0x000A, b""))
     head = begin(0x0005) + (biff(0x002F, struct.pack("<HHHH", 0, 0, 1, 2)) if is_protected else b"")
+    head += biff(0x0022, struct.pack("<H", since_1904))
+    head += b"".join(
+        biff(0x00E0, struct.pack("<HH16x", 0, number)) for number in (0, 14)
+    )  # formats of cells: any, date
     names = [struct.pack("<BB", len(name), 1) + name.encode("utf-16-le") for name in sheets]
     at = len(head) + sum(4 + 6 + len(name) for name in names) + 4
     table = b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -21,6 +22,19 @@ def test_sheets_are_pages_with_their_rows(single: Single) -> None:
     assert document.text == "Birds\nzebra\t3\t2.5\n\tGröße\nTwo\nx\n"
     assert [document.text[at:][:3] for at in document.pages] == ["Bir", "Two"]
     assert document.type == "spreadsheet"
+
+
+@pytest.mark.parametrize(
+    ("since_1904", "dates"),
+    [
+        (False, "2024-05-01\t2024-05-01 12:00\t1900-02-28\t12:00:00\tTRUE"),
+        (True, "2028-05-02\t2028-05-02 12:00\t1904-02-29\t12:00:00\tTRUE"),
+    ],
+)
+def test_dates_and_truth_values_are_shown(single: Single, *, since_1904: bool, dates: str) -> None:
+    """Days count from the first of 1900, or of 1904 where the workbook says so; less than one is a time of day."""
+    row = [*(timedelta(days=days) for days in (45413, 45413.5, 59, 0.5)), True]
+    assert single("a.xls", workbook({"S": [row]}, since_1904=since_1904)).text == f"S\n{dates}\n"
 
 
 def test_rows_end_when_the_text_is_full(single: Single) -> None:

@@ -47,6 +47,26 @@ def test_cells_stay_in_their_column(single, zipped) -> None:
     assert text == "Costs\n\t7\n\t\t8\n9\n1\t\t2\n"
 
 
+def test_early_and_odd_dates(single, zipped) -> None:
+    """The days before a 29 February 1900 that never was are shown as the office program shows them; no date is left."""
+    row = "".join(f"<c s='1'><v>{value}</v></c>" for value in ("1", "59", "61", "0.5", "1e300"))
+    text = single("a.xlsx", workbook(zipped, f"<row>{row}</row>")).text
+    assert text == "Costs\n1900-01-01\t1900-02-28\t1900-03-01\t12:00:00\t1e300\n"
+
+
+def test_what_stands_beside_the_cells_follows_them(single, zipped) -> None:
+    """A comment, a text box, and a chart in the drawing."""
+    parts = {
+        "xl/worksheets/_rels/sheet1.xml.rels": related(("comments", "../comments1.xml"), ("drawing", "../drawing.xml")),
+        "xl/comments1.xml": "<c><comment><text><r><t>heron</t></r></text></comment></c>",
+        "xl/drawing.xml": "<d><p><r><t>stork</t></r></p></d>",
+        "xl/_rels/drawing.xml.rels": related(("chart", "chart.xml")),
+        "xl/chart.xml": "<c><p><r><t>crane</t></r></p></c>",
+    }
+    text = single("a.xlsx", workbook(zipped, "<row><c><v>7</v></c></row>", **parts)).text
+    assert text == "Costs\n7\nheron\nstork\ncrane\n"
+
+
 def test_a_long_sheet_is_cut(single, zipped) -> None:
     """Reading a sheet stops at the limit of the text."""
     rows = "<row><c><v>123456789</v></c></row>" * 10_000

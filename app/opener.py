@@ -21,6 +21,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from app.settings import Settings
+from console.durable import what_failed
 from console.printable import display_path
 from indexer.documents import SPAN
 
@@ -240,8 +241,11 @@ def _plan_page(address: str, schemes: Sequence[str], env: Mapping[str, str]) -> 
 
 def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     """On a machine without a desktop (over SSH) text opens in the terminal; nothing else can be shown there."""
-    with open(target.path, "rb") as file:
-        start = file.read(4096)
+    try:
+        with open(target.path, "rb") as file:
+            start = file.read(4096)
+    except OSError as error:
+        raise OpenError(what_failed(error)) from error
     if b"\0" in start or start.startswith(b"%PDF"):
         name = display_path(Path(target.path).name)
         raise NoDisplayError(

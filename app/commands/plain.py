@@ -155,7 +155,7 @@ class Dialogue:
             print(f"There are results 1 to {len(self._page.hits)}; /{number} searches the number.")
 
     def _open(self, page: ResultPage, hit: Hit) -> None:
-        from app.commands.open import run_planned
+        from app.commands.open import run_prepared
         from app.handing_over import Place, prepare
         from app.opener import OpenError
 
@@ -168,8 +168,7 @@ class Dialogue:
             )  # fmt: skip
             self._search.opened(page, hit)
             self._was_opened = True
-            run_planned(ready.command)
-            ready.discard()
+            run_prepared(ready)
         except OpenError as error:
             print(error)
 

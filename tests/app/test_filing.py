@@ -83,7 +83,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """~ is the home folder; nothing, a file and what is not there are refused with what came."""
+    """~ is the home folder; nothing, a file, what is not there and what cannot be are refused with what came."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert folder_of(" ~ ") == str(tmp_path)
     _files(tmp_path, "x.txt")
@@ -91,6 +91,8 @@ def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("", "got nothing"),
         (str(tmp_path / "x.txt"), "there is none"),
         ("~/no/where", "there is none"),
+        ("~nobody-here/x", "there is none"),
+        ("x" * 300 + "/y", "there is none"),
     ):
         with pytest.raises(FilingError, match=said):
             folder_of(text)

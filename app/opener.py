@@ -131,8 +131,6 @@ def plan(
     wanted = str(Path(target).parent) if how == "folder" else target
     if not os.path.lexists(wanted):
         raise OpenError(f"{display_path(wanted)}: it is gone")
-    if how not in _PLANNERS:
-        raise OpenError(f"wanted one of {', '.join(_PLANNERS)} to open with, got {how!r}")
     if mail is not None and how == "system":
         return _plan_mail(mail, settings, env)
     return _PLANNERS[how](_Target(target, line, page), settings, env)

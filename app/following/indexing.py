@@ -168,7 +168,7 @@ def open_index(paths: Paths, *, rebuild: bool) -> tuple[Catalogue, str]:
 
 def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tuple[str, ...]:
     """`roots`, and where the named sources lie now."""
-    return (*roots, *places(index_sources(settings, paths), Path.home()))
+    return (*roots, *places(index_sources(settings, paths), Path(os.path.expanduser("~"))))
 
 
 def reader_pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:

@@ -81,7 +81,8 @@ def remedy(path: str, rule: str) -> str:
     """How to have indexed what a rule passes over; "" where no setting does it."""
     if rule == "hidden" and is_mail_folder(path):
         return "`foltr-search index --source maildir` takes it in"
-    if rule == "hidden" and (names := [name for name, place in _stores(Path.home()) if is_below(place, path)]):
+    stores = _stores(Path(os.path.expanduser("~"))) if rule == "hidden" else ()
+    if names := [name for name, place in stores if is_below(place, path)]:
         return f"`foltr-search index --source {names[0]}` takes in what is read of it"
     return _REMEDIES.get(rule, "")
 

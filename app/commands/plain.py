@@ -166,9 +166,9 @@ class Dialogue:
                 local, how, place=Place(passage.line, passage.page), settings=context.settings,
                 data_dir=context.paths.data_dir, text_of=lambda: self._search.preview(page, hit).text,
             )  # fmt: skip
+            run_prepared(ready)
             self._search.opened(page, hit)
             self._was_opened = True
-            run_prepared(ready)
         except OpenError as error:
             print(error)
 

@@ -135,7 +135,7 @@ def _reading(patient: Patient) -> Findings:
 
     take_readers()
     with WorkerPool(rights_left, n_workers=1, seconds=10, memory_mb=500) as pool:
-        ((_, left),) = pool.run([FileEntry(str(Path.home()), 0, 0, 0, 0)])
+        ((_, left),) = pool.run([FileEntry(os.sep, 0, 0, 0, 0)])
     if isinstance(left, IndexerError):
         yield "broken", f"no file can be read: {left}"
     elif left:

@@ -10,7 +10,6 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,9 +92,9 @@ class DeviceProgram(CommandsByName, Group):
         name = args[0]
         if name in COMMANDS or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        if os.sep in name and not Path(name).is_dir():
+        if os.sep in name and not os.path.isdir(name):
             raise click.UsageError(f"there is no folder {name}", ctx)
-        if Path(name).expanduser().is_dir():
+        if os.path.isdir(os.path.expanduser(name)):
             from app.commands.screen import command
 
             return "screen", command, args

@@ -37,11 +37,11 @@ def folder_of(text: str) -> str:
 
     Raises FilingError where there is none that can be written to, or made.
     """
-    path = Path(text.strip()).expanduser()
+    path = Path(os.path.expanduser(text.strip()))
     if not text.strip():
         raise FilingError("wanted the path of a folder, got nothing")
-    is_new = not os.path.lexists(path) and path.parent.is_dir()
-    if not path.is_dir() and not is_new:
+    is_new = not os.path.lexists(path) and os.path.isdir(path.parent)
+    if not os.path.isdir(path) and not is_new:
         raise FilingError(f"wanted a folder, and there is none: {display_path(str(path))}")
     if not os.access(path.parent if is_new else path, os.W_OK | os.X_OK):
         raise FilingError(f"wanted a folder that can be written to, got {display_path(str(path))}")

@@ -70,7 +70,7 @@ def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> 
     """The usual folders of `home` (the user's own) that hold files, by XDG's names; vaults and clouds by their names;
     the other folders at its top; then the data of other programs. Nothing that is `searched` already.
     """
-    home = home or Path.home()
+    home = home or Path(os.path.expanduser("~"))
     exports: Counter[str] = Counter()
     stores = [Path(path) for path in places(["maildir"], home)]
     seen = {_number(path) for path in (home, *stores)}

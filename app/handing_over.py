@@ -24,6 +24,7 @@ from msgspec import Struct
 from app.opener import How, Invocation, LooseMail, NoDisplayError, OpenError, address_of, is_plain, plan, run
 from app.paths import COPY_NAMES
 from app.settings import Settings
+from console.durable import what_failed
 from console.printable import display_path
 
 if TYPE_CHECKING:
@@ -154,13 +155,16 @@ def _message(path: str, number: int) -> bytes:
 
 
 def _copied(data: bytes, path: Path) -> str:
-    """`path` with `data` in it, readable by its owner alone; old copies beside it are deleted."""
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    remove_old_mails(path.parent.parent, keep=path)
-    handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
-    with open(handle, "wb") as file:
-        file.write(data)
-    os.replace(unfinished, path)
+    """`path` with `data` in it, readable by its owner alone; old copies beside it go. OpenError where it cannot be."""
+    try:
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        remove_old_mails(path.parent.parent, keep=path)
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, suffix=".part")
+        with open(handle, "wb") as file:
+            file.write(data)
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise OpenError(what_failed(error)) from error
     return str(path)
 
 

@@ -21,6 +21,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from app.settings import Settings
+from console.durable import what_failed
 from console.printable import display_path
 from indexer.documents import SPAN
 
@@ -130,8 +131,6 @@ def plan(
     wanted = str(Path(target).parent) if how == "folder" else target
     if not os.path.lexists(wanted):
         raise OpenError(f"{display_path(wanted)}: it is gone")
-    if how not in _PLANNERS:
-        raise OpenError(f"wanted one of {', '.join(_PLANNERS)} to open with, got {how!r}")
     if mail is not None and how == "system":
         return _plan_mail(mail, settings, env)
     return _PLANNERS[how](_Target(target, line, page), settings, env)
@@ -240,8 +239,11 @@ def _plan_page(address: str, schemes: Sequence[str], env: Mapping[str, str]) -> 
 
 def _plan_without_display(target: _Target, settings: Settings, env: Mapping[str, str]) -> Invocation:
     """On a machine without a desktop (over SSH) text opens in the terminal; nothing else can be shown there."""
-    with open(target.path, "rb") as file:
-        start = file.read(4096)
+    try:
+        with open(target.path, "rb") as file:
+            start = file.read(4096)
+    except OSError as error:
+        raise OpenError(what_failed(error)) from error
     if b"\0" in start or start.startswith(b"%PDF"):
         name = display_path(Path(target.path).name)
         raise NoDisplayError(

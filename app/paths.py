@@ -74,7 +74,7 @@ class Paths(msgspec.Struct, frozen=True):
         env = os.environ if env is None else env
         config = env.get("FOLTR_CONFIG_DIR", "")
         return cls(
-            config_dir=Path(config).expanduser().absolute() if config else Path(standard_folder("config", env)),
+            config_dir=Path(os.path.expanduser(config)).absolute() if config else Path(standard_folder("config", env)),
             data_dir=Path(data_folder(env)),
         )
 
@@ -241,7 +241,7 @@ def _read_roots(paths: Paths) -> _Roots:
 
 def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
     """Add a folder to the remembered roots and give its real path; raises SettingsError where there is none."""
-    name = os.path.realpath(Path(folder).expanduser())
+    name = os.path.realpath(os.path.expanduser(folder))
     if not Path(name).is_dir():
         raise SettingsError(f"{os.fspath(folder)}: wanted a folder to index, and there is none")
     with _to_change(paths) as stored:
@@ -252,7 +252,7 @@ def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
 
 def forget_chosen(paths: Paths, name: str | os.PathLike[str]) -> bool:
     """Take a source, else a folder, from the remembered ones; False for neither. The folder itself may be gone."""
-    given = Path(name).expanduser()
+    given = Path(os.path.expanduser(name))
     names = {_to_json(os.path.realpath(given)), _to_json(str(given.absolute()))}
     with _to_change(paths) as stored:
         if name in stored.sources:

@@ -296,8 +296,8 @@ def _each(is_usable: Callable[[str], object], names: list[str], wanted: str) -> 
 
 
 def _absolute(folders: list[str]) -> list[str]:
-    _each(lambda folder: Path(folder).expanduser().is_absolute(), folders, "absolute folders (or ~/...)")
-    return [str(Path(folder).expanduser()) for folder in folders]
+    _each(lambda folder: os.path.isabs(os.path.expanduser(folder)), folders, "absolute folders (or ~/...)")
+    return [str(Path(os.path.expanduser(folder))) for folder in folders]
 
 
 def _known_languages(languages: list[str]) -> list[str]:

@@ -105,7 +105,7 @@ def size(n_bytes: int) -> str:
 
 def short_path(path: str) -> str:
     """A path that can be printed, with ~ for the home folder."""
-    home = str(Path.home())
+    home = os.path.expanduser("~")
     inside = path == home or path.startswith(home.rstrip(os.sep) + os.sep)
     return display_path("~" + path[len(home) :] if inside and home != os.sep else path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -33,7 +34,7 @@ def backup(target: Path) -> int:
     from app.backup import write_backup
     from app.paths import Paths
 
-    target = target.expanduser().absolute()
+    target = Path(os.path.expanduser(target)).absolute()
     paths = Paths.from_environment()
     paths.refuse_foreign()
     names = write_backup(paths, target, now=time.time())

@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 
 def remembered_folders(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The folders that `index FOLDER` remembered, for `--forget`."""
-    from pathlib import Path
-
     from app.settings import Paths, SettingsError, remembered_roots
+    from console.wording import short_path
 
     try:
         roots = remembered_roots(Paths.from_environment())
     except SettingsError:
         return []
-    if incomplete.startswith("~"):
-        home = str(Path.home())
-        roots = tuple("~" + root.removeprefix(home) for root in roots if root.startswith(home))
-    return _items(root for root in roots if root.startswith(incomplete))
+    named = map(short_path, roots) if incomplete.startswith("~") else roots
+    return _items(root for root in named if root.startswith(incomplete))
 
 
 def kept_days(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

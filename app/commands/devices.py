@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import platform
 import sys
 from pathlib import Path
@@ -80,7 +81,7 @@ def _place(devices: OwnDevices, folder: Path | None, server: str | None) -> str:
         raise click.UsageError("wanted either --folder or --server")
     if server is not None:
         return devices.at_server(server)
-    return "" if folder is None else str(folder.expanduser().absolute())
+    return "" if folder is None else os.path.abspath(os.path.expanduser(folder))
 
 
 @command.command("join", examples="foltr-search devices join --server ADDRESS --name desk")
@@ -98,7 +99,7 @@ def join(code: str | None, folder: Path | None, server: str | None, name: str) -
     place = _place(devices, folder, server)
     if not place:
         raise click.UsageError("wanted --folder FOLDER or --server, as the first computer was given")
-    if folder is not None and not folder.expanduser().is_dir():
+    if folder is not None and not os.path.isdir(place):
         raise click.UsageError(f"there is no folder {place} yet; wait until it is synchronised")
     code = code or click.prompt("The code that `devices new` shows", err=True)
     met = devices.join(code, name, place)

@@ -173,4 +173,4 @@ def _gains(learner: Learner) -> list[tuple[str, float]]:
     n = len(model.feature_names)
     alone = model.learned(np.vstack([np.eye(n), np.zeros((1, n))]))
     gains = zip(model.feature_names, (alone[:n] - alone[n]).tolist(), strict=True)
-    return sorted(gains, key=lambda gain: -abs(gain[1]))
+    return sorted((gain for gain in gains if gain[1]), key=lambda gain: -abs(gain[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_nump
 
 if TYPE_CHECKING:
     from app.handing_over import Prepared
-    from app.opener import How, Invocation
+    from app.opener import How
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -65,7 +66,7 @@ def command(target: str, how: How | None, print_only: bool) -> int:
             search.open_kept(rank, row)
             if how != "pager" and not print_only:
                 say(f"a copy from {far}: what is changed in it does not go back")
-        path = row.path if row is not None else str(Path(target).expanduser())
+        path = row.path if row is not None else os.path.expanduser(target)
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
@@ -98,7 +99,7 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
             raise click.UsageError("the data folder cannot be written: the last search was not kept; name a file")
         doc_id = page.doc_ids[rank - 1]
         return rank, catalogue.documents([doc_id]).get(doc_id)
-    path = Path(target).expanduser().absolute()
+    path = Path(os.path.expanduser(target)).absolute()
     ids = catalogue.doc_ids_of(str(path)) or catalogue.doc_ids_of(str(path.resolve()))
     if not ids:
         return 0, None
@@ -122,20 +123,16 @@ def _print(search: Search, rank: int, row: DocumentRow | None, path: str, how: H
 def _start(search: Search, rank: int, ready: Prepared) -> int:
     from app.resident.on_behalf import leave_to_asker
 
-    try:
-        if rank:
-            search.open_kept(rank)  # before a program that may keep this terminal for hours
-        return 0 if leave_to_asker(ready.command) else run_planned(ready.command)
-    finally:
-        ready.discard()
+    if rank:
+        search.open_kept(rank)  # before a program that may keep this terminal for hours
+    return 0 if leave_to_asker(ready.command) else run_prepared(ready)
 
 
-def run_planned(planned: Invocation) -> int:
-    """Start a program that opens a file; the exit code of the command."""
-    from app.opener import run
+def run_prepared(ready: Prepared) -> int:
+    """Start a program that opens a file; the exit code of the command. Raises OpenError."""
     from console.printable import display_path
 
-    code = run(planned)
+    code = ready.run()
     if code:
-        say(f"{display_path(planned.argv[0])} ended with exit code {code}")
+        say(f"{display_path(ready.command.argv[0])} ended with exit code {code}")
     return FAILED if code else 0

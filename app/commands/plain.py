@@ -155,7 +155,7 @@ class Dialogue:
             print(f"There are results 1 to {len(self._page.hits)}; /{number} searches the number.")
 
     def _open(self, page: ResultPage, hit: Hit) -> None:
-        from app.commands.open import run_planned
+        from app.commands.open import run_prepared
         from app.handing_over import Place, prepare
         from app.opener import OpenError
 
@@ -166,10 +166,9 @@ class Dialogue:
                 local, how, place=Place(passage.line, passage.page), settings=context.settings,
                 data_dir=context.paths.data_dir, text_of=lambda: self._search.preview(page, hit).text,
             )  # fmt: skip
+            run_prepared(ready)
             self._search.opened(page, hit)
             self._was_opened = True
-            run_planned(ready.command)
-            ready.discard()
         except OpenError as error:
             print(error)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -9,8 +11,6 @@ import click
 from app.commands.command import Command, load, print_line, printed_path, say
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from app.paths import Paths
 
 EXAMPLES = """
@@ -27,13 +27,13 @@ def command(yes: bool) -> int:
     This does not touch your own files, nor the program itself (pipx uninstall foltr-search, or as you installed it).
     """
     from itertools import groupby
-    from pathlib import Path
 
     from app.belongings import belongings, own_units, remove, strangers
     from console.wording import size
 
     paths = load().paths
-    found = belongings(paths, home=Path.home())
+    home = Path(os.path.expanduser("~"))
+    found = belongings(paths, home=home)
     if not found:
         say("foltr-search has no files here")
         return 0
@@ -45,13 +45,13 @@ def command(yes: bool) -> int:
     print_line(f"{size(sum(one.n_bytes for one in found)):>12}  in all")
     for path in strangers(paths):
         say(f"{printed_path(str(path))} does not belong to this program, so it stays")
-    for path in own_units(Path.home()):
+    for path in own_units(home):
         say(f"{printed_path(str(path))} was changed by you, so it stays")
     if _in_a_group(paths):
         say("this device is in a group, and its keys go too: `foltr-search forget-me` first has the group forget it")
     if not yes:
         click.confirm("Delete all of this?", abort=True, err=True)
-    remove(belongings(paths, home=Path.home()), paths)
+    remove(belongings(paths, home=home), paths)
     say(f"{size(sum(one.n_bytes for one in found))} deleted")
     return 0
 

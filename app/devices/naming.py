@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import unicodedata
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -28,7 +27,8 @@ class Places:
     """Names files the same on each of a person's computers: below the home, or below the indexed root they lie in."""
 
     def __init__(self, roots: Sequence[str]) -> None:
-        homes = dict.fromkeys([str(Path.home()), os.path.realpath(Path.home())])
+        home = os.path.expanduser("~")
+        homes = dict.fromkeys([home, os.path.realpath(home)])
         outer = sorted(roots, key=len, reverse=True)
         named = [*((one, "~") for one in homes), *((root, os.path.basename(root)) for root in outer)]
         self._above = [(folder.rstrip(os.sep), name) for folder, name in named if name]

@@ -14,6 +14,7 @@ import base64
 import hashlib
 import hmac
 import ipaddress
+import os
 import queue
 import random
 import re
@@ -24,7 +25,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.cookiejar import DefaultCookiePolicy
-from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -245,7 +245,7 @@ def _session(certificate: str, settings: FederationSettings, address: str) -> re
 
 def _authorities(file: str) -> str:
     """The path of a PEM file that holds at least one certificate, else FederationError."""
-    path = str(Path(file).expanduser())
+    path = os.path.expanduser(file)
     try:
         ssl.create_default_context(cafile=path)
     except OSError as error:  # ssl.SSLError, too

@@ -15,7 +15,7 @@ import io
 import os
 import select
 import threading
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -207,16 +207,12 @@ class IndexRequests:
 
     def _hear(self, line: LocalLine) -> None:
         """Take one question, then listen for the wish to stop until the request is over."""
-        try:
+        with closing(line), suppress(OSError, LineError, BadQuestion):
             line.connection.settimeout(QUESTION_SECONDS)
             question = Question.decode(line.receive(MAX_QUESTION))
             if question.version == protocol.identity() and folders_to_index(question.arguments) is not None:
                 line.connection.settimeout(TAKING_SECONDS)
                 self._stand(line, question)
-        except (OSError, LineError, BadQuestion):
-            pass
-        finally:
-            line.close()
 
     def _stand(self, line: LocalLine, question: Question) -> None:
         request = IndexRequest(question, line)

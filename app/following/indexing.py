@@ -154,7 +154,7 @@ def as_spelt(path: str) -> str:
 
 def _place(path: str, roots: Sequence[str]) -> str:
     """`path` as the crawl would meet it: below a root that may itself be reached through a link."""
-    given = Path(path).expanduser().absolute()
+    given = Path(os.path.expanduser(path)).absolute()
     (normal,) = normal_roots([str(given)])
     if any(normal == root or normal.startswith(root.rstrip(os.sep) + os.sep) for root in normal_roots(roots)):
         return normal
@@ -168,7 +168,7 @@ def open_index(paths: Paths, *, rebuild: bool) -> tuple[Catalogue, str]:
 
 def _with_sources(settings: Settings, paths: Paths, roots: Sequence[str]) -> tuple[str, ...]:
     """`roots`, and where the named sources lie now."""
-    return (*roots, *places(index_sources(settings, paths), Path.home()))
+    return (*roots, *places(index_sources(settings, paths), Path(os.path.expanduser("~"))))
 
 
 def reader_pool(settings: Settings, paths: Paths) -> WorkerPool[PreparedFile]:

@@ -17,6 +17,7 @@ from app.search.candidate_table import PLAIN, Aside, CandidateTable
 from app.search.page import Found, highlight_words, make_hit
 from app.search.results import Hit, ResultPage, SearchRequest, Snippet
 from app.search.search import Search
+from console.durable import what_failed
 from foltr.errors import FoltrError
 from indexer.errors import IndexerError
 from indexer.retrieval.code import code_counts
@@ -45,7 +46,7 @@ class FarAnswers:
             try:
                 answer = self.answer(msgspec.json.decode(line, type=far.Question))
             except (msgspec.MsgspecError, FoltrError, IndexerError, OSError) as error:
-                answer = far.NoAnswer(str(error))
+                answer = far.NoAnswer(what_failed(error) if isinstance(error, OSError) else str(error))
             answers.write(far.line_of(answer, far.MARK))
             answers.flush()
 

@@ -160,12 +160,13 @@ def _write(descriptor: int, content: bytes) -> None:
 def _run(program: bytes) -> int:
     """Start the program that opens a file: from here, for it wants this terminal, display and session."""
     from app.commands.command import FAILED, error_line, say
-    from app.commands.open import run_planned
+    from app.commands.open import run_prepared
+    from app.handing_over import Prepared
     from app.opener import Invocation, OpenError
 
     needs_terminal, *argv = map(os.fsdecode, program.split(b"\0"))
     try:
-        return run_planned(Invocation(tuple(argv), needs_terminal=needs_terminal == "1"))
+        return run_prepared(Prepared(Invocation(tuple(argv), needs_terminal=needs_terminal == "1")))
     except OpenError as error:
         say(error_line(error))
         return FAILED

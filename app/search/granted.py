@@ -154,9 +154,9 @@ class Granted:
         if not folders:
             raise RefusedError("wanted one folder or more that an agent may see, got none")
         for folder in folders:
-            if not Path(folder).expanduser().is_dir():
+            if not os.path.isdir(os.path.expanduser(folder)):
                 raise RefusedError(f"{folder}: wanted a folder that an agent may see, and there is none")
-        self.folders = tuple(dict.fromkeys(os.path.realpath(Path(folder).expanduser()) for folder in folders))
+        self.folders = tuple(dict.fromkeys(os.path.realpath(os.path.expanduser(folder)) for folder in folders))
         self._secrets = (SECRETS, tuple(settings.index.secrets))
         self._learns = learns and bool(paths.assistant)
         self._settings = settings if self._learns else msgspec.structs.replace(settings, learning=UNTAUGHT)

@@ -45,7 +45,7 @@ def hand_over(
             if hit.type != "mail" or how != "system" or settings.open.mail:
                 raise
             return TerminalWanted(hit, prepared("pager"))
-    except (OpenError, OSError) as error:
+    except OpenError as error:
         return NotOpened(str(error))
     return HandedOver(hit, Path(ready.command.argv[0]).name)
 

@@ -81,15 +81,15 @@ def remedy(path: str, rule: str) -> str:
     """How to have indexed what a rule passes over; "" where no setting does it."""
     if rule == "hidden" and is_mail_folder(path):
         return "`foltr-search index --source maildir` takes it in"
-    if rule == "hidden" and (names := [name for name, place in _stores(Path.home()) if is_below(place, path)]):
+    if rule == "hidden" and (names := [name for name, at in _stores(os.path.expanduser("~")) if is_below(at, path)]):
         return f"`foltr-search index --source {names[0]}` takes in what is read of it"
     return _REMEDIES.get(rule, "")
 
 
 @lru_cache(maxsize=1)
-def _stores(home: Path) -> tuple[tuple[str, str], ...]:
+def _stores(home: str) -> tuple[tuple[str, str], ...]:
     """Each source, and where its files lie."""
-    return tuple((name, place) for name in SOURCES for place in places([name], home))
+    return tuple((name, place) for name in SOURCES for place in places([name], Path(home)))
 
 
 def why(path: str, *, roots: Sequence[str], rules: CrawlRules, catalogue: Catalogue) -> Why:

@@ -85,6 +85,14 @@ def test_a_first_word_that_is_no_command_is_searched(indexed: Device) -> None:
     assert "there is no folder notes/absent" in indexed.run("notes/absent").stderr
 
 
+@pytest.mark.parametrize("query", ["heron pond " * 30, "~nobody-here", "~nobody-here/notes"])
+def test_what_can_name_no_folder_is_searched_or_refused_in_words(indexed: Device, query: str) -> None:
+    """A question longer than a file name, and a ~ before no user's name."""
+    done = indexed.run(query)
+    said = f"there is no folder {query}" if "/" in query else "nothing found"
+    assert said in done.stderr or (done.returncode == 0 and "heron" in done.stdout)
+
+
 def test_a_folder_named_like_a_command_needs_a_path(device: Device) -> None:
     """`stats` is the command, `./stats` the folder of that name."""
     (device.home / "stats").mkdir()
@@ -227,3 +235,21 @@ def test_why_asks_for_a_path(device: Device) -> None:
     assert (done.returncode, done.stderr.splitlines()) == (
         2, ["foltr-search: wanted a PATH, got an empty one; see `foltr-search why --help`"],
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("why", "~nobody-here/a.txt"), "outside the folders that are indexed"),
+        (("open", "~nobody-here/a.txt"), "it is gone"),
+        (("index", "--forget", "~nobody-here"), "is not a remembered folder"),
+        (("--set", "index.roots=~nobody-here/a", "status"), "wants absolute folders"),
+        (("backup", "--to", "~nobody-here/a"), "there is no folder"),
+        (("devices", "join", "--folder", "~nobody-here/a"), "there is no folder"),
+    ],
+)
+def test_the_home_of_a_stranger_is_a_name_like_any_other(indexed: Device, words: tuple[str, ...], said: str) -> None:
+    """Where no user has the name behind ~, the path is taken as it was typed, and is not there."""
+    done = indexed.run(*words)
+    assert said in done.stdout + done.stderr
+    assert done.returncode in (1, 2)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,17 @@ import pytest
 from app.filing import Filed, FilingError, copy_to, folder_of, move_to, taken, trash
 
 SHARED = Path("/dev/shm")
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A folder of another device than `tmp_path`; one of the two is in memory."""
+    for parent in (SHARED, Path("/var/tmp")):
+        if parent.is_dir() and parent.stat().st_dev != tmp_path.stat().st_dev:
+            with tempfile.TemporaryDirectory(dir=parent) as folder:
+                yield Path(folder)
+            return
+    pytest.skip("one device")
 
 
 def _files(folder: Path, *names: str) -> list[str]:
@@ -60,18 +71,35 @@ def test_a_moved_file_is_there_and_no_longer_here(tmp_path: Path) -> None:
     assert (os.path.exists(path), os.stat(filed.target).st_ino) == (False, number)
 
 
-@pytest.mark.skipif(not SHARED.is_dir() or os.stat("/tmp").st_dev == os.stat(SHARED).st_dev, reason="one device")
-def test_moving_to_another_device_copies_and_then_removes(tmp_path: Path) -> None:
+def test_moving_to_another_device_copies_and_then_removes(tmp_path: Path, elsewhere: Path) -> None:
     """Text and time arrive; a name that is there is refused as well."""
     (path,) = _files(tmp_path / "a", "x.txt")
-    with tempfile.TemporaryDirectory(dir=SHARED) as other:
-        (filed,) = move_to([path], other)
-        assert filed == Filed(path, f"{other}/x.txt")
-        assert Path(filed.target).read_text() == "this is x.txt"
-        assert (Path(filed.target).stat().st_mtime, os.path.exists(path)) == (1_600_000_000, False)
-        _files(tmp_path / "a", "x.txt")
-        assert move_to([path], other)[0].error
-        assert os.path.exists(path)
+    (filed,) = move_to([path], str(elsewhere))
+    assert filed == Filed(path, f"{elsewhere}/x.txt")
+    assert Path(filed.target).read_text() == "this is x.txt"
+    assert (Path(filed.target).stat().st_mtime, os.path.exists(path)) == (1_600_000_000, False)
+    _files(tmp_path / "a", "x.txt")
+    assert move_to([path], str(elsewhere))[0].error
+    assert os.path.exists(path)
+
+
+@pytest.mark.parametrize("act", [copy_to, move_to])
+def test_a_copy_that_breaks_off_leaves_no_half_and_takes_nothing(
+    act: Callable[..., list[Filed]], tmp_path: Path, elsewhere: Path
+) -> None:
+    """As on a full disk: the reason is told, the file is whole where it was, and its name is free in the folder."""
+    resource = pytest.importorskip("resource")
+    (path,) = _files(tmp_path / "a", "x.txt")
+    Path(path).write_text("x" * 100_000)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, before[1]))
+    try:
+        filed = act([path], str(elsewhere))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert filed == [Filed(path, error="File too large")]
+    assert Path(path).read_text() == "x" * 100_000
+    assert list(elsewhere.iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -83,7 +111,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """~ is the home folder; nothing, a file and what is not there are refused with what came."""
+    """~ is the home folder; nothing, a file, what is not there and what cannot be are refused with what came."""
     monkeypatch.setenv("HOME", str(tmp_path))
     assert folder_of(" ~ ") == str(tmp_path)
     _files(tmp_path, "x.txt")
@@ -91,6 +119,8 @@ def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("", "got nothing"),
         (str(tmp_path / "x.txt"), "there is none"),
         ("~/no/where", "there is none"),
+        ("~nobody-here/x", "there is none"),
+        ("x" * 300 + "/y", "there is none"),
     ):
         with pytest.raises(FilingError, match=said):
             folder_of(text)
@@ -127,14 +157,14 @@ def test_the_trash_is_the_desktops_and_remembers_the_place(tmp_path: Path) -> No
     assert "x%20y.txt" in (kept / "info" / "x y.txt.trashinfo").read_text()
 
 
-@pytest.mark.skipif(sys.platform != "linux" or not SHARED.is_dir(), reason="the trash of freedesktop.org")
-def test_a_file_of_another_device_goes_into_a_trash_there_or_at_home(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="the trash of freedesktop.org")
+def test_a_file_of_another_device_goes_into_a_trash_there_or_at_home(tmp_path: Path, elsewhere: Path) -> None:
     """It is gone from its folder, and its text is in one of the two."""
-    with tempfile.TemporaryDirectory(dir=SHARED) as other:
-        (path,) = _files(Path(other), "foltr-heron.txt")
-        assert _trashed(tmp_path, path) == "['']"
-        assert not os.path.exists(path)
-    there = [SHARED / f".Trash-{os.getuid()}", tmp_path / "share" / "Trash"]
+    disk, memory = sorted((tmp_path, elsewhere), key=lambda one: one.stat().st_dev == SHARED.stat().st_dev)
+    (path,) = _files(memory, "foltr-heron.txt")
+    assert _trashed(disk, path) == "['']"
+    assert not os.path.exists(path)
+    there = [SHARED / f".Trash-{os.getuid()}", disk / "share" / "Trash"]
     found = [bin / "files" / "foltr-heron.txt" for bin in there if (bin / "files" / "foltr-heron.txt").exists()]
     assert [file.read_text() for file in found] == ["this is foltr-heron.txt"]
     for bin in there:  # what this test made, and nothing else

@@ -142,3 +142,15 @@ def test_of_a_part_of_a_file_a_terminal_shows_the_text(tmp_path: Path, monkeypat
 
     assert "Boiler" in shown(note)
     assert shown(replace(note, part="")) == shown(note, "editor") == "<note>raw</note>"
+
+
+@pytest.mark.parametrize("how", ["pager", "system"])
+def test_what_cannot_be_read_or_copied_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: How) -> None:
+    """Where the folder of the copies cannot be made, or a folder lies where the file was; no front end ends there."""
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / FOLDER).write_text("in the way")
+    (tmp_path / "a.txt").mkdir()
+    note = replace(hit(tmp_path / "b.txt", "x"), path=str(tmp_path / "a.txt"), type="pdf" if how == "pager" else "text")
+    with pytest.raises(OpenError, match=r"^(File exists|Is a directory): /"):
+        prepare(note, how, place=Place(), settings=Settings(), data_dir=tmp_path, text_of=lambda: "x")

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 import pytest
 
 from app.standard_folders import NAME, data_folder, standard_folder
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", "/elsewhere", "/elsewhere/"])
@@ -38,3 +44,31 @@ def test_the_data_folder_may_be_chosen() -> None:
     assert data_folder({"FOLTR_DATA_DIR": "~/x"}) == os.path.expanduser("~/x")
     assert data_folder({"FOLTR_DATA_DIR": "x"}) == os.path.join(os.getcwd(), "x")
     assert data_folder({"FOLTR_DATA_DIR": ""}) == standard_folder("data", {})
+
+
+NAMELESS = """
+import pwd, sys
+pwd.getpwuid = {}.__getitem__
+from app.__main__ import main
+sys.exit(main())
+"""
+"""the program for a user that the system does not know"""
+
+
+def test_without_a_home_the_folders_that_were_named_are_enough(device: Device) -> None:
+    """As in a container that sets no HOME: files are indexed, found, explained and forgotten."""
+    chosen = {"FOLTR_DATA_DIR": str(device.data_dir), "FOLTR_CONFIG_DIR": str(device.home / "config")}
+    variables = {name: value for name, value in device.environment(**chosen).items() if name != "HOME"}
+
+    def said(*words: str) -> str:
+        done = subprocess.run(
+            [sys.executable, "-c", NAMELESS, *words], env=variables, capture_output=True, text=True, check=False
+        )
+        assert "unexpected" not in done.stderr
+        return done.stdout + done.stderr
+
+    assert "6 new" in said("index", str(device.notes))
+    assert "heron" in said("search", "heron")
+    assert ": indexed" in said("why", str(device.notes / "birds" / "kingfisher.md"))
+    assert "broken" not in said("doctor")
+    assert "deleted" in said("purge", "--yes")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -177,7 +178,7 @@ class FirstStart(Panel[tuple[str, ...]]):
         """Add a folder the user typed; "" or one line that says why not."""
         from app.folders import RootSuggestion
 
-        path = Path(text.strip()).expanduser()
+        path = Path(os.path.expanduser(text.strip()))
         if not text.strip():
             return "Wanted the path of a folder."
         try:

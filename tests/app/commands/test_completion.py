@@ -182,6 +182,17 @@ def completions(device: Device, *words: str) -> list[str]:
     return [line.removeprefix("plain,") for line in done.stdout.splitlines() if line.startswith("plain,")]
 
 
+def test_folders_below_home_are_offered_behind_a_tilde(device: Device) -> None:
+    """A neighbour whose name begins like that of the home folder is none of them."""
+    neighbour = device.home.with_name(f"{device.home.name}-old")
+    neighbour.mkdir()
+    device.run("index", str(neighbour))
+    device.index()
+    below = device.notes.relative_to(device.home)
+    assert completions(device, "index", "--forget", "~") == [f"~/{below}"]
+    assert completions(device, "index", "--forget", str(neighbour)) == [str(neighbour)]
+
+
 def test_days_with_a_version_are_offered(device: Device) -> None:
     """`model reset --to` knows yesterday, and the days on which something was learned; a broken file offers none."""
     assert completions(device, "model", "reset", "--to", "") == ["yesterday"]

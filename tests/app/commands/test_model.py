@@ -33,6 +33,20 @@ def test_a_model_can_be_exported_reset_and_imported(device: Device) -> None:
     assert "wanted a day as" in device.run("model", "reset", "--to", "some day").stderr
 
 
+def test_a_net_shows_the_features_that_it_likes_and_no_others(device: Device) -> None:
+    """None before anything was learned; then numbers that are not zero, the strongest first."""
+    device.index()
+    net = {"FOLTR_LEARNING__RANKER": "neural"}
+    assert "title" not in device.run("model", env=net).stdout
+    for _ in range(3):
+        device.run("search", "heron", env=net)
+        device.run("open", "3", "--print", env=net)
+    device.run("search", "anything", env=net)
+    shown = [float(line.split()[0]) for line in device.run("model", env=net).stdout.splitlines() if line[:1] == " "]
+    assert shown == sorted(shown, key=abs, reverse=True)
+    assert min(map(abs, shown)) > 0
+
+
 @pytest.mark.parametrize(("content", "said"), [("{}", "no model"), ("no JSON", "no model")])
 def test_a_file_that_is_no_model_is_refused(device: Device, content: str, said: str) -> None:
     """Importing anything else is one line and changes nothing."""

@@ -65,6 +65,16 @@ def test_a_number_opens_and_is_learned_from(device: Device) -> None:
     assert '"n_picks"' in device.run("model", "--json").stdout or "1 pick" in device.run("model").stdout
 
 
+def test_a_program_that_cannot_be_started_is_a_line(indexed: Device) -> None:
+    """The dialogue goes on, nothing counts as opened, and the copy of the text that was made for it is gone."""
+    rank = names(indexed, "boat").index("invoice.html") + 1
+    lines = say(indexed, "boat", str(rank), "heron", "q", FOLTR_OPEN__ENTER="pager", FOLTR_OPEN__PAGER="no-such-pager")
+    assert "cannot start no-such-pager: No such file or directory" in lines
+    assert "heron" in lines[-1]
+    assert not any("learned" in line for line in lines)
+    assert list((indexed.data_dir / "mail").iterdir()) == []
+
+
 def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None:
     """`w 1` and `t 1` read aloud; behind a slash letters and numbers are searched."""
     lines = say(indexed, "heron", "t 1", "w 1", "/2024", "?", "q")

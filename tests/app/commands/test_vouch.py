@@ -37,12 +37,21 @@ def pseudonym(device: Device) -> str:
     return device.run("federation").stdout.partition("member:")[2].split(",")[0].strip()
 
 
+def fingerprint(device: Device) -> str:
+    return device.run("federation").stdout.partition("fingerprint:")[2].splitlines()[0].strip()
+
+
 def test_members_hear_who_waits(tmp_path: Path, group: Group, ada: Device) -> None:
-    """`sync`, `federation` and `doctor` say what to type for one that waits, and for two; who waits is not told to
-    vouch for itself, and once both are vouched for nobody hears of it."""
+    """`sync`, `federation` and `doctor` say what to type for one that waits, and for two; `vouch` shows the fingerprint
+    that the other one sees, and does nothing unanswered; once both are vouched for nobody hears of it."""
     waiting = [joined(tmp_path / name, group.link()) for name in ("bob", "eve")]
     names = [pseudonym(one) for one in waiting]
     assert "2 members wait to be vouched for: `foltr-search vouch` lists them" in ada.run("sync").stderr
+    assert "2 members wait" in ada.run("federation").stdout
+    for option, question in (("--", "Does that person see the same fingerprint?"), ("--gone", "gone for good?")):
+        asked = ada.run("vouch", option, names[0])
+        assert fingerprint(waiting[0]) in asked.stderr
+        assert (question in asked.stderr, asked.returncode) == (True, 130)
     assert "2 members wait" in ada.run("federation").stdout
     assert ada.run("vouch", names[0], "--yes").returncode == 0
     said = f"1 member waits to be vouched for: if you know who it is, `foltr-search vouch {names[1][:8]}`"

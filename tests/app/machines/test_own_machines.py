@@ -227,6 +227,21 @@ def test_a_machine_that_went_gives_no_lines_and_says_why_it_opens_nothing(base: 
             (base / "gone").rename(base / "nas")
 
 
+def test_a_file_that_went_there_meanwhile_is_a_sentence(base: Path, tmp_path: Path) -> None:
+    """It says which machine has which file no more, without the system's number of the error."""
+    with searching(base / "here") as here:
+        page = here.search(SearchRequest("heron", on=("nas",)))
+        hit = next(hit for hit in page.hits if hit.machine)
+        path = Path(hit.path.removeprefix("nas:"))
+        path.rename(path.with_name("gone"))
+        try:
+            with pytest.raises(MachineError) as refused:
+                here.here(page, hit, "system", tmp_path)
+        finally:
+            path.with_name("gone").rename(path)
+        assert str(refused.value) == f"nas: No such file or directory: {path}"
+
+
 def test_a_machine_without_an_index_says_so(base: Path) -> None:
     """In its line; an empty one here does not keep the others from answering."""
     (base / "fresh").mkdir(exist_ok=True)

@@ -67,9 +67,10 @@ async def test_another_folder_is_checked(stage: Stages, conftest_types: Any, tmp
     async with one.app.run_test(size=(100, 30)) as pilot:
         await one.until(pilot, lambda: "Name a folder" in one.text)
         box = one.app.screen.query_one("#first-other", Input)
-        box.value = "/nowhere [dim]"
-        await pilot.press("enter")
-        assert "There is no such folder: /nowhere [dim]" in one.text
+        for absent in ("/nowhere [dim]", "~nobody-here"):
+            box.value = absent
+            await pilot.press("enter")
+            assert f"There is no such folder: {absent}" in one.text
         box.value = str(tmp_path / "mine")
         await pilot.press("enter")
         assert one.app.screen.query_one(FolderList).chosen == (str(tmp_path / "mine"),)

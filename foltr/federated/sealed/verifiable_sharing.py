@@ -11,9 +11,8 @@ committed polynomials if and only if
 
     sum over c of f_c(i) G_c + g(i) H = sum over j of i^j C_j
 
-(else the relation of two generators would be known). Shares of several vectors, and their commitments, are added and
-are then shares of, and commitments to, the sum: so whoever adds up falsely is found out alone, and any t right sums
-give the vector. Negative numbers are q - 1, q - 2, ...; a sum of whole numbers is exact.
+(else the relation of two generators would be known). Sums of shares are shares of the sum, and sums of commitments are
+commitments to it: a false sum is found out alone, and any t right ones give the vector. Negative numbers are q - 1, ...
 """
 
 from __future__ import annotations

@@ -149,8 +149,8 @@ class Dialogue:
     def _with(self, number: str, what: Callable[[ResultPage, Hit], None]) -> None:
         if self._page is None or not self._page.hits:
             print(HELP)
-        elif 1 <= int(number) <= len(self._page.hits):
-            what(self._page, self._page.hits[int(number) - 1])
+        elif 1 <= (rank := int(number[:9])) <= len(self._page.hits):
+            what(self._page, self._page.hits[rank - 1])
         else:
             print(f"There are results 1 to {len(self._page.hits)}; /{number} searches the number.")
 

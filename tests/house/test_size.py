@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (186, 30_434),
     "console": (8, 1_063),
-    "indexer": (104, 20_657),
+    "indexer": (104, 20_659),
     "simulation": (95, 15_407),
     "federation_server": (50, 7_937),
     "foltr": (55, 8_047),

@@ -218,14 +218,16 @@ def read_slack(source: Source, limits: Limits) -> Extraction | None:
             return None
         infos = {info.filename: info for info in parts.infos()}
         users = _json(parts.read(infos["users.json"]), "the users of Slack")
-        names = {one.get("id", ""): _slack_name(one) for one in users if isinstance(one, dict)}
+        names = {str(one.get("id", "")): _slack_name(one) for one in users if isinstance(one, dict)}
 
         def messages() -> Iterator[ChatMessage]:
             for file in sorted(infos):
                 if day := _SLACK_DAY.match(file):
                     for one in _json(parts.read(infos[file]), "a day of Slack"):
                         if isinstance(one, dict) and (when := _epoch(one.get("ts"))):
-                            sender = names.get(one.get("user", "")) or _slack_name(one.get("user_profile") or one)
+                            profile = one.get("user_profile")
+                            sender = names.get(str(one.get("user", "")))
+                            sender = sender or _slack_name(profile if isinstance(profile, dict) else one)
                             said = _MENTION.sub(lambda m: "@" + names.get(m[1], m[1]), str(one.get("text", "")))
                             yield ChatMessage(f"#{clean(day[1])}", when, sender, clean(said))
 

@@ -59,7 +59,7 @@ def test_a_number_opens_and_is_learned_from(device: Device) -> None:
     opener.chmod(0o755)
     editor = {"FOLTR_OPEN__ENTER": "editor", "FOLTR_OPEN__EDITOR": f"{opener} {{path}}"}
     rank = names(device, "fish").index("kingfisher.md") + 1
-    lines = say(device, "fish", str(rank), "99", "q", **editor)
+    lines = say(device, "fish", str(rank), "9" * 5000, "q", **editor)
     assert log.read_text().splitlines() == [str(device.notes / "birds" / "kingfisher.md")]
     assert any(line.startswith("There are results 1 to ") for line in lines)
     assert '"n_picks"' in device.run("model", "--json").stdout or "1 pick" in device.run("model").stdout

@@ -98,18 +98,25 @@ def test_a_result_json_of_another_program_is_read_as_json() -> None:
 
 
 def test_slack_with_names_for_numbers() -> None:
-    """Users by their names, in the text too; a document for each channel and day."""
+    """Users by their names, in the text too, whatever a message says of them; a document for each channel and day."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         users = [{"id": "U1", "real_name": "Anna Berg"}, {"id": "U2", "name": "ben"}]
         archive.writestr("users.json", json.dumps(users))
         archive.writestr("channels.json", "[]")
-        day = [{"user": "U1", "ts": str(datetime(2024, 5, 1, 9, 5).timestamp()), "text": "hello <@U2>"}]
+        odd = {"user": {}, "user_profile": "gone", "username": "bot"}
+        day = [
+            {**who, "ts": str(datetime(2024, 5, 1, 9, 5).timestamp()), "text": "hello <@U2>"}
+            for who in ({"user": "U1"}, odd)
+        ]
         archive.writestr("birds/2024-05-01.json", json.dumps(day))
     found = read_slack(of("Club Slack export May 1 2024.zip", packed.getvalue()), Limits())
     assert found is not None
     (document,) = found.documents
-    assert (document.title, document.text) == ("#birds, 2024-05-01", "09:05 Anna Berg: hello @ben")
+    assert (document.title, document.text) == (
+        "#birds, 2024-05-01",
+        "09:05 Anna Berg: hello @ben\n09:05 bot: hello @ben",
+    )
 
 
 def test_discord_with_the_name_of_its_channel(tmp_path: Path) -> None:

@@ -316,7 +316,7 @@ def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: 
     wrong, n_seen = Counter[str](), 0
     for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
         by_words = search.search(SearchRequest(text, order="bm25", limit=2 * ROWS))
-        with mock.patch("app.search.page_order.newest_first", facts.dealt):
+        with mock.patch("indexer.retrieval.alike.newest_first", facts.dealt):
             page = search.search(SearchRequest(text, limit=2 * ROWS, explore=False))
         n_seen += len(page.hits[:ROWS])
         for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():

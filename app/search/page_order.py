@@ -35,7 +35,7 @@ CALLED_SHARE, CALLED_ROUNDING = 0.4, 1e-9
 STEP = 0.01
 """points between the last document that a rule puts above others and the first of these"""
 ABROAD = 0.5
-"""what meaning alone is worth at most in another language, of what its words are worth to the best text"""
+"""what meaning alone is worth at most in another language, of what words are worth to the best text"""
 LEADING = 0.7
 """`same_query` of two and a half openings that have not faded"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
@@ -124,10 +124,7 @@ Moved = tuple[FloatVector, Sequence[str]]
 def other_languages(page: Ranked) -> Moved:
     """Texts in other languages than the query's hold none of its words: their meaning counts for some of these, too."""
     table, column = page.table, NAMES.index("meaning")
-    foreign, closeness = (
-        np.array([bool(aside.foreign) for aside in table.asides], dtype=bool),
-        table.features[:, column],
-    )
+    foreign, closeness = table.foreign, table.features[:, column]
     points = np.zeros(len(page.scores))
     if foreign.any() and not foreign.all():
         words = page.learner.text(table.features, page.beyond) - page.learner.text_weights[column] * closeness

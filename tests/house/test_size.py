@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (186, 30_434),
+    "app": (186, 30_431),
     "console": (8, 1_063),
     "indexer": (104, 20_659),
     "simulation": (95, 15_407),

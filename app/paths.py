@@ -74,7 +74,7 @@ class Paths(msgspec.Struct, frozen=True):
         env = os.environ if env is None else env
         config = env.get("FOLTR_CONFIG_DIR", "")
         return cls(
-            config_dir=Path(os.path.expanduser(config)).absolute() if config else Path(standard_folder("config", env)),
+            config_dir=typed_path(config) if config else Path(standard_folder("config", env)),
             data_dir=Path(data_folder(env)),
         )
 
@@ -239,6 +239,11 @@ def _read_roots(paths: Paths) -> _Roots:
         raise SettingsError(f"{paths.roots}: wanted the list of remembered folders, got: {error}") from error
 
 
+def typed_path(name: str | os.PathLike[str]) -> Path:
+    """The absolute path that somebody means; Path.expanduser raises where nobody has the name behind a ~."""
+    return Path(os.path.expanduser(name)).absolute()
+
+
 def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
     """Add a folder to the remembered roots and give its real path; raises SettingsError where there is none."""
     name = os.path.realpath(os.path.expanduser(folder))
@@ -252,8 +257,8 @@ def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
 
 def forget_chosen(paths: Paths, name: str | os.PathLike[str]) -> bool:
     """Take a source, else a folder, from the remembered ones; False for neither. The folder itself may be gone."""
-    given = Path(os.path.expanduser(name))
-    names = {_to_json(os.path.realpath(given)), _to_json(str(given.absolute()))}
+    given = typed_path(name)
+    names = {_to_json(os.path.realpath(given)), _to_json(str(given))}
     with _to_change(paths) as stored:
         if name in stored.sources:
             stored.sources.remove(str(name))

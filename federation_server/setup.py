@@ -49,8 +49,9 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         )
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with suppress(FileExistsError):
-        wanted = rf'method.mode = "{mode}"' if mode else r"\g<0>"
-        text = re.sub(r'^# method\.mode = ".*"$', wanted, SCHEME.default_file(), count=1, flags=re.MULTILINE)
+        text = SCHEME.default_file()
+        if mode is not None:
+            text = re.sub(r'^# method\.mode = ".*"$', f'method.mode = "{mode}"', text, count=1, flags=re.MULTILINE)
         create_durably(settings_file, text.encode())
     settings = read(settings_file)
     if mode not in (None, settings.method.mode):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -32,9 +31,9 @@ def backup(target: Path) -> int:
     import time
 
     from app.backup import write_backup
-    from app.paths import Paths
+    from app.paths import Paths, typed_path
 
-    target = Path(os.path.expanduser(target)).absolute()
+    target = typed_path(target)
     paths = Paths.from_environment()
     paths.refuse_foreign()
     names = write_backup(paths, target, now=time.time())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -87,6 +86,8 @@ def command(target: str, how: How | None, print_only: bool) -> int:
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
     """The rank on the last page that `target` names or is found at (0: none), and its document where it has one."""
+    from app.paths import typed_path
+
     if target.isascii() and target.isdigit():
         rank = int(target)
         if page is None or not page.n_shown:
@@ -99,7 +100,7 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
             raise click.UsageError("the data folder cannot be written: the last search was not kept; name a file")
         doc_id = page.doc_ids[rank - 1]
         return rank, catalogue.documents([doc_id]).get(doc_id)
-    path = Path(os.path.expanduser(target)).absolute()
+    path = typed_path(target)
     ids = catalogue.doc_ids_of(str(path)) or catalogue.doc_ids_of(str(path.resolve()))
     if not ids:
         return 0, None

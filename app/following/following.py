@@ -10,7 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
 from app.following.index_requests import IndexRequests
@@ -64,10 +64,11 @@ def follow_changes(
             with closing(catalogue), reader_pool(settings, paths) as pool:
                 updater = make_updater(settings, paths, catalogue, pool, holder=HOLDER)
                 work = FollowersWork(settings, paths, on_progress, stop, requests, catalogue, pool, pause_on_battery)
-                with closing(work), suppress(IndexDamaged):
-                    rebuild = True  # unless it ends because it is stopped
-                    Follower(updater, work, settings.index.scan_minutes * 60, stop, note).run()
-                    rebuild = False
+                with closing(work):
+                    try:
+                        Follower(updater, work, settings.index.scan_minutes * 60, stop, note).run()
+                    except IndexDamaged:
+                        rebuild = True
 
 
 @dataclass(slots=True)

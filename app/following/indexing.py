@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.following.recognising import Recognising
 from app.following.vector_making import Making, opened_picks
+from app.paths import typed_path
 from app.settings import OcrSettings, Paths, Settings, SpeechSettings, index_roots, index_sources
 from indexer.confined.pool import WorkerPool
 from indexer.confined.programs import installed
@@ -154,7 +155,7 @@ def as_spelt(path: str) -> str:
 
 def _place(path: str, roots: Sequence[str]) -> str:
     """`path` as the crawl would meet it: below a root that may itself be reached through a link."""
-    given = Path(os.path.expanduser(path)).absolute()
+    given = typed_path(path)
     (normal,) = normal_roots([str(given)])
     if any(normal == root or normal.startswith(root.rstrip(os.sep) + os.sep) for root in normal_roots(roots)):
         return normal

@@ -213,6 +213,7 @@ class Gathered:
         self._limits = limits
         self._documents: list[ExtractedDocument] = []
         self._notes: list[str] = []
+        self._n_more_notes = 0
         self._n_bytes = 0
         self.full = False
 
@@ -250,10 +251,14 @@ class Gathered:
 
     def note(self, note: str) -> None:
         """Say that something could not be read."""
-        self._notes.append(" ".join(note.split())[:300])
+        if len(self._notes) < MAX_NOTES:
+            self._notes.append(" ".join(note.split())[:300])
+        else:
+            self._n_more_notes += 1
 
     def extraction(self) -> Extraction:
-        return Extraction(documents=tuple(self._documents), notes=tuple(self._notes))
+        more = (f"and {self._n_more_notes} more",) if self._n_more_notes else ()
+        return Extraction(documents=tuple(self._documents), notes=(*self._notes, *more))
 
 
 HEAD_BYTES, TAIL_BYTES = 32_000_000, 1_000_000

@@ -103,3 +103,12 @@ def test_a_large_file_counts_by_its_beginning_end_and_size(tmp_path: Path) -> No
 def test_what_cannot_be_read_has_none(tmp_path: Path) -> None:
     """A missing file and a folder give nothing."""
     assert fingerprint(str(tmp_path / "none")) == fingerprint(str(tmp_path)) == b""
+
+
+def test_a_container_keeps_no_more_notes_than_it_tells() -> None:
+    """Whatever a hostile file is full of, room is made for the first ones alone."""
+    gathered = Gathered(Limits())
+    for i in range(1000):
+        gathered.note(f"member {i}: damaged")
+    assert len(gathered._notes) == 20
+    assert gathered.extraction().notes[-1] == "and 980 more"

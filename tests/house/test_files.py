@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.test_rooms import HOUSES
+
 ROOT = Path(__file__).resolve().parents[2]
 
 NAMELESS = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
@@ -21,6 +23,16 @@ def tracked() -> list[Path]:
         return [path for name in listed.decode().split("\0") if name and (path := ROOT / name).is_file()]
     parts = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
     return [ROOT / part for part in parts if not any(p.startswith(".") or p == "__pycache__" for p in part.parts)]
+
+
+def test_the_top_of_the_repository_holds_what_belongs_there() -> None:
+    """The houses and the project's own files: nothing that a run of the program leaves behind, `~` by its name included."""
+    folders = {*HOUSES, ".ci", "benchmarks", "contrib", "docs", "examples", "publications", "release", "tests"}
+    pages = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
+    built = {".gitignore", "foltr_search.py", "hatch_build.py", "pyproject.toml"}
+    tops = {path.relative_to(ROOT).parts[0] for path in tracked()}
+    assert tops - {top for top in tops if top.startswith(".")} <= folders | pages | built
+    assert [path for path in tracked() if path.suffix in {".sqlite", ".toc"} or path.name == "key"] == []
 
 
 def test_no_module_is_named_for_nothing() -> None:

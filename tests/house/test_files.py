@@ -26,7 +26,7 @@ def tracked() -> list[Path]:
 
 
 def test_the_top_of_the_repository_holds_what_belongs_there() -> None:
-    """The houses and the project's own files: nothing that a run of the program leaves behind, `~` by its name included."""
+    """The houses and the project's own files: nothing that a run of the program leaves, like a folder named `~`."""
     folders = {*HOUSES, ".ci", "benchmarks", "contrib", "docs", "examples", "publications", "release", "tests"}
     pages = {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md"}
     built = {".gitignore", "foltr_search.py", "hatch_build.py", "pyproject.toml"}

@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from app.search.granted import Granted
+from app.assistants.granted import Granted
 from app.settings import MeaningSettings, Settings
 from benchmarks import collections
 from benchmarks.code import Repository, repositories

@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
+from app.assistants.granted import Granted
 from app.commands.mcp import server
 from app.following.indexing import update_index
 from app.paths import Paths
-from app.search.granted import Granted
 from app.settings import MeaningSettings, Settings
 from benchmarks import collections
 from benchmarks.code import Repository, fitted, grades, judged, ranked_by, repositories

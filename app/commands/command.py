@@ -155,7 +155,8 @@ def without_codes(message: str) -> str:
 
 def _is_code(text: str) -> bool:
     """Whether it looks like one, be it mistyped; in small letters, as names of groups are, it must be one."""
-    from app.devices.sealing import DevicesError, from_code
+    from app.devices.device_keys import from_code
+    from app.devices.sealing import DevicesError
 
     try:
         return len(text) > 32 or text.isupper() or bool(from_code(text))

@@ -11,8 +11,8 @@ from app.commands.command import FAILED, Command, load, load_numpy, say
 from console.extras import how_to_add
 
 if TYPE_CHECKING:
+    from app.assistants.granted import Granted
     from app.assistants.line_server import LineServer
-    from app.search.granted import Granted
 
 EXAMPLES = """
 foltr-search mcp ~/Documents/manuals           the command for an agent's configuration
@@ -35,8 +35,8 @@ def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
     import msgspec
 
     load_numpy()
+    from app.assistants.granted import Granted, RefusedError
     from app.paths import ASSISTANT
-    from app.search.granted import Granted, RefusedError
 
     if not folders:
         raise click.UsageError("wanted folders that an agent may see, as in: foltr-search mcp ~/Notes", None)
@@ -80,8 +80,8 @@ def server(granted: "Granted") -> "LineServer":
     from mcp_types import ToolAnnotations
     from pydantic import Field
 
+    from app.assistants.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
     from app.assistants.line_server import LineServer
-    from app.search.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
 
     made = LineServer(
         "foltr-search", version=version("foltr-search"), instructions=instructions(granted), log_level="WARNING"
@@ -134,7 +134,7 @@ def _refusals(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, An
     def asked(*arguments: Any, **named: Any) -> dict[str, Any]:
         from mcp.server.mcpserver.exceptions import ToolError
 
-        from app.search.granted import RefusedError
+        from app.assistants.granted import RefusedError
         from foltr.errors import FoltrError
         from indexer.errors import IndexerError
 

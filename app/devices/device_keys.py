@@ -1,15 +1,26 @@
-"""devices.key: who this device is among its person's devices, the keys that they share, and where they meet."""
+"""devices.key: who this device is among its person's devices, the keys that they share, and where they meet.
+
+A secret goes from the first device to the next as a code that is typed: 16 random bytes and 4 of their hash, in base32,
+eight groups of four.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import os
+import re
 from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
 
-from app.devices.sealing import DevicesError, device_of, key_of, new_private_key, new_secret, public_key
+from app.devices.sealing import DevicesError, device_of, key_of, new_private_key, public_key
 from app.paths import Paths
 from console.durable import replace_durably
+
+SECRET_BYTES, CHECK_BYTES = 16, 4
 
 
 class Generation(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,3 +109,30 @@ def read_keys(paths: Paths) -> DeviceKeys | None:
 
 def write_keys(paths: Paths, keys: DeviceKeys) -> None:
     replace_durably(paths.device_keys, msgspec.msgpack.encode(keys))
+
+
+def new_secret() -> bytes:
+    return os.urandom(SECRET_BYTES)
+
+
+def to_code(secret: bytes) -> str:
+    """A secret as a person copies it."""
+    text = base64.b32encode(secret + _check(secret)).decode("ascii")
+    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
+
+
+def from_code(code: str) -> bytes:
+    """The secret in a code, however its letters are written; DevicesError for one that was copied wrongly."""
+    plain = re.sub(r"[\s-]", "", code).upper().replace("0", "O").replace("1", "I").replace("8", "B")
+    try:
+        whole = base64.b32decode(plain)
+    except (binascii.Error, ValueError):
+        whole = b""
+    secret = whole[:SECRET_BYTES]
+    if len(whole) != SECRET_BYTES + CHECK_BYTES or _check(secret) != whole[SECRET_BYTES:]:
+        raise DevicesError("wanted the code of eight groups that `foltr-search devices new` shows, got another text")
+    return secret
+
+
+def _check(secret: bytes) -> bytes:
+    return hashlib.blake2b(secret, digest_size=CHECK_BYTES, person=b"foltr code").digest()

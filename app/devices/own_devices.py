@@ -13,14 +13,14 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from app.devices.choices import NOTED
-from app.devices.device_keys import DeviceKeys, Generation, read_keys, write_keys
+from app.devices.device_keys import DeviceKeys, Generation, from_code, new_secret, read_keys, to_code, write_keys
 from app.devices.exchange import Meeting, Met, common_place
 from app.devices.group_record import hand_pen, holder
 from app.devices.meeting_place import delivered
 from app.devices.naming import ADOPTED
 from app.devices.record_log import RecordLog
 from app.devices.records import DeviceCard, Removed, bodies
-from app.devices.sealing import DevicesError, from_code, new_secret, to_code
+from app.devices.sealing import DevicesError
 from app.devices.server_depot import address_of, is_of, is_server, make_depot
 from app.devices.shared_folder import SharedFolder
 from app.federation import membership, pen

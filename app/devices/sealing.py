@@ -1,6 +1,5 @@
-"""Keys from a code, and files from which nobody without it learns anything but their size.
+"""Files from which nobody without the key learns anything but their size.
 
-    code        16 random bytes and 4 of their hash, in base32: eight groups of four
     file        nonce (24) | XSalsa20-Poly1305 of: length (4), content, zeros        4,096 * 2^k bytes in all
     handing on  the same under the key that two devices have together (X25519): a new secret, from one to the other
 
@@ -9,11 +8,7 @@ Without the key one kind of file looks like the other.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
-import os
-import re
 from collections.abc import Iterable
 
 from nacl.exceptions import CryptoError
@@ -22,7 +17,7 @@ from nacl.secret import SecretBox
 
 from foltr.errors import FoltrError
 
-SECRET_BYTES, CHECK_BYTES, DEVICE_BYTES = 16, 4, 16
+DEVICE_BYTES = 16
 LEAST_SIZE = 4096
 """bytes of the smallest file"""
 BOX = 40
@@ -31,33 +26,6 @@ BOX = 40
 
 class DevicesError(FoltrError):
     """Something about this person's devices cannot be done; the message says why."""
-
-
-def new_secret() -> bytes:
-    return os.urandom(SECRET_BYTES)
-
-
-def to_code(secret: bytes) -> str:
-    """A secret as a person copies it."""
-    text = base64.b32encode(secret + _check(secret)).decode("ascii")
-    return "-".join(text[i : i + 4] for i in range(0, len(text), 4))
-
-
-def from_code(code: str) -> bytes:
-    """The secret in a code, however its letters are written; DevicesError for one that was copied wrongly."""
-    plain = re.sub(r"[\s-]", "", code).upper().replace("0", "O").replace("1", "I").replace("8", "B")
-    try:
-        whole = base64.b32decode(plain)
-    except (binascii.Error, ValueError):
-        whole = b""
-    secret = whole[:SECRET_BYTES]
-    if len(whole) != SECRET_BYTES + CHECK_BYTES or _check(secret) != whole[SECRET_BYTES:]:
-        raise DevicesError("wanted the code of eight groups that `foltr-search devices new` shows, got another text")
-    return secret
-
-
-def _check(secret: bytes) -> bytes:
-    return hashlib.blake2b(secret, digest_size=CHECK_BYTES, person=b"foltr code").digest()
 
 
 def key_of(secret: bytes) -> bytes:

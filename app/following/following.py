@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
+from app.following.battery import on_battery
 from app.following.index_requests import IndexRequests
-from app.following.indexing import followed_roots, make_updater, may_make_vectors, on_battery, open_index, reader_pool
+from app.following.indexing import followed_roots, make_updater, may_make_vectors, open_index, reader_pool
 from app.following.recognising import Recognising
 from app.following.vector_making import Making
 from app.settings import OcrSettings, Paths, Settings, SettingsError, SpeechSettings, remember_root

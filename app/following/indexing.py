@@ -10,6 +10,7 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from app.following.battery import on_battery
 from app.following.recognising import Recognising
 from app.following.vector_making import Making, opened_picks
 from app.paths import typed_path
@@ -30,27 +31,6 @@ from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
 from indexer.update import Job, Moves, Updater, open_catalogue
-
-POWER_SUPPLIES = Path("/sys/class/power_supply")
-
-
-def on_battery(supplies: Path = POWER_SUPPLIES) -> str:
-    """ "on battery" when a battery is being emptied and no mains supply is connected, else ""."""
-    batteries, mains = False, False
-    for supply in sorted(supplies.glob("*")):
-        kind = _content(supply / "type")
-        is_emptied = _content(supply / "status") == "Discharging" and _content(supply / "scope") != "Device"
-        mains |= kind in ("Mains", "USB") and _content(supply / "online") == "1"
-        batteries |= kind == "Battery" and is_emptied
-    return "on battery" if batteries and not mains else ""
-
-
-def _content(path: Path) -> str:
-    try:
-        return path.read_text(encoding="ascii", errors="replace").strip()
-    except OSError:
-        return ""
-
 
 READER = 1
 """Raise it when the extractors have learnt to read what failed before: failed files are then read again."""

@@ -24,6 +24,7 @@ from app.learning.pace import Pace
 from app.paths import Paths
 from app.search import page as pages
 from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads
+from app.search.corrections import SENTENCE, in_words, is_one_word, is_surely_meant, most_words_held, suggestion
 from app.search.document_texts import RecentTexts, preview
 from app.search.explanation import explanation
 from app.search.facets import DAY, facets_of, folder_names, narrowing
@@ -224,15 +225,15 @@ class Search:
         candidates = self._candidates(reading, query, request, tonight, closeness)
         if request.as_you_type or candidates.named.any():
             return query, candidates, closeness, ""
-        is_prose = query.operators and len(candidates.words) >= pages.SENTENCE and not isinstance(query.root, Phrase)
+        is_prose = query.operators and len(candidates.words) >= SENTENCE and not isinstance(query.root, Phrase)
         if is_prose and not (candidates.n_matches or request.as_typed):
-            words, as_typed = pages.in_words(query), structs.replace(request, as_typed=True)
+            words, as_typed = in_words(query), structs.replace(request, as_typed=True)
             found = self._look_up(reading, as_typed, parse(words, now=now), now, tonight)
             if found[1].n_matches:
                 return *found[:3], words
-        better = pages.suggestion(query, candidates, reading.vocabulary)
-        is_sure = pages.is_surely_meant(query.text, better)
-        if not candidates.n_matches and not (better and is_sure) and pages.is_one_word(query):
+        better = suggestion(query, candidates, reading.vocabulary)
+        is_sure = is_surely_meant(query.text, better)
+        if not candidates.n_matches and not (better and is_sure) and is_one_word(query):
             begun = self._candidates(reading, parse(f"{query.text}*", now=now), request, tonight, None)
             better, is_sure = (f"{query.text}*", True) if begun.n_matches else (better, is_sure)
         if not better:
@@ -244,9 +245,7 @@ class Search:
         unfound = not request.as_typed and not candidates.n_all_words and closeness is None
         if is_sure and unfound and instead.n_all_words:
             return meant, instead, near, better
-        is_better = instead.n_all_words or (
-            is_sure and pages.most_words_held(instead) > pages.most_words_held(candidates)
-        )
+        is_better = instead.n_all_words or (is_sure and most_words_held(instead) > most_words_held(candidates))
         return query, candidates, closeness, better if is_better else ""
 
     def _closeness(self, reading: Reading, query: Query, request: SearchRequest) -> Closeness | None:

@@ -33,9 +33,9 @@ from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
 from app.tui.opening import Opening
 from app.tui.preview.side_pane import WIDE, SidePane
-from app.tui.questions import Questions, same_list
 from app.tui.results_list import ResultsList
 from app.tui.screen_setup import LEFT, ProgressLine, Remembered, Setup
+from app.tui.search_as_you_type import Questions, same_list
 from app.tui.session import Session
 from app.tui.terminal.terminal_traits import without_late_answers
 from console.wording import count, short_path

@@ -26,7 +26,8 @@ from sqlalchemy import Connection, Engine, insert, select, update
 
 from federation_server.database import reading
 from federation_server.group import group
-from federation_server.group.enrolment import Credentials, count_answers, members_of, still_active
+from federation_server.group.enrolment import count_answers, members_of, still_active
+from federation_server.group.signed_requests import Credentials
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Round, of_round

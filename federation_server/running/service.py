@@ -23,7 +23,8 @@ from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.group import depots, enrolment, group, roster_book
-from federation_server.group.enrolment import Request, active_member, check_signature, forget_old_nonces, spend_nonce
+from federation_server.group.enrolment import active_member
+from federation_server.group.signed_requests import Request, check_signature, forget_old_nonces, spend_nonce
 from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
 from federation_server.rounds.intake import Expectations, Offer, Writer

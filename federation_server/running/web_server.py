@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from federation_server.database import error_text, has_room, is_current, is_full
 from federation_server.group.depots import LARGEST_CHANGE
-from federation_server.group.enrolment import Request, credentials
+from federation_server.group.signed_requests import Request, credentials
 from federation_server.refusals import Refused
 from federation_server.running.limits import Buckets, address_group, client_address
 from federation_server.running.monitoring import Counters

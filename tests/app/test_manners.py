@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.following.indexing import on_battery
+from app.following.battery import on_battery
 
 ROOT = Path(__file__).resolve().parents[2]
 

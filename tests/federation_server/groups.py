@@ -13,7 +13,7 @@ from federation_server.forgetting import tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import TombstoneFile
 from federation_server.group import enrolment, group
-from federation_server.group.enrolment import Credentials
+from federation_server.group.signed_requests import Credentials
 from federation_server.refusals import Refused
 from federation_server.rounds import intake, rounds
 from federation_server.rounds.intake import Expectation

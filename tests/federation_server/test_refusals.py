@@ -12,7 +12,7 @@ import requests
 from app.federation.transport import BUSY
 from federation_server.database import writing
 from federation_server.group import enrolment
-from federation_server.group.enrolment import CLOCK_SECONDS
+from federation_server.group.signed_requests import CLOCK_SECONDS
 from federation_server.refusals import REASONS
 from foltr.federated.envelope import box_public
 from foltr.federated.sealed import roster

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from app.assistants.granted import Granted
 from app.handing_over import FOLDER
 from app.paths import Paths
 from app.resident.local_socket import index_socket_path
-from app.search.granted import Granted
 from app.settings import MeaningSettings, Settings
 from app.tui.screen_setup import Remembered, keep_remembered
 from indexer.extract.media.recognised import FILE, remember

@@ -13,8 +13,8 @@ import pytest
 from msgspec import structs
 
 from app.assistants.configurations import ASSISTANTS, ConfigurationError
+from app.assistants.granted import Granted
 from app.paths import Paths
-from app.search.granted import Granted
 from app.settings import MeaningSettings, Settings
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.devices.sealing import to_code
+from app.devices.device_keys import to_code
 from tests.app.conftest import Device, make_device
 from tests.federation_server.client import make_server, running
 from tests.waiting import until

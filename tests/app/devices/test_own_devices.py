@@ -15,11 +15,11 @@ import pytest
 
 from app.commands.model import forget_everything
 from app.devices import exchange, shared_folder
-from app.devices.device_keys import DeviceKeys, Generation
+from app.devices.device_keys import DeviceKeys, Generation, to_code
 from app.devices.meeting_place import Delivery, delivered, received
 from app.devices.own_devices import meet_quietly
 from app.devices.records import DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
-from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed, to_code
+from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed
 from app.devices.shared_folder import SharedFolder
 from app.learning.votes import Vote
 from app.search.saved import SavedSearches

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from app.devices.device_keys import from_code, new_secret, to_code
 from app.devices.sealing import (
     LEAST_SIZE,
     DevicesError,
-    from_code,
     handed_on,
     key_of,
     new_private_key,
-    new_secret,
     public_key,
     sealed,
     taken_over,
-    to_code,
     unsealed,
 )
 

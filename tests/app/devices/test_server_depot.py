@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import delete, insert, select
 
 from app.devices import exchange, server_depot
-from app.devices.device_keys import read_keys
+from app.devices.device_keys import read_keys, to_code
 from app.devices.own_devices import meet_quietly
-from app.devices.sealing import LEAST_SIZE, DevicesError, key_of, to_code
+from app.devices.sealing import LEAST_SIZE, DevicesError, key_of
 from app.devices.server_depot import address_of, depot_seed
 from app.federation import membership
 from app.federation.admission import Admission

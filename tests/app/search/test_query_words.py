@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.search.page import highlight_words, is_surely_meant, query_terms, suggestion
+from app.search.corrections import is_surely_meant, suggestion
+from app.search.page import highlight_words, query_terms
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.prepare import prepare_document
 from indexer.query.nodes import Query

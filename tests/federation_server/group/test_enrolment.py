@@ -1,8 +1,7 @@
-"""Invites that work once, members that are pseudonyms, and signed requests, each of which counts once."""
+"""Invites that work once, and members that are pseudonyms."""
 
 from __future__ import annotations
 
-import base64
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
@@ -11,11 +10,9 @@ from sqlalchemy import Engine, select
 
 from federation_server.database import reading, writing
 from federation_server.group import enrolment
-from federation_server.group.enrolment import CLOCK_SECONDS, Credentials
-from federation_server.group.enrolment import Request as Asked
 from federation_server.refusals import Refused
 from federation_server.tables import invites
-from foltr.federated.envelope import REQUEST, Identity, pseudonym, request_text
+from foltr.federated.envelope import Identity, pseudonym
 from tests.federation_server.groups import enrolling
 
 NOW = 1_000_000
@@ -123,96 +120,6 @@ def test_who_was_invited_is_erased_with_the_member(engine: Engine) -> None:
         assert enrolment.erase(connection, pseudonym(KEY)) == {"updates": 0, "members": 1}
         assert enrolment.member(connection, pseudonym(KEY)) is None
         assert [state.used for state in enrolment.all_invites(connection)] == [NOW + 1]
-
-
-NONCE = "0123456789abcdef0123456789abcdef"
-
-
-DEVICE = pseudonym(ADA.public)
-
-
-def headers(
-    *, device: str = DEVICE, time: str = str(NOW), nonce: str = NONCE, signature: str = "AAAA"
-) -> dict[str, str]:
-    return {"foltr-device": device, "foltr-time": time, "foltr-nonce": nonce, "foltr-signature": signature}
-
-
-def signed(body: bytes = b"body", time: int = NOW) -> Credentials:
-    text = request_text("POST", "/v1/updates", body, time=time, nonce=NONCE)
-    return Credentials("d", time, NONCE, ADA.sign(REQUEST, text))
-
-
-def check(found: Credentials, *, method: str = "POST", path: str = "/v1/updates", body: bytes = b"body") -> None:
-    enrolment.check_signature(Asked(found, method, path, body), ADA.public, now=NOW)
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        headers(time="soon"),
-        headers(time=str(1 << 60)),
-        headers(nonce="short"),
-        headers(nonce="x" * 65),
-        headers(nonce="0123456789abcdef/../"),
-        headers(nonce="ä" * 32),
-        headers(signature="not base64!"),
-        headers(device="d"),
-        headers(device="0" * 60_000),
-        headers(device=DEVICE.upper()),
-        {key: value for key, value in headers().items() if key != "foltr-nonce"},
-        {},
-    ],
-)
-def test_headers_of_an_odd_form_are_unsigned(odd: dict[str, str]) -> None:
-    """A missing or malformed header is refused before anything is looked up."""
-    with pytest.raises(Refused) as refused:
-        enrolment.credentials(odd)
-    assert refused.value.reason == "unsigned"
-
-
-def test_headers_are_read() -> None:
-    """What the device wrote arrives."""
-    sent = headers(signature=base64.b64encode(b"s" * 64).decode())
-    assert enrolment.credentials(sent) == Credentials(DEVICE, NOW, NONCE, b"s" * 64)
-
-
-def test_a_signature_covers_the_whole_request() -> None:
-    """The signed request passes; another method, path or body does not."""
-    check(signed())
-    for changed in ({"method": "PUT"}, {"path": "/v1/updates?x=1"}, {"body": b"other"}):
-        with pytest.raises(Refused) as refused:
-            check(signed(), **changed)  # type: ignore[arg-type]
-        assert refused.value.reason == "bad-signature"
-
-
-def test_the_clock_window_has_two_edges() -> None:
-    """A request exactly at the window's edge passes, one second beyond is refused, on both sides."""
-    for edge in (-CLOCK_SECONDS, CLOCK_SECONDS):
-        check(signed(time=NOW + edge))
-        with pytest.raises(Refused) as refused:
-            check(signed(time=NOW + edge + (1 if edge > 0 else -1)))
-        assert refused.value.reason == "clock"
-        assert str(refused.value).endswith(f"the device's is 5 minutes {'ahead' if edge > 0 else 'behind'}")
-    with pytest.raises(Refused, match="the device's is 40 days ahead"):
-        check(signed(time=NOW + 40 * 86_400 + 7))
-
-
-def test_a_nonce_is_spent_once_a_device(engine: Engine) -> None:
-    """The second use is a replay, another device may use the same one, and the transaction goes on after a refusal."""
-    with writing(engine) as connection:
-        enrolment.spend_nonce(connection, signed())
-        with pytest.raises(Refused) as refused:
-            enrolment.spend_nonce(connection, signed())
-        enrolment.spend_nonce(connection, Credentials("other", NOW, NONCE, b""))
-    assert refused.value.reason == "replayed"
-
-
-def test_nonces_outlive_the_window(engine: Engine) -> None:
-    """A nonce is forgotten only when its request would be refused by the clock."""
-    with writing(engine) as connection:
-        enrolment.spend_nonce(connection, signed())
-        assert enrolment.forget_old_nonces(connection, now=NOW + CLOCK_SECONDS + 1) == 0
-        assert enrolment.forget_old_nonces(connection, now=NOW + 2 * CLOCK_SECONDS + 1) == 1
 
 
 def test_only_members_in_good_standing_pass(engine: Engine) -> None:

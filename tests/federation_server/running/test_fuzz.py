@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sqlalchemy import create_engine
 
 from federation_server.database import upgrade
-from federation_server.group.enrolment import credentials
+from federation_server.group.signed_requests import credentials
 from federation_server.refusals import Refused
 from federation_server.rounds import intake
 from foltr.errors import RecordError

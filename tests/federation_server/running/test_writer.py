@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from federation_server.group.enrolment import Credentials
+from federation_server.group.signed_requests import Credentials
 from federation_server.refusals import Refused
 from federation_server.rounds.intake import LARGEST_BATCH, Offer, Writer
 from foltr.federated.wire import Accepted

@@ -10,9 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.assistants.granted import Granted, RefusedError
 from app.following.indexing import update_index, why
 from app.paths import Paths
-from app.search.granted import Granted, RefusedError
 from app.settings import IndexSettings, MeaningSettings, Settings
 from indexer.files.ignore import (
     BUILD_FOLDERS,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from app.search.results import ResultPage, SearchRequest
 from app.tui.bars.text_lines import StatusLine
-from app.tui.questions import is_unfinished
+from app.tui.search_as_you_type import is_unfinished
 
 TYPED = ResultPage(
     SearchRequest("conf", as_you_type=True), (), n_matches=100, n_documents=1000, seconds=0.0, n_all_words=100

@@ -16,11 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from app.assistants.requests import Requests
-from app.following.indexing import update_index
-from app.learning.pick_keys import load_key
-from app.paths import Paths
-from app.search.granted import (
+from app.assistants.granted import (
     BYTES_PER_TOKEN,
     MAX_DOCUMENTS,
     MAX_QUERY,
@@ -30,6 +26,10 @@ from app.search.granted import (
     best_excerpt,
     from_offset,
 )
+from app.assistants.requests import Requests
+from app.following.indexing import update_index
+from app.learning.pick_keys import load_key
+from app.paths import Paths
 from app.settings import IndexSettings, MeaningSettings, Settings
 
 if TYPE_CHECKING:

@@ -1,0 +1,83 @@
+"""A better spelling of what was typed: which one, whether it is searched for unasked, and a query read as prose."""
+
+from __future__ import annotations
+
+import re
+
+from indexer.query.nodes import Query, Word
+from indexer.retrieval.alike import ABSENT, evidence
+from indexer.retrieval.candidates import Candidates
+from indexer.retrieval.concepts import Concept
+from indexer.text.analysis import fold
+from indexer.text.spelling import SHORTEST, Vocabulary, is_one_edit, suggest
+
+_WORD = re.compile(r"[^\W_]+")
+MAX_CORRECTED = 20
+"""unknown words of one query: of a text that was pasted all of them are, and each is compared with every word"""
+SENTENCE, _NO_QUOTES = 5, str.maketrans(dict.fromkeys('"“”„«»', " "))
+"""words of a query whose quotes and capitals may be those of prose; and what takes the quotes away"""
+_CAMEL = re.compile(r"[a-z][A-Z]")
+SURE_LETTERS = 5
+"""a word of fewer is never replaced unasked"""
+
+
+def suggestion(query: Query, candidates: Candidates, vocabulary: Vocabulary) -> str:
+    """The query with its misspelt words replaced; "" when enough was found, or nothing better is known."""
+    if candidates.n_matches and not candidates.relaxed:
+        return ""
+    unknown = [
+        c for c, df in zip(candidates.concepts, candidates.any_df.tolist(), strict=True)
+        if not df and c.surface[0].isalpha()
+    ]  # fmt: skip
+    better = suggest([c.surface[0] for c in unknown[:MAX_CORRECTED]], vocabulary) if unknown else {}
+    text = query.text
+    for concept in reversed(unknown):
+        if word := better.get(concept.surface[0]):
+            text = _with_word(text, concept, word)
+    return text if text != query.text else ""
+
+
+def in_words(query: Query) -> str:
+    """The text of a query without its quotes, and with AND, OR and NOT as words."""
+    text = query.text
+    for sign in reversed(query.operators):
+        start, end = sign.position, sign.position + sign.length
+        text = text[:start] + text[start:end].lower().translate(_NO_QUOTES) + text[end:]
+    return " ".join(text.split())
+
+
+def is_one_word(query: Query) -> bool:
+    """Whether a query is nothing but a word of `SHORTEST` letters or more, which may be the beginning of others."""
+    word = query.root
+    return isinstance(word, Word) and not (word.exact or word.prefix) and len(query.text) >= SHORTEST
+
+
+def most_words_held(candidates: Candidates) -> int:
+    """The largest number of the query's content words that one document holds."""
+    telling = [not concept.function_word for concept in candidates.concepts]
+    return int((evidence(candidates)[:, telling] > ABSENT).sum(axis=1).max(initial=0))
+
+
+def is_surely_meant(typed: str, better: str) -> bool:
+    """Whether a suggestion may be searched for unasked, and made where a document holds more of it, if not all.
+
+    It replaces no name as GeoLite, which may be in no file yet, and no short word, nor one by another first or last
+    letter or by two edits: too many of these are words, and forms of words, that no file happens to hold.
+    """
+    words = typed.split()
+    changed = [(a, b) for a, b in zip(words, better.split(), strict=False) if a != b]
+    return all(not _CAMEL.search(word) and _is_slip(fold(word), fold(other)) for word, other in changed)
+
+
+def _is_slip(word: str, other: str) -> bool:
+    same_end = word[-1] == other[-1] or sorted(word) == sorted(other)
+    return len(word) >= SURE_LETTERS and word[0] == other[0] and same_end and is_one_edit(word, other)
+
+
+def _with_word(text: str, concept: Concept, word: str) -> str:
+    """The query with the place where the concept stands in its node replaced."""
+    start = concept.node.position
+    for match in _WORD.finditer(text, start, start + concept.node.length):
+        if fold(match.group()) == concept.surface[0]:
+            return text[: match.start()] + word + text[match.end() :]
+    return text

@@ -31,7 +31,7 @@ from simulation.batched.lanes import dot
 from simulation.batched.pages import click_through, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import copy_to
 from simulation.data.queries import QuerySet
-from simulation.rounds.federation import Page, Population, Shown, sums, visit
+from simulation.rounds.federation import Population, Shown, visit
 from simulation.rounds.streams import Streams, keep_user_state, user_generator
 
 MAX_SWEEPS = 50
@@ -45,14 +45,14 @@ def visiting_round(method: FedIPS, model: Model, population: Population, streams
     propensity="true" a device knows its user's row of `Users.examination`.
     """
     messages: list[FedIPSMessage] = []
-    pages: list[Page] = []
+    pages: list[Shown] = []
     for client in range(population.n_clients):
         rng = user_generator(streams, client)
         message, visited = _client(method, model, population, client, rng, streams.devices[client])
         messages.append(message)
         pages += visited
         keep_user_state(streams, client, rng)
-    return method.aggregate(model, messages), sums(pages)
+    return method.aggregate(model, messages), Shown.total(pages)
 
 
 def _client(
@@ -62,17 +62,17 @@ def _client(
     client: int,
     user: np.random.Generator,
     device: np.random.Generator,
-) -> tuple[FedIPSMessage, list[Page]]:
+) -> tuple[FedIPSMessage, list[Shown]]:
     """A device's round."""
     local = method.begin_knowing(model, population.users.alone(client).examination[0])
     queries = [population.draw_query(client, user) for _ in range(population.local[client])]
-    pages: list[Page] = []
+    pages: list[Shown] = []
     n_clicks = 0
     for query in queries * MAX_SWEEPS:
         interaction, page = visit(method, local, population, client, query, user)
         local = method.learn(local, interaction)
         pages.append(page)
-        n_clicks += page[3]
+        n_clicks += page.clicks
         if n_clicks >= method.clicks:
             break
     return method.report(local, device), pages

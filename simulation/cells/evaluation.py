@@ -59,6 +59,13 @@ class Evaluation:
     """what nDCG, MRR and MAP are means of; without a query that counts they are NaN"""
 
     @property
+    def metrics(self) -> dict[str, Any]:
+        """By their names in a row."""
+        return {
+            "offline_ndcg": self.ndcg, "offline_mrr": self.mrr, "offline_map": self.map, "offline_max_rr": self.max_rr,
+        }  # fmt: skip
+
+    @property
     def n_queries(self) -> int:
         """How many queries counted for nDCG, MRR and MAP."""
         return len(self.each.ndcg)

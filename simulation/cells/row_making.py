@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,16 +22,6 @@ from simulation.run_folder import DISCOUNT, WORST_ROUNDS, Row
 WORKED_OUT = ("epsilon", "auc_proven", "mu")
 """metrics that the C library's functions are in: told to ten digits, which are the same with every library"""
 
-_NOTHING = Shown(0, 0.0, 0.0, 0.0, 0)
-
-
-class Means(NamedTuple):
-    """Over the interactions since the last row."""
-
-    ndcg: float
-    mrr: float
-    max_rr: float
-
 
 @dataclass(slots=True)
 class Tally:
@@ -45,17 +35,10 @@ class Tally:
     _weight: float = 1.0
     _sums: deque[float] = field(default_factory=lambda: deque([0.0], maxlen=WORST_ROUNDS + 1))
     """of the rounds' mean nDCG up to each of the last rounds"""
-    _shown: Shown = field(default=_NOTHING)
+    _shown: Shown = field(default_factory=Shown)
 
     def add(self, shown: Shown) -> None:
-        before = self._shown
-        self._shown = Shown(
-            before.interactions + shown.interactions,
-            before.ndcg + shown.ndcg,
-            before.reciprocal_rank + shown.reciprocal_rank,
-            before.max_rr + shown.max_rr,
-            before.clicks + shown.clicks,
-        )
+        self._shown = Shown.total([self._shown, shown])
         self.interactions += shown.interactions
         mean = shown.ndcg / max(shown.interactions, 1)
         self.cumulative_ndcg += self._weight * mean
@@ -65,11 +48,11 @@ class Tally:
             last = (self._sums[-1] - self._sums[0]) / WORST_ROUNDS
             self.worst_ndcg = last if self.worst_ndcg is None else min(last, self.worst_ndcg)
 
-    def means_since_last_row(self) -> Means | None:
-        """The means since this was last asked; None when nobody saw anything."""
-        shown, self._shown = self._shown, _NOTHING
-        n = shown.interactions
-        return Means(shown.ndcg / n, shown.reciprocal_rank / n, shown.max_rr / n) if n else None
+    def since_last_row(self) -> dict[str, float]:
+        """The means since this was last asked, by their names in a row; {} when nobody saw anything."""
+        shown, self._shown = self._shown, Shown()
+        seen = {"online_ndcg": shown.ndcg, "online_mrr": shown.reciprocal_rank, "online_max_rr": shown.max_rr}
+        return {name: value / shown.interactions for name, value in seen.items()} if shown.interactions else {}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -103,7 +86,6 @@ class RowMaker:
         """
         if personal is not None and self.cell.preset.federation.tested is None:
             theta = cast(FPDGD, method_of(self.cell, self.ranker)).with_personal(theta, personal.mean(axis=0))
-        guard = sightings.since_last_row() if sightings else None
         offline = self.judged.evaluate(self.ranker, theta, users=self.population.honest)
         return self.of_ranking(
             offline,
@@ -113,10 +95,8 @@ class RowMaker:
             last=last,
             offline_ndcg_clients=self._on_shares([theta] * len(self.judged_by_clients)),
             offline_ndcg_personal=None if personal is None else self._personal_ndcg(personal),
-            guard_alert=guard.alert if guard else None,
-            suspected_malicious=guard.malicious if guard else None,
-            suspected_honest=guard.honest if guard else None,
             epsilon=epsilon,
+            **(sightings.since_last_row() if sightings else {}),
         )
 
     def of_scores(self, scorer: Scorer, **measured: Any) -> Row:
@@ -129,17 +109,11 @@ class RowMaker:
         self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: Any
     ) -> Row:
         """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
-        online = tally.means_since_last_row()
         return self.of(
             round=round_number,
             interactions=tally.interactions,
-            offline_ndcg=offline.ndcg,
-            offline_mrr=offline.mrr,
-            offline_map=offline.map,
-            offline_max_rr=offline.max_rr,
-            online_ndcg=online.ndcg if online else None,
-            online_mrr=online.mrr if online else None,
-            online_max_rr=online.max_rr if online else None,
+            **offline.metrics,
+            **tally.since_last_row(),
             cumulative_ndcg=tally.cumulative_ndcg if tally.interactions else None,
             worst_ndcg=tally.worst_ndcg,
             query_ndcg=offline.query_ndcg if last and self._judged_once else None,

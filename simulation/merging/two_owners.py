@@ -185,9 +185,7 @@ class TwoOwners:
                 seed=self.cell.seed,
                 round=0,
                 interactions=0,
-                offline_ndcg=found.ndcg,
-                offline_mrr=found.mrr,
-                offline_map=found.map,
+                **found.metrics,
                 **fields,
             ),
         )

@@ -28,7 +28,7 @@ from foltr.online.ips import clipped_propensities, position_propensities
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.rankers import Ranker
 from simulation.cells.preset import FEWEST_PAGES, Acceptance
-from simulation.rounds.federation import Page, Population, Shown, attacked_thetas, joined_thetas, learned, sums
+from simulation.rounds.federation import Population, Shown, attacked_thetas, joined_thetas, learned
 from simulation.rounds.streams import Streams
 
 SMALLEST_PROPENSITY = 0.1
@@ -119,9 +119,9 @@ class AcceptingRounds:
         self.own = np.stack([self._after(method, client, sent, following) for client in range(n_clients)])
         if population.personal is not None:
             population.personal[:] = self.own
-        return following, sums(pages)
+        return following, Shown.total(pages)
 
-    def _learn(self, method: FPDGD, model: Model, population: Population, streams: Streams, client: int) -> list[Page]:
+    def _learn(self, method: FPDGD, model: Model, population: Population, streams: Streams, client: int) -> list[Shown]:
         """A round of one client, from its own ranker on; what its pages were worth."""
         local = method.begin(replace(model, theta=self.own[client]), streams.devices[client])
         local, interactions, pages = learned(method, local, population, streams, client, model.round)

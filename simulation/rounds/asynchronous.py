@@ -14,7 +14,7 @@ program of AOL4FOLTR (Gregoriadis, Kang and Pouwelse, CIKM 2025, arXiv 2508.1235
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from simulation.batched.fpdgd_rounds import is_compiled, learned_alone
 from simulation.cells.preset import Asynchrony
-from simulation.rounds.federation import Population, Shown, learned, sums
+from simulation.rounds.federation import Population, Shown, learned
 from simulation.rounds.streams import Streams
 
 
@@ -45,7 +45,7 @@ class AsynchronousRounds:
         if not len(self.copies):
             self.copies = np.tile(model.theta, (population.n_clients, 1))
             self.taken, self.visits = np.zeros((2, population.n_clients), dtype=np.int64)
-        theta, seen = model.theta, [Shown(0, 0.0, 0.0, 0.0, 0)]
+        theta, seen = model.theta, list[Shown]()
         for client in self._arriving(population.n_clients, streams.model):
             copy = self.copies[client]
             ended, shown = self._learned(method, replace(model, theta=copy), population, streams, client)
@@ -57,8 +57,7 @@ class AsynchronousRounds:
             base = theta if self.asynchrony.joins == "rankers" else copy
             theta = theta + self.share(so_far - int(self.taken[client])) * (ended - base)
             self.copies[client], self.taken[client] = theta, so_far
-        total = Shown(*map(sum, zip(*map(astuple, seen), strict=True)))
-        return replace(model, theta=theta, round=model.round + 1), total
+        return replace(model, theta=theta, round=model.round + 1), Shown.total(seen)
 
     def _learned(
         self, method: FPDGD, model: Model, population: Population, streams: Streams, client: int
@@ -68,7 +67,7 @@ class AsynchronousRounds:
             return learned_alone(method, population, streams, client, model.theta)
         local = method.begin(model, streams.devices[client])
         local, _, pages = learned(method, local, population, streams, client, int(self.visits[client]))
-        return local.theta, sums(pages)
+        return local.theta, Shown.total(pages)
 
     def share(self, staleness: int) -> float:
         """w of a message that is so many arrivals old, from 1."""

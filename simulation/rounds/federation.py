@@ -7,7 +7,7 @@ simulation.batched draw the same numbers from the same streams and must end at t
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -25,17 +25,6 @@ from simulation.attacks import AttackedRound, AttackSettings
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import Users
 from simulation.rounds.streams import Streams, keep_user_state, user_generator
-
-
-class SeenByGuard(NamedTuple):
-    """Over the rounds since the last row."""
-
-    alert: float
-    """share of the rounds that were joined otherwise than in peace"""
-    malicious: float | None
-    """mean share of the malicious clients who were suspected in a round; None where there are none"""
-    honest: float | None
-    """the same of the honest"""
 
 
 @dataclass(slots=True)
@@ -59,32 +48,35 @@ class Sightings:
         self._malicious += malicious
         self._honest += len(suspects) - malicious
 
-    def since_last_row(self) -> SeenByGuard | None:
-        """The means since this was last asked; None when no round was joined."""
-        rounds, alerts, malicious, honest = self._rounds, self._alerts, self._malicious, self._honest
-        self._rounds = self._alerts = self._malicious = self._honest = 0
-        if not rounds:
-            return None
+    def since_last_row(self) -> dict[str, float]:
+        """The means since this was last asked, by their names in a row; of nobody, or no round, there is none."""
         n_honest = self.n_clients - self.n_malicious
-        return SeenByGuard(
-            alerts / rounds,
-            malicious / (rounds * self.n_malicious) if self.n_malicious else None,
-            honest / (rounds * n_honest) if n_honest else None,
-        )
+        seen = {
+            "guard_alert": (self._alerts, 1),
+            "suspected_malicious": (self._malicious, self.n_malicious),
+            "suspected_honest": (self._honest, n_honest),
+        }
+        means = {name: count / (self._rounds * n) for name, (count, n) in seen.items() if self._rounds * n}
+        self._rounds = self._alerts = self._malicious = self._honest = 0
+        return means
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """What the users of one round saw: sums over its interactions."""
+class Shown(NamedTuple):
+    """What users saw on a page, or the sums over several."""
 
-    interactions: int
-    ndcg: float
+    interactions: int = 0
+    ndcg: float = 0.0
     """nDCG of the shown pages by their grades, ideal over all candidates; 0 for a query without relevant documents"""
-    reciprocal_rank: float
+    reciprocal_rank: float = 0.0
     """1 / rank of the first shown document with a grade above 0"""
-    max_rr: float
+    max_rr: float = 0.0
     """1 / rank of the highest click"""
-    clicks: int
+    clicks: int = 0
+
+    @classmethod
+    def total(cls, parts: Iterable[Shown]) -> Shown:
+        """All of them together."""
+        return cls(*map(sum, zip(cls(), *parts, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,9 +141,6 @@ class Population:
         asked = first + round_number * n_local
         yield from range(min(asked, past_last), min(asked + n_local, past_last))
 
-
-Page = tuple[float, float, float, int]
-"""nDCG, reciprocal rank, MaxRR and clicks of one page"""
 
 Round = Callable[[Any, Model, Population, Streams], tuple[Model, Shown]]
 Play = Callable[[Any, Model, Population, Streams, int], tuple[Model, list[Shown]]]
@@ -221,7 +210,7 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
     draws, what `Users.clicks` draws. A client without a page left sends what it began with, which counts nothing.
     """
     messages: list[Any] = []
-    pages: list[Page] = []
+    pages: list[Shown] = []
     for client in range(population.n_clients):
         local = _begin(method, model, population, streams, client)
         local, _, seen = learned(method, local, population, streams, client, model.round)
@@ -229,12 +218,13 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
         messages.append(method.report(local, streams.devices[client]))
         if population.personal is not None:
             population.personal[client] = local.theta
-    return _joined(method, model, _attacked(method, model, messages, population, streams), population), sums(pages)
+    messages = _attacked(method, model, messages, population, streams)
+    return _joined(method, model, messages, population), Shown.total(pages)
 
 
 def learned(
     method: Method[Any, Any], local: Any, population: Population, streams: Streams, client: int, round_number: int
-) -> tuple[Any, list[Interaction], list[Page]]:
+) -> tuple[Any, list[Interaction], list[Shown]]:
     """A client's device after the pages of its round, the pages, and what they were worth."""
     rng = user_generator(streams, client)
     interactions, pages = [], []
@@ -245,12 +235,6 @@ def learned(
         pages.append(page)
     keep_user_state(streams, client, rng)
     return local, interactions, pages
-
-
-def sums(pages: Sequence[Page]) -> Shown:
-    """What the users of some pages saw."""
-    ndcg, first, highest, clicks = (sum(column) for column in zip(*pages, strict=True)) if pages else (0.0, 0.0, 0.0, 0)
-    return Shown(len(pages), ndcg, first, highest, int(clicks))
 
 
 def _begin(method: Any, model: Model, population: Population, streams: Streams, client: int) -> Any:
@@ -310,7 +294,7 @@ def joined_thetas(method: FPDGD, model: Model, thetas: FloatMatrix, population: 
 
 def visit(
     method: Method[Any, Any], local: object, population: Population, client: int, query: int, rng: np.random.Generator
-) -> tuple[Interaction, Page]:
+) -> tuple[Interaction, Shown]:
     """One page: the ranking shown for a query, the clicks on it."""
     data, users = population.data, population.users
     rows = data.rows(query)
@@ -318,10 +302,6 @@ def visit(
     ranking = method.rank(local, features, rng, k=users.k)
     shown = grades[ranking]
     clicks = users.clicks(shown, client, rng)
-    page = (
-        ndcg_at_k(shown, users.k, judged=grades),
-        reciprocal_rank(shown),
-        max_rr(clicks, users.k),
-        int(clicks.sum()),
-    )
-    return Interaction(features, ranking, clicks), page
+    ndcg = ndcg_at_k(shown, users.k, judged=grades)
+    seen = Shown(1, ndcg, reciprocal_rank(shown), max_rr(clicks, users.k), int(clicks.sum()))
+    return Interaction(features, ranking, clicks), seen

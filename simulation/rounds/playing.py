@@ -33,20 +33,10 @@ from simulation.batched.fpdgd_rounds import is_compiled, reported_thetas
 from simulation.batched.step_method import StepMethod
 from simulation.cells.preset import Federation
 from simulation.errors import PresetError
+from simulation.rounds import federation as rounds
 from simulation.rounds.acceptance import AcceptingRounds
 from simulation.rounds.asynchronous import AsynchronousRounds
-from simulation.rounds.federation import (
-    Page,
-    Play,
-    Population,
-    Shown,
-    attacked_thetas,
-    joined_thetas,
-    learned,
-    repeated,
-    run_round,
-    sums,
-)
+from simulation.rounds.federation import Play, Population, Shown, repeated
 from simulation.rounds.streams import Streams
 
 DELTA = 1e-5
@@ -73,8 +63,8 @@ class CorrelatedRounds:
         fresh = np.array([normals(device, method.n_sent) for device in streams.devices])
         noise, self.memory = self.correlation.next(fresh, self.memory)
         deviation = STEPS * privacy.grid_step * self.correlation.excess(self.n_rounds)
-        thetas = attacked_thetas(method, model, start + updates + deviation * noise, population, streams)
-        return joined_thetas(method, model, thetas, population), shown
+        thetas = rounds.attacked_thetas(method, model, start + updates + deviation * noise, population, streams)
+        return rounds.joined_thetas(method, model, thetas, population), shown
 
 
 def check_correlated(method: Any) -> None:
@@ -106,16 +96,16 @@ def aliased_round(method: FPDGD, model: Model, population: Population, streams: 
     clients' own.
     """
     assert population.personal is not None  # method.personal, by check_plain
-    pages: list[Page] = []
+    pages: list[Shown] = []
     common = model.theta
     for client, own in enumerate(population.personal):
         local = method.begin_keeping(replace(model, theta=common), own)
-        local, _, seen = learned(method, local, population, streams, client, model.round)
+        local, _, seen = rounds.learned(method, local, population, streams, client, model.round)
         population.personal[client] = local.theta
         common = method.placed(common, method.sent(local.theta))
         pages += seen
     population.personal[:] = np.array([method.with_personal(common, own) for own in population.personal])
-    return replace(model, theta=common, round=model.round + 1), sums(pages)
+    return replace(model, theta=common, round=model.round + 1), Shown.total(pages)
 
 
 def check_plain(federation: Federation, method: Any, key: str, *, personal: bool) -> None:
@@ -135,7 +125,7 @@ COMPILED: dict[type[Any], Play] = {
     FoltrES: repeated(foltr_es_rounds.run_round),
 }
 """by the exact type: what wraps a method changes what it does, and goes by the four verbs"""
-_BY_THE_FOUR_VERBS = repeated(run_round)
+_BY_THE_FOUR_VERBS = repeated(rounds.run_round)
 
 
 def fast_play(method: Method[Any, Any]) -> Play:

@@ -14,8 +14,8 @@ def test_a_tally_discounts_rounds_and_averages_between_rows() -> None:
     tally = Tally()
     tally.add(Shown(2, ndcg=1.0, reciprocal_rank=2.0, max_rr=0.5, clicks=1))
     tally.add(Shown(2, ndcg=2.0, reciprocal_rank=1.0, max_rr=1.5, clicks=3))
-    assert tally.means_since_last_row() == (3.0 / 4, 3.0 / 4, 2.0 / 4)
-    assert tally.means_since_last_row() is None
+    assert tally.since_last_row() == {"online_ndcg": 3.0 / 4, "online_mrr": 3.0 / 4, "online_max_rr": 2.0 / 4}
+    assert tally.since_last_row() == {}
     assert math.isclose(tally.cumulative_ndcg, 1.0 / 2 + DISCOUNT * 2.0 / 2)
     assert tally.interactions == 4
 

@@ -21,7 +21,7 @@ from simulation.errors import PresetError
 from simulation.experiment import check_method
 from simulation.rounds.asynchronous import AsynchronousRounds
 from simulation.rounds.click_models import in_turn, make_users
-from simulation.rounds.federation import Population, learned, sums
+from simulation.rounds.federation import Population, Shown, learned
 from simulation.rounds.streams import make_streams
 from simulation.run_folder import Row
 
@@ -59,8 +59,8 @@ def test_messages_move_the_server_by_their_age(joins: Any, ranker: Ranker) -> No
             newest = history[-1]
             history.append((1 - w) * newest + w * ended if joins == "rankers" else newest + w * (ended - began))
             taken[client] = arrivals
-        assert (shown.interactions, shown.clicks) == (len(pages), sums(pages).clicks)
-        assert shown.ndcg == pytest.approx(sums(pages).ndcg, rel=1e-12)
+        assert (shown.interactions, shown.clicks) == (len(pages), Shown.total(pages).clicks)
+        assert shown.ndcg == pytest.approx(Shown.total(pages).ndcg, rel=1e-12)
     assert len(set(taken)) == 3
     np.testing.assert_allclose(model.theta, history[-1], rtol=1e-10, atol=1e-12)
     assert model.round == 3

@@ -7,7 +7,7 @@ import pytest
 from foltr.federated.guard import GuardVerdict, Suspicion
 from simulation.engines import InProcess
 from simulation.experiment import work_with
-from simulation.rounds.federation import SeenByGuard, Sightings
+from simulation.rounds.federation import Sightings
 from simulation.run_folder import Row
 from tests.simulation.small_study import cells_of, preset, rows_of
 
@@ -21,16 +21,17 @@ def test_shares_by_hand() -> None:
     sightings = Sightings(10, 2)
     for one in (verdict(9), verdict(8, 3, left_out=(9, 8)), verdict(), verdict(alert=False)):
         sightings.add(one)
-    assert sightings.since_last_row() == SeenByGuard(3 / 4, (1 + 2) / (4 * 2), 1 / (4 * 8))
-    assert sightings.since_last_row() is None
+    shares = {"guard_alert": 3 / 4, "suspected_malicious": (1 + 2) / (4 * 2), "suspected_honest": 1 / (4 * 8)}
+    assert sightings.since_last_row() == shares
+    assert sightings.since_last_row() == {}
 
 
 def test_where_nobody_is_malicious_nobody_is_missed() -> None:
     """No share of nobody, to either side."""
-    for n_malicious, seen in ((0, SeenByGuard(1.0, None, 1 / 3)), (3, SeenByGuard(1.0, 1 / 3, None))):
+    for n_malicious, seen in ((0, "suspected_honest"), (3, "suspected_malicious")):
         sightings = Sightings(3, n_malicious)
         sightings.add(verdict(1))
-        assert sightings.since_last_row() == seen
+        assert sightings.since_last_row() == {"guard_alert": 1.0, seen: 1 / 3}
 
 
 def last_rows(**federation: object) -> list[Row]:

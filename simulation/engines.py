@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from console.command_line import heard_interrupts
 from console.extras import how_to_add
@@ -254,12 +254,8 @@ def _next_event(ray: Any, stream: Any, cell: str) -> Event:
     return event
 
 
-def make_engine(name: str, jobs: int, *, first_alone: bool = False) -> Engine:
+def make_engine(name: Literal["local", "ray"], jobs: int, *, first_alone: bool = False) -> Engine:
     """The engine of that name; one local job needs no worker process."""
-    engines: dict[str, Callable[[], Engine]] = {
-        "local": lambda: Processes(jobs, first_alone) if jobs > 1 else InProcess(),
-        "ray": RayCluster,
-    }
-    if name not in engines:
-        raise SimulationError(f"no engine {name!r}; there are {', '.join(engines)}")
-    return engines[name]()
+    if name == "ray":
+        return RayCluster()
+    return Processes(jobs, first_alone) if jobs > 1 else InProcess()

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 import numba
 
@@ -41,7 +42,7 @@ def run_study(
     folder: Path,
     resume: bool,
     jobs: int | None,
-    engine: str,
+    engine: Literal["local", "ray"],
     command: Sequence[str],
     again: str,
     pictures: Sequence[str] = (),

@@ -28,7 +28,6 @@ rate decays with each update; here with each round, which is the same where a ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -36,8 +35,7 @@ import numpy as np
 from foltr.arithmetic import dots, exp, power
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
-from foltr.federated.dbgd import directions
-from foltr.federated.fpdgd import FPDGD, FPDGDMessage
+from foltr.federated.dbgd import Averaged, directions
 from foltr.federated.method import Model
 from foltr.federated.optimizers import check_positive
 from foltr.ranking.interaction import Interaction
@@ -108,7 +106,7 @@ class COLTRLocal:
 
 
 @dataclass(frozen=True, slots=True)
-class COLTR:
+class COLTR(Averaged):
     """Counterfactual dueling of many candidates; ValueRangeError for a setting outside its range."""
 
     ranker: Ranker
@@ -131,9 +129,6 @@ class COLTR:
             raise ValueRangeError(f"learning_rate_decay must lie in (0, 1], not {self.learning_rate_decay}")
         if not self.variance_penalty >= 0:
             raise ValueRangeError(f"variance_penalty must not be negative, not {self.variance_penalty}")
-
-    def initial(self, rng: np.random.Generator) -> Model:
-        return Model(self.ranker.initial(rng))
 
     def begin(self, model: Model, rng: np.random.Generator) -> COLTRLocal:
         """The global ranker, this round's rate, and the seed of its candidates: one integer of `rng`."""
@@ -158,11 +153,3 @@ class COLTR:
         )
         theta = update(local.theta, drawn, won, learning_rate=local.learning_rate)
         return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
-
-    def report(self, local: COLTRLocal, rng: np.random.Generator) -> FPDGDMessage:
-        """The ranker and how many pages it saw, as FPDGD without privacy."""
-        return FPDGDMessage(local.theta, local.n_interactions)
-
-    def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
-        """The mean weighted by pages seen (FPDGD's, thesis Eq. 3.16)."""
-        return FPDGD(self.ranker).aggregate(model, messages)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -65,6 +66,25 @@ def update(
     return theta + learning_rate * direction if winner(owner, clicks) == SECOND else theta
 
 
+class Averaged:
+    """What the server does with rankers that devices send as they are: FPDGD's mean, without privacy."""
+
+    __slots__ = ()
+    ranker: Ranker
+
+    def initial(self, rng: np.random.Generator) -> Model:
+        """The ranker's own starting point."""
+        return Model(self.ranker.initial(rng))
+
+    def report(self, local: Any, rng: np.random.Generator) -> FPDGDMessage:
+        """The ranker and how many pages it saw."""
+        return FPDGDMessage(local.theta, local.n_interactions)
+
+    def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
+        """The mean weighted by pages seen (FPDGD's, thesis Eq. 3.16)."""
+        return FPDGD(self.ranker).aggregate(model, messages)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DBGDLocal:
     """A device in the middle of a round; with the page's features it decides the next duel."""
@@ -77,7 +97,7 @@ class DBGDLocal:
 
 
 @dataclass(frozen=True, slots=True)
-class DBGD:
+class DBGD(Averaged):
     """Dueling bandit with team-draft interleaving and one candidate; ValueRangeError unless both steps are positive."""
 
     ranker: Ranker
@@ -88,9 +108,6 @@ class DBGD:
 
     def __post_init__(self) -> None:
         check_positive(learning_rate=self.learning_rate, step_size=self.step_size)
-
-    def initial(self, rng: np.random.Generator) -> Model:
-        return Model(self.ranker.initial(rng))
 
     def begin(self, model: Model, rng: np.random.Generator) -> DBGDLocal:
         """The global ranker and the seed of this round's duels: one integer of `rng`."""
@@ -109,14 +126,6 @@ class DBGD:
                 theta, direction, owner=page.owner, clicks=interaction.clicks, learning_rate=self.learning_rate
             )
         return replace(local, theta=theta, n_interactions=local.n_interactions + 1)
-
-    def report(self, local: DBGDLocal, rng: np.random.Generator) -> FPDGDMessage:
-        """The ranker and how many pages it saw, as FPDGD without privacy."""
-        return FPDGDMessage(local.theta, local.n_interactions)
-
-    def aggregate(self, model: Model, messages: Sequence[FPDGDMessage]) -> Model:
-        """The mean weighted by pages seen (FPDGD's, thesis Eq. 3.16)."""
-        return FPDGD(self.ranker).aggregate(model, messages)
 
     def duel(self, local: DBGDLocal, features: FloatMatrix, *, k: int) -> tuple[FloatVector, Interleaved]:
         """The candidate's direction `[n_params]` and the page it shares with the present ranker."""

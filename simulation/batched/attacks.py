@@ -15,6 +15,7 @@ from simulation.attacks.fang import LEAST_STRENGTH, REACH
 from simulation.batched import kernel
 from simulation.batched.lanes import squared_distance
 from simulation.batched.random_numbers import uniform
+from simulation.batched.rules import smallest_sum
 
 NONE, OPPOSED, LIE, FANG_KRUM, FANG_TRIMMED = range(5)
 FULL, PARTIAL, OWN_EXTREMES = range(3)
@@ -192,14 +193,7 @@ def _score(between, row, n, n_copies, n_neighbours, nearest):  # type: ignore[no
     for _ in range(n_copies):
         nearest[count] = between[row, n] if row < n else 0.0
         count += 1
-    total = 0.0
-    for place in range(min(n_neighbours, count)):
-        least = place
-        for j in range(place + 1, count):
-            least = j if nearest[j] < nearest[least] else least
-        total += nearest[least]
-        nearest[least] = nearest[place]
-    return total
+    return smallest_sum(nearest, count, min(n_neighbours, count))
 
 
 @kernel()

@@ -32,19 +32,7 @@ from simulation.attacks import AttackSettings
 from simulation.attacks.backwards import Opposed
 from simulation.attacks.fang import FangKrum, FangTrimmed
 from simulation.attacks.lie import LittleIsEnough
-from simulation.batched import kernel
-from simulation.batched.attacks import (
-    FANG_KRUM,
-    FANG_TRIMMED,
-    FULL,
-    LIE,
-    NONE,
-    OPPOSED,
-    OWN_EXTREMES,
-    PARTIAL,
-    Attack,
-    send,
-)
+from simulation.batched import attacks, kernel
 from simulation.batched.pages import Pages, alone, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import (
     Steps,
@@ -307,7 +295,7 @@ def close(noise, attack, rule, theta, thetas, ended, streams):  # type: ignore[n
         copy_to(ended[client], thetas[client])
     release(noise, thetas, devices)
     if attack is not None:  # so that nobody compiles it who has none
-        send(attack, theta, thetas, attacker)
+        attacks.send(attack, theta, thetas, attacker)
     return join(rule, theta, thetas)
 
 
@@ -321,14 +309,14 @@ def release(noise, thetas, devices):  # type: ignore[no-untyped-def]
 
 MOST_ROWS = 128
 """rows beyond which foltr's own rules are faster"""
-_KNOWLEDGE = {"full": FULL, "partial": PARTIAL, "own-extremes": OWN_EXTREMES}
+_KNOWLEDGE = {"full": attacks.FULL, "partial": attacks.PARTIAL, "own-extremes": attacks.OWN_EXTREMES}
 
 
 class Between(NamedTuple):
     """What happens between two rounds, where it is compiled."""
 
     noise: Noise
-    attack: Attack | None
+    attack: attacks.Attack | None
     rule: Rule
 
 
@@ -355,24 +343,26 @@ def noise_of(privacy: Mechanism, places: Int64Vector) -> Noise | None:
     return None
 
 
-def attack_of(attack: AttackSettings | None, n_clients: int, n_malicious: int, places: Int64Vector) -> Attack | None:
+def attack_of(
+    attack: AttackSettings | None, n_clients: int, n_malicious: int, places: Int64Vector
+) -> attacks.Attack | None:
     """The compiled attack; None for one that is not."""
-    kind, z, ddof, knowledge, squared = NONE, 0.0, 0, FULL, False
+    kind, z, ddof, knowledge, squared = attacks.NONE, 0.0, 0, attacks.FULL, False
     if attack is None or not n_malicious or type(attack).send is AttackSettings.send:
         n_malicious = 0
     elif isinstance(attack, Opposed):
-        kind, z = OPPOSED, attack.z
+        kind, z = attacks.OPPOSED, attack.z
     elif isinstance(attack, LittleIsEnough):
-        kind, z, ddof = LIE, attack.shift(n_clients, n_malicious), attack.ddof
+        kind, z, ddof = attacks.LIE, attack.shift(n_clients, n_malicious), attack.ddof
     elif isinstance(attack, FangKrum):
-        kind, knowledge, squared = FANG_KRUM, _KNOWLEDGE[attack.knowledge], attack.distance == "squared"
+        kind, knowledge, squared = attacks.FANG_KRUM, _KNOWLEDGE[attack.knowledge], attack.distance == "squared"
     elif isinstance(attack, FangTrimmed):
-        kind, knowledge = FANG_TRIMMED, _KNOWLEDGE[attack.knowledge]
+        kind, knowledge = attacks.FANG_TRIMMED, _KNOWLEDGE[attack.knowledge]
     else:
         return None
-    n_between, n_params = n_clients + 1 if kind == FANG_KRUM else 0, len(places)
+    n_between, n_params = n_clients + 1 if kind == attacks.FANG_KRUM else 0, len(places)
     room = np.empty(n_params), np.empty(n_params), np.empty(n_params), np.empty((n_between, n_between))
-    return Attack(kind, n_malicious, z, ddof, knowledge, squared, places, *room, np.empty(2 * n_clients + 1))
+    return attacks.Attack(kind, n_malicious, z, ddof, knowledge, squared, places, *room, np.empty(2 * n_clients + 1))
 
 
 def rule_of(joining: Joining, shares: FloatVector) -> Rule | None:

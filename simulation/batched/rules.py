@@ -133,13 +133,19 @@ def squared_distances(rows, n_sent, between):  # type: ignore[no-untyped-def]
 def nearest_sum(between, i, n, n_neighbours):  # type: ignore[no-untyped-def]
     """The sum of the distances from i to its nearest of n - 1 others; row i of `between` is lost."""
     between[i, i] = np.inf
+    return smallest_sum(between[i], n, n_neighbours)
+
+
+@kernel()
+def smallest_sum(values, n, n_smallest):  # type: ignore[no-untyped-def]
+    """The sum of the smallest of the first n values, added up as they rise; the values are lost."""
     total = 0.0
-    for place in range(n_neighbours):
+    for place in range(n_smallest):
         least = place
         for j in range(place + 1, n):
-            least = j if between[i, j] < between[i, least] else least
-        total += between[i, least]
-        between[i, least] = between[i, place]
+            least = j if values[j] < values[least] else least
+        total += values[least]
+        values[least] = values[place]
     return total
 
 

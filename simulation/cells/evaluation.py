@@ -141,11 +141,7 @@ class Judged:
 def judge(
     queries: QuerySet, *, k: int = 10, no_relevant: NoRelevant = "skip", ties: Ties = "first", depth: int | None = None
 ) -> Judged:
-    """Prepare queries for many evaluations: nDCG@k, and MRR and MAP over the first `depth` ranks (None: all).
-
-    ValueRangeError for a convention with another name, or k or depth below 1.
-    """
-    _check(k=k, depth=depth, no_relevant=no_relevant, ties=ties)
+    """Prepare queries for many evaluations: nDCG@k, and MRR and MAP over the first `depth` ranks (None: all)."""
     offsets, lengths = queries.offsets, np.diff(queries.offsets)
     place = (np.arange(len(queries.grades)) - np.repeat(offsets[:-1], lengths) + 1).astype(np.float64)
     worth = gains(queries.grades)
@@ -221,12 +217,3 @@ def _sorted_rows(scores: FloatVector, offsets: Int64Vector, last_first: bool) ->
 
 def _mean(values: FloatVector) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _check(*, k: int, depth: int | None, no_relevant: str, ties: str) -> None:
-    if k < 1 or (depth is not None and depth < 1):
-        raise ValueRangeError(f"k and depth must be at least 1, not {k} and {depth}")
-    if no_relevant not in ("skip", "zero", "one"):
-        raise ValueRangeError(f"queries without relevant documents are skip, zero or one, not {no_relevant!r}")
-    if ties not in ("first", "last"):
-        raise ValueRangeError(f"ties go to the first or the last, not {ties!r}")

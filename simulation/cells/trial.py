@@ -20,22 +20,9 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.guard import GuardState, RunningSums
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Ranker
+from simulation.cells import parts
 from simulation.cells.cell import Cell
 from simulation.cells.evaluation import Judged
-from simulation.cells.parts import (
-    asked,
-    fold_of,
-    held_out,
-    judged_as,
-    measurement_of,
-    method_of,
-    n_leavers,
-    participants,
-    ranker_of,
-    rounds_together,
-    shares_of,
-    unlearning_of,
-)
 from simulation.cells.row_making import RowMaker, Tally
 from simulation.data.datasets import fold_digests
 from simulation.data.queries import Fold, select
@@ -116,7 +103,7 @@ def _events(
     cell: Cell, root: Path | None, compiled: Callable[[], float], alike: Circumstances | None
 ) -> Iterator[Event]:
     """What a trial of the cell reports, behind what was compiled for it."""
-    fold = fold_of(cell, root)
+    fold = parts.fold_of(cell, root)
     if alike is not None:
         alike.check(cell, fold, root)
     for event in _reports(cell, fold, root):
@@ -145,12 +132,12 @@ class Trial:
     def prepared(cls, cell: Cell, fold: Fold) -> Trial:
         """The cell's ranker, clients and held-out queries, on the data of one fold."""
         data = cell.preset.data
-        fold = replace(fold, train=asked(cell, fold))
-        ranker, population = ranker_of(cell.method, fold.train.n_features), participants(cell, fold)
-        queries = held_out(cell, fold)
-        shares = shares_of(cell, data.evaluate_clients_on, queries, at="data.evaluate_clients_on")
-        by_clients = tuple(judged_as(data, share) for share in shares)
-        rows = RowMaker(cell, ranker, population, judged_as(data, queries), by_clients)
+        fold = replace(fold, train=parts.asked(cell, fold))
+        ranker, population = parts.ranker_of(cell.method, fold.train.n_features), parts.participants(cell, fold)
+        queries = parts.held_out(cell, fold)
+        shares = parts.shares_of(cell, data.evaluate_clients_on, queries, at="data.evaluate_clients_on")
+        by_clients = tuple(parts.judged_as(data, share) for share in shares)
+        rows = RowMaker(cell, ranker, population, parts.judged_as(data, queries), by_clients)
         return cls(cell, fold, ranker, population, rows)
 
     def events(self) -> Iterator[Event]:
@@ -159,7 +146,7 @@ class Trial:
             return self._measured()
         if self.cell.method.learns_from_labels:
             return self._label_ranker()
-        way = unlearning_of(self.cell)
+        way = parts.unlearning_of(self.cell)
         return self._forgetting(way) if way else self._rounds()
 
     def _measured(self) -> Iterator[Event]:
@@ -169,7 +156,7 @@ class Trial:
         rounds = self.cell.preset.federation.rounds
         ground = Ground(self.fold, self.ranker, self.population, self.rows.judged, rng, rounds)
         started = time.perf_counter()
-        for found in measurement_of(self.cell).measure(ground):
+        for found in parts.measurement_of(self.cell).measure(ground):
             row = self.rows.of(
                 round=found.step,
                 interactions=found.interactions,
@@ -200,7 +187,7 @@ class Trial:
     def _begun(self) -> Running:
         """The method before its first round."""
         streams = cell_streams(self.cell.sequence(), self.population.n_clients)
-        method = method_of(self.cell, self.ranker, production=self._production())
+        method = parts.method_of(self.cell, self.ranker, production=self._production())
         model, population = method.initial(streams.model), self.population
         if self.cell.method.settings.get("personal") or self.cell.preset.federation.tested is not None:
             population = replace(population, personal=np.tile(model.theta, (population.n_clients, 1)))
@@ -230,7 +217,7 @@ class Trial:
 
     def _forgetting(self, way: UnlearningSettings) -> Iterator[Event]:
         """An online method without rows, then how some of its clients are forgotten, with rows."""
-        last = way.rounds(rounds_together(self.cell))
+        last = way.rounds(parts.rounds_together(self.cell))
         interval = last if way.level else self.cell.preset.federation.evaluate_every or max(1, last // 20)
         past, theirs = (yield from self._told(self._learning(way, interval))), self._judged_by_leavers()
         number, tally, seconds, started = -1, Tally(), 0.0, time.perf_counter()
@@ -251,15 +238,15 @@ class Trial:
 
     def _learning(self, way: UnlearningSettings, interval: int) -> Generator[int, None, Past]:
         """The rounds before anybody is forgotten."""
-        n_clients, together = self.population.n_clients, rounds_together(self.cell)
-        method = cast(FPDGD, method_of(self.cell, self.ranker))
+        n_clients, together = self.population.n_clients, parts.rounds_together(self.cell)
+        method = cast(FPDGD, parts.method_of(self.cell, self.ranker))
         return learn_together(
             method,
             self.population,
             cell_streams(self.cell.sequence(), n_clients),
             play=fast_play(method),
             fresh=cell_streams(self.cell.sequence().spawn(4)[3], n_clients),
-            n_leaving=n_leavers(self.cell),
+            n_leaving=parts.n_leavers(self.cell),
             together=together,
             kept=way.kept(together),
             interval=interval,
@@ -269,8 +256,8 @@ class Trial:
         """The queries of those who are forgotten, by their labels; None where all draw from the same."""
         if self.population.holds is None:
             return None
-        first = int(self.population.holds[-n_leavers(self.cell), 0])
-        return judged_as(
+        first = int(self.population.holds[-parts.n_leavers(self.cell), 0])
+        return parts.judged_as(
             self.cell.preset.data, select(self.population.data, np.arange(first, self.population.data.n_queries))
         )
 

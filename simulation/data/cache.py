@@ -23,7 +23,7 @@ import time
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -147,8 +147,8 @@ def _cached(path: Path, variant: str, make: Callable[[], QuerySet], folder: Path
     if folder is None:
         return make()
     try:
-        stat = path.stat()
-        known = _remembered(folder, path, variant, stat)
+        source = standing(path)
+        known = _remembered(folder, path, variant, source)
         content = known.content if known else content_hash(path)
     except OSError as error:
         raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
@@ -157,10 +157,10 @@ def _cached(path: Path, variant: str, make: Callable[[], QuerySet], folder: Path
     if queries is None:
         known, queries = None, make()
         with contextlib.suppress(OSError):
-            if _same(stat, path.stat()):  # else the hash may be that of other bytes
+            if source == standing(path):  # else the hash may be that of other bytes
                 queries = kept(binary, queries)
-    if known is None and time.time_ns() - stat.st_mtime_ns > _SETTLED:
-        _remember(_note(folder, path, variant), path, stat, content, binary)
+    if known is None and time.time_ns() - source.mtime_ns > _SETTLED:
+        _remember(_note(folder, path, variant), source, content, binary)
     return queries
 
 
@@ -189,36 +189,42 @@ def source_hash(path: Path, *, cache: Cache = "default") -> str:
     """`content_hash` of a source, from the cache where it remembers the untouched file."""
     folder = chosen_folder(cache)
     try:
-        stat = path.stat()
+        source = standing(path)
         variants = [note.stem[len(_name(path)) :] for note in folder.glob(f"{_name(path)}*.json")] if folder else []
-        known = (_remembered(folder, path, variant, stat) for variant in variants) if folder else ()
+        known = (_remembered(folder, path, variant, source) for variant in variants) if folder else ()
         return next((one.content for one in known if one), None) or content_hash(path)
     except OSError as error:
         raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
 
 
-class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a source was when it was read last, and its binary when that was whole."""
+class Standing(NamedTuple):
+    """A file as it stands: another one where anybody wrote to it, moved it, or put another in its place."""
 
     path: str
     size: int
     mtime_ns: int
     inode: int
+
+
+def standing(path: Path) -> Standing:
+    """What the system says of a file; OSError where there is none."""
+    stat = path.stat()
+    return Standing(str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
+
+
+class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a source was when it was read last, and its binary when that was whole."""
+
+    source: Standing
     content: str
-    binary_size: int
-    binary_mtime_ns: int
+    binary: Standing
 
     def untouched(self, binary: Path) -> bool:
         """Whether nobody wrote to the binary since."""
         try:
-            stat = binary.stat()
+            return standing(binary) == self.binary
         except OSError:
             return False
-        return (stat.st_size, stat.st_mtime_ns) == (self.binary_size, self.binary_mtime_ns)
-
-
-def _same(one: os.stat_result, other: os.stat_result) -> bool:
-    return (one.st_size, one.st_mtime_ns, one.st_ino) == (other.st_size, other.st_mtime_ns, other.st_ino)
 
 
 def _note(folder: Path, path: Path, variant: str) -> Path:
@@ -231,20 +237,16 @@ def _name(path: Path) -> str:
     return hashlib.blake2b(os.fsencode(path.resolve()), digest_size=20).hexdigest()
 
 
-def _remembered(folder: Path, path: Path, variant: str, stat: os.stat_result) -> _Known | None:
+def _remembered(folder: Path, path: Path, variant: str, source: Standing) -> _Known | None:
     """What is known of a source, None when it changed since or was never read."""
     try:
         known = msgspec.json.decode(_note(folder, path, variant).read_bytes(), type=_Known)
     except (OSError, msgspec.MsgspecError, ValueError):
         return None
-    now = (str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
-    return known if (known.path, known.size, known.mtime_ns, known.inode) == now else None
+    return known if known.source == source else None
 
 
-def _remember(note: Path, path: Path, stat: os.stat_result, content: str, binary: Path) -> None:
+def _remember(note: Path, source: Standing, content: str, binary: Path) -> None:
     """Note the source and its binary; nothing where the binary is not there."""
     with contextlib.suppress(OSError):
-        made = binary.stat()
-        source = (str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
-        known = _Known(*source, content, made.st_size, made.st_mtime_ns)
-        replace_durably(note, msgspec.json.encode(known))
+        replace_durably(note, msgspec.json.encode(_Known(source, content, standing(binary))))

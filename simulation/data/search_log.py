@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from console.durable import replace_durably
-from simulation.data.cache import Cache, chosen_folder
+from simulation.data.cache import Cache, chosen_folder, standing
 from simulation.data.letor import open_text
 from simulation.errors import DataFileError, DatasetError
 
@@ -47,10 +47,9 @@ def load_log(path: Path, *, users: int, without: Collection[str] = (), cache: Ca
     if folder is None:
         return read_log(path, users=users, without=without)
     try:
-        stat = path.stat()
+        named = [*standing(path), users, *sorted(without)]
     except OSError as error:
         raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
-    named = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino, users, *sorted(without)]
     kept = folder / f"{hashlib.blake2b(msgspec.json.encode(named), digest_size=20).hexdigest()}.log.json"
     with contextlib.suppress(OSError, msgspec.MsgspecError):
         return msgspec.json.decode(kept.read_bytes(), type=SearchLog)

@@ -140,6 +140,9 @@ NEWTON_STEPS, TINY = 60, 1e-9
 RESAMPLES = 2000
 """of a bootstrap interval"""
 
+QueryValues = Mapping[tuple[int, int], FloatVector]
+"""the values of a run's held-out queries, by (fold, seed)"""
+
 PerFold = Mapping[int, FloatArray]
 """for each fold d `[n_seeds, n_queries]`"""
 
@@ -203,16 +206,17 @@ def _draws(fold: int, n_seeds: int, n_queries: int, resamples: int) -> tuple[Flo
     return seeds, queries.astype(np.float32)
 
 
-def paired(first: Mapping[tuple[int, int], FloatVector], second: Mapping[tuple[int, int], FloatVector]) -> PerFold:
-    """First minus second, from the values of the queries by (fold, seed), on the runs that both have.
+def contrast(more: Sequence[QueryValues], less: Sequence[QueryValues]) -> PerFold:
+    """The sum of some runs' values less that of others', on the folds and seeds that all of them have.
 
     ShapeError where two runs of a fold have different numbers of queries.
     """
     folds: dict[int, list[FloatVector]] = {}
-    for fold, seed in sorted(first.keys() & second.keys()):
-        if len(first[fold, seed]) != len(second[fold, seed]):
-            raise ShapeError(f"fold {fold}, seed {seed}: wanted values of the same queries on both sides")
-        folds.setdefault(fold, []).append(first[fold, seed] - second[fold, seed])
+    for run in sorted(set.intersection(*({*values} for values in (*more, *less)))):
+        sides = [*(values[run] for values in more), *(-values[run] for values in less)]
+        if len({*map(len, sides)}) > 1:
+            raise ShapeError(f"fold {run[0]}, seed {run[1]}: wanted values of the same queries on both sides")
+        folds.setdefault(run[0], []).append(np.sum(sides, axis=0))
     return {fold: np.stack(rows) for fold, rows in folds.items()}
 
 

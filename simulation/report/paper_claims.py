@@ -18,11 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import numpy as np
-
-from foltr.arrays import FloatVector
 from simulation.cells.preset_tables import parse_value, publication_file
-from simulation.report.differences import query_test
+from simulation.report.differences import QueryValues, contrast, query_test
 from simulation.report.significance import holm
 from simulation.report.statistics import Settings, query_values
 from simulation.run_folder import Row, Setting, read_run
@@ -31,8 +28,6 @@ LEVEL = 0.05
 
 Wanted: TypeAlias = Mapping[str, Setting]
 """settings of a run, all of them"""
-Values: TypeAlias = Mapping[tuple[int, int], FloatVector]
-"""by (fold, seed) the nDCG of the held-out queries"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +80,11 @@ def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[JudgedClaim]:
     runs = query_values(rows)
     found: list[tuple[Claim, float, float, int]] = []
     for claim in wanted:
-        sides = [
-            *((1.0, _values(runs, one)) for one in claim.more),
-            *((-1.0, _values(runs, one)) for one in claim.less),
-        ]
-        common = set.intersection(*(set(values) for _, values in sides))
-        if common:
-            per_fold: dict[int, list[FloatVector]] = {}
-            for run in sorted(common):
-                contrast = np.sum([sign * values[run] for sign, values in sides], axis=0)
-                per_fold.setdefault(run[0], []).append(contrast)
-            test = query_test({fold: np.stack(of_seeds) for fold, of_seeds in per_fold.items()})
+        more, less = ([_values(runs, one) for one in side] for side in (claim.more, claim.less))
+        if per_fold := contrast(more, less):
+            test = query_test(per_fold)
             p = test.p / 2 if test.difference > 0 else 1 - test.p / 2
-            found.append((claim, test.difference, p, len(common)))
+            found.append((claim, test.difference, p, sum(map(len, per_fold.values()))))
     corrected = holm([p for _, _, p, _ in found])
     opposite = holm([1 - p for _, _, p, _ in found])
     return [
@@ -106,7 +93,7 @@ def judge(rows: Iterable[Row], wanted: Iterable[Claim]) -> list[JudgedClaim]:
     ]
 
 
-def _values(runs: Mapping[Settings, Values], wanted: Wanted) -> Values:
+def _values(runs: Mapping[Settings, QueryValues], wanted: Wanted) -> QueryValues:
     """Of the run with exactly these settings; {} without one."""
     return next((values for settings, values in runs.items() if dict(settings) == wanted), {})
 

@@ -77,8 +77,18 @@ STYLE: Any = {
     "svg.fonttype": "none",
 }
 
-_Look = dict[str, Any]
-"""colour and line style"""
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """How a combination of settings is drawn."""
+
+    name: str
+    """in the legend"""
+    look: dict[str, Any]
+    """colour and line style"""
+
+
+_Lines = Mapping[Settings, _Line]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +151,14 @@ def draw(
     titles = key_titles(found)
     names = {curve.settings: caption(curve.settings, titles, skip=keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(names.values()))}
+    lines = {settings: _Line(name, looks[name]) for settings, name in names.items()}
     size = (SINGLE_WIDTH, SINGLE_HEIGHT) if len(panels) == 1 else (PANEL_WIDTH, PANEL_HEIGHT)
     figure, grid = _panels(len(panels), size, beside=0.4, sharey=_one_scale(panels))
     n_columns = grid.shape[1]
     for number, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
-        _draw_panel(axes, panel, names, looks, x)
-        _draw_papers(axes, panel, names, looks, papers, x)
-        _draw_expected(axes, panel, names, looks, expected, x)
+        _draw_panel(axes, panel, lines, x)
+        _draw_papers(axes, panel, lines, papers, x)
+        _draw_expected(axes, panel, lines, expected, x)
         axes.set_title(caption(panel.condition, titles) if panel.condition else "")
         axes.set_ylabel(title if number % n_columns == 0 else "")
         below = number + n_columns >= len(panels)
@@ -226,48 +237,33 @@ def _add_words(figure: Figure, heading: str, stand_in: str, below: str, legend: 
         figure.supxlabel(words, fontsize=7)
 
 
-def _draw_panel(axes: Axes, panel: _Panel, names: Mapping[Settings, str], looks: Mapping[str, _Look], x: X) -> None:
+def _draw_panel(axes: Axes, panel: _Panel, lines: _Lines, x: X) -> None:
     """Lines with a band of one standard deviation between seeds to both sides; of one point a level, drawn across."""
     for curve in panel.curves:
-        look, at = looks[names[curve.settings]], curve.at(x)
+        line, at = lines[curve.settings], curve.at(x)
         if len(at) == 1:
-            axes.axhline(curve.mean[0], label=names[curve.settings], linewidth=1.0, **look)
+            axes.axhline(curve.mean[0], label=line.name, linewidth=1.0, **line.look)
             continue
-        axes.plot(at, curve.mean, label=names[curve.settings], linewidth=1.5, **look)
+        axes.plot(at, curve.mean, label=line.name, linewidth=1.5, **line.look)
         if np.isfinite(curve.sd).all():
-            axes.fill_between(
-                at, curve.mean - curve.sd, curve.mean + curve.sd, color=look["color"], alpha=0.2, linewidth=0
-            )
+            low, high = curve.mean - curve.sd, curve.mean + curve.sd
+            axes.fill_between(at, low, high, color=line.look["color"], alpha=0.2, linewidth=0)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short_number(value)))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.margins(x=0.02)
 
 
-def _draw_papers(
-    axes: Axes,
-    panel: _Panel,
-    names: Mapping[Settings, str],
-    looks: Mapping[str, _Look],
-    papers: Sequence[tuple[Settings, Curve]],
-    x: X,
-) -> None:
+def _draw_papers(axes: Axes, panel: _Panel, lines: _Lines, papers: Sequence[tuple[Settings, Curve]], x: X) -> None:
     """The paper's curves as dots on a dotted line."""
     own = {curve.settings for curve in panel.curves}
     for settings, curve in papers:
         if settings in own:
-            colour = looks[names[settings]]["color"]
+            colour = lines[settings].look["color"]
             dots: Any = {"marker": "o", "markersize": 2.5, "linewidth": 1.0}
             axes.plot(curve.at(x), curve.mean, ":", color=colour, label=PAPERS_CURVE, **dots)
 
 
-def _draw_expected(
-    axes: Axes,
-    panel: _Panel,
-    names: Mapping[Settings, str],
-    looks: Mapping[str, _Look],
-    expected: Sequence[ExpectedValue],
-    x: X,
-) -> None:
+def _draw_expected(axes: Axes, panel: _Panel, lines: _Lines, expected: Sequence[ExpectedValue], x: X) -> None:
     """The paper's numbers as diamonds with their spread, in the colour of the curve that they speak of."""
     for number in expected:
         meant = [curve for curve in panel.curves if number.where.items() <= dict(curve.settings).items()]
@@ -275,7 +271,7 @@ def _draw_expected(
             at = _x_at(curve, number, x) if len(curve.rounds) > 1 else axes.get_xlim()[1]
             if at is None:
                 continue
-            colour = looks[names[curve.settings]]["color"] if len(meant) == 1 else "#444444"
+            colour = lines[curve.settings].look["color"] if len(meant) == 1 else "#444444"
             spread = number.se if number.se is not None else number.sd
             axes.errorbar(
                 [at], [number.value], yerr=None if spread is None else [spread], fmt="D", markersize=4.5,
@@ -307,7 +303,7 @@ def _add_legend(figure: Figure, panels: Iterable[Axes]) -> Legend | None:
     return None
 
 
-def _look(number: int) -> _Look:
+def _look(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": STYLES[number // len(COLOURS) % len(STYLES)]}
 
 

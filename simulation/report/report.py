@@ -10,23 +10,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from simulation.cells.preset import ExpectedValue
+from simulation.report import statistics
 from simulation.report.differences import MARGIN, Difference, Equivalence
 from simulation.report.names import TITLES, UNRANKED, comparison_keys, group_by
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, verdicts
 from simulation.report.significance import SettingsComparison, best_of, compare
-from simulation.report.statistics import (
-    Runs,
-    Settings,
-    Summary,
-    areas,
-    fixed_settings,
-    over_seeds,
-    query_values,
-    settings_of,
-    summarise,
-    values_at,
-    whole_seeds,
-)
+from simulation.report.statistics import Runs, Settings, Summary
 from simulation.run_folder import Row
 
 TABLE = "federation.unlearning."
@@ -72,9 +61,9 @@ def against_retraining(values: Mapping[Settings, Runs]) -> list[AgainstRetrainin
         for settings in group:
             own, retrained = values[settings], values[level]
             both = {run: retrained[run] for run in own if run in retrained}
-            if settings != level and whole_seeds(both):
-                paired = over_seeds({run: own[run] - value for run, value in both.items()})
-                found.append(AgainstRetraining(settings, over_seeds(both), paired))
+            if settings != level and statistics.whole_seeds(both):
+                paired = statistics.over_seeds({run: own[run] - value for run, value in both.items()})
+                found.append(AgainstRetraining(settings, statistics.over_seeds(both), paired))
     return found
 
 
@@ -142,14 +131,14 @@ def make_report(
     each other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They
     are means of the study's `folds`; () are those of the rows.
     """
-    combinations = list(dict.fromkeys(map(settings_of, rows)))
+    combinations = list(dict.fromkeys(map(statistics.settings_of, rows)))
     groups = group_by(combinations, comparison_keys(combinations))
     wanted = tuple(expected)
     first = dict.fromkeys([*(number.metric for number in wanted), *TITLES])
-    values = {metric: found for metric in first if (found := values_at(rows, metric))}
+    values = {metric: found for metric in first if (found := statistics.values_at(rows, metric))}
     metrics = tuple(values)
-    fixed, seeds = fixed_settings(rows), {row.seed for row in rows}
-    queries = _for_every_seed(query_values(rows), fixed, seeds)
+    fixed, seeds = statistics.fixed_settings(rows), {row.seed for row in rows}
+    queries = _for_every_seed(statistics.query_values(rows), fixed, seeds)
     comparisons = {
         metric: compare(
             _for_every_seed(values[metric], fixed, seeds), groups.values(), queries if metric == OF_QUERIES else None
@@ -166,7 +155,7 @@ def make_report(
         tuple(verdicts(rows, wanted, folds=folds, other_data=bool(stand_in))) if wanted else (),
         tuple(against_retraining(values.get(OF_QUERIES, {}))),
         values,
-        {metric: areas(rows, metric) for metric in metrics},
+        {metric: statistics.areas(rows, metric) for metric in metrics},
         k,
         tuple(notes),
         stand_in,
@@ -209,7 +198,7 @@ def _lines(
             and _differ(settings, best[metric], comparisons[metric])
         ]
         top = [metric for metric in own if best.get(metric) == settings and len(group) > 1]
-        summaries = {metric: summarise(runs) for metric, runs in own.items()}
+        summaries = {metric: statistics.summarise(runs) for metric, runs in own.items()}
         lines.append(Line(settings, max(map(len, own.values())), summaries, frozenset(top), frozenset(below)))
     return lines
 

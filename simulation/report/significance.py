@@ -21,8 +21,14 @@ from typing import Literal
 
 import numpy as np
 
-from foltr.arrays import FloatVector
-from simulation.report.differences import BEYOND, bootstrap_intervals, paired, query_test, student_quantile
+from simulation.report.differences import (
+    BEYOND,
+    QueryValues,
+    bootstrap_intervals,
+    contrast,
+    query_test,
+    student_quantile,
+)
 from simulation.report.statistics import ROUNDING, Runs, Settings, over_runs
 
 MAX_PAIRS = 2000
@@ -31,9 +37,6 @@ corrected as if all had been"""
 
 TEST_TO_TRAIN = 1 / 3
 """queries held out to queries learned from: one and three of the five parts of LETOR's folds"""
-
-QueryValues = Mapping[tuple[int, int], FloatVector]
-"""the values of a run's held-out queries, by (fold, seed)"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ def _compared(
     size = max(abs(side[run]) for side in (one, other) for run in runs)
     dependent = t_test([one[run] - other[run] for run in runs], size=size)
     if same_queries:
-        over_queries = query_test(paired(queries[first], queries[second]))
+        over_queries = query_test(contrast([queries[first]], [queries[second]]))
         return SettingsComparison(
             first, second, "queries", over_queries.n_queries, over_queries.difference, over_queries.p, dependent
         )
@@ -173,6 +176,7 @@ def _with_intervals(
     """Those with the best of their conditions get the bootstrap's interval, where their queries are known."""
     top = set(best)
     chosen = {n for n, pair in enumerate(found) if pair.test == "queries" and top & {pair.first, pair.second}}
-    intervals = bootstrap_intervals([paired(queries[found[n].first], queries[found[n].second]) for n in sorted(chosen)])
+    pairs = [contrast([queries[found[n].first]], [queries[found[n].second]]) for n in sorted(chosen)]
+    intervals = bootstrap_intervals(pairs)
     by_number = dict(zip(sorted(chosen), intervals, strict=True))
     return [replace(pair, interval=by_number[n]) if n in by_number else pair for n, pair in enumerate(found)]

@@ -23,7 +23,6 @@ from simulation.engines import (
     Started,
     make_engine,
 )
-from simulation.errors import SimulationError
 from simulation.experiment import run_cells, work_with
 from simulation.run_folder import RowWriter
 from tests.simulation.small_study import cells_of, preset, rows_of
@@ -97,8 +96,6 @@ def test_an_interrupt_that_became_another_error_still_interrupts(tmp_path: Path)
 
 
 def test_engines_by_name() -> None:
-    """One local job stays in this process; an unknown engine lists the known ones."""
+    """One local job stays in this process."""
     engines: list[Engine] = [make_engine("local", 1), make_engine("local", 3), make_engine("ray", 1)]
     assert engines == [InProcess(), Processes(3), RayCluster()]
-    with pytest.raises(SimulationError, match="there are local, ray"):
-        make_engine("cloud", 1)

@@ -18,10 +18,10 @@ from simulation.report.differences import (
     QueryTest,
     _seed_variance,
     bootstrap_intervals,
+    contrast,
     flip_p,
     joined_error,
     margin_of,
-    paired,
     query_test,
     sign_test,
     student_quantile,
@@ -129,9 +129,9 @@ def test_only_runs_that_both_have_are_paired() -> None:
     """By fold and seed; runs of other queries are refused, and no query is no test."""
     one = {(1, 1): np.array([0.5, 0.25]), (1, 2): np.array([0.5, 0.5]), (2, 1): np.array([1.0])}
     other = {(1, 2): np.array([0.25, 0.5]), (1, 1): np.array([0.0, 0.0]), (3, 1): np.array([1.0])}
-    assert {fold: d.tolist() for fold, d in paired(one, other).items()} == {1: [[0.5, 0.25], [0.25, 0.0]]}
+    assert {fold: d.tolist() for fold, d in contrast([one], [other]).items()} == {1: [[0.5, 0.25], [0.25, 0.0]]}
     with pytest.raises(ShapeError, match="fold 1, seed 1: wanted values of the same queries"):
-        paired(one, {(1, 1): np.array([0.5])})
+        contrast([one], [{(1, 1): np.array([0.5])}])
     with pytest.raises(ShapeError, match="at least one query"):
         query_test({})
 

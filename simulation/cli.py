@@ -210,18 +210,11 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
     if options["privacy"]:
         found["method.privacy"] = [parse_tagged(options["privacy"], tag="mechanism")]
     if options["aggregation"] is not None:
-        found |= _aggregation(options["aggregation"])
+        rule = options["aggregation"]
+        settings = [parse_tagged([rule], tag="rule")] if ":" in rule else parse_values(rule)
+        found["federation.aggregation" if ":" in rule else "federation.aggregation.rule"] = settings
     found.update(parse_assignment(text) for text in options["assignments"])
     return found
-
-
-def _aggregation(text: str) -> dict[str, list[Any]]:
-    """One rule with its settings, or the names of several that have none."""
-    from simulation.cells.preset_tables import parse_tagged, parse_values
-
-    if ":" in text:
-        return {"federation.aggregation": [parse_tagged([text], tag="rule")]}
-    return {"federation.aggregation.rule": parse_values(text)}
 
 
 def _pictures(text: str | None) -> list[str]:

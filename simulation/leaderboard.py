@@ -33,12 +33,12 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import absolute
 from simulation.data.datasets import fold_digests, load_fold
 from simulation.data.places import data_folder
-from simulation.engines import CellFailed, Engine, Finished, Reported, Started, make_engine
+from simulation.engines import CellFailed, Engine, Reported, make_engine
 from simulation.environment import cores
 from simulation.errors import PresetError
 from simulation.experiment import check_clients, check_method, work_with
 from simulation.extensions import brought, load
-from simulation.progress_bars import RunProgress, duration
+from simulation.progress_bars import RunProgress
 from simulation.report.terminal import Grid, show
 from simulation.run_folder import replace_file
 
@@ -192,15 +192,13 @@ def values_of(cells: Sequence[Cell], root: Path | None, jobs: int | None) -> dic
     titles = {cell.id: cell.id for cell in cells}
     with closing(engine.run(cells, work_with(root))) as events, RunProgress(titles, sys.stderr, jobs=jobs) as progress:
         for event in events:
-            if isinstance(event, Started):
-                progress.begin(event.cell)
-            elif isinstance(event, Reported) and event.row.offline_ndcg is not None:
+            if isinstance(event, Reported) and event.row.offline_ndcg is not None:
                 values[event.cell] = event.row.offline_ndcg
-            elif isinstance(event, Finished):
-                progress.end(event.cell, f"done in {duration(event.seconds)}")
             elif isinstance(event, CellFailed):
                 values.pop(event.cell, None)
                 progress.end(event.cell, f"failed: {event.message}")
+            else:
+                progress.tell(event)
     return values
 
 

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
+from simulation.engines import CellFailed, Compiled, Event, Finished, Started
+
 PROGRAM = "foltr-search"
 
 MAX_BARS = 16
@@ -68,6 +70,17 @@ class RunProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if self._bars:
             self._bars.stop()
+
+    def tell(self, event: Event) -> None:
+        """What happened to a cell, but for how far it is."""
+        if isinstance(event, Started):
+            self.begin(event.cell)
+        elif isinstance(event, Compiled):
+            self.compiled(event.cell, event.seconds)
+        elif isinstance(event, Finished):
+            self.end(event.cell, f"done in {duration(event.seconds)}")
+        elif isinstance(event, CellFailed):
+            self.end(event.cell, "failed")
 
     def begin(self, cell: str) -> None:
         """The cell was taken up; until its first round is done it loads, and perhaps compiles."""

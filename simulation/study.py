@@ -20,7 +20,7 @@ from simulation.cells.preset import Expect, ExpectedValue, Preset
 from simulation.cells.preset_tables import real_data, stand_in
 from simulation.environment import Environment, cores, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, prepare, work_with
-from simulation.progress_bars import RunProgress, duration
+from simulation.progress_bars import RunProgress
 from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title
 from simulation.report.paper_numbers import papers_beside
 from simulation.report.report import make_report
@@ -112,20 +112,14 @@ def _run(experiment: Experiment, engine: engines.Engine, root: Path | None, *, j
         progress.say(_opening(experiment))
 
         def tell(event: engines.Event) -> None:
-            if isinstance(event, engines.Started):
-                progress.begin(event.cell)
-            elif isinstance(event, engines.Compiled):
-                progress.compiled(event.cell, event.seconds)
-            elif isinstance(event, engines.Advanced):
+            if isinstance(event, engines.Advanced):
                 progress(event.cell, event.round, lengths[event.cell][1])
             elif isinstance(event, engines.Reported):
                 unseen, total = lengths[event.cell]
                 if unseen + event.row.round < total:
                     progress(event.cell, unseen + event.row.round, total)
-            elif isinstance(event, engines.Finished):
-                progress.end(event.cell, f"done in {duration(event.seconds)}")
-            elif isinstance(event, engines.CellFailed):
-                progress.end(event.cell, "failed")
+            else:
+                progress.tell(event)
 
         outcome = experiment.run(engine, work_with(root, experiment.digests), tell=tell)
     for message in dict.fromkeys(message for _, message in outcome.failed):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,7 +17,7 @@ from simulation.cells.evaluation import Evaluation, Judged
 from simulation.cells.parts import method_of
 from simulation.labels.label_rankers import Scorer
 from simulation.rounds.federation import Population, Shown, Sightings
-from simulation.run_folder import DISCOUNT, WORST_ROUNDS, Row
+from simulation.run_folder import DISCOUNT, WORST_ROUNDS, Row, Setting
 
 WORKED_OUT = ("epsilon", "auc_proven", "mu")
 """metrics that the C library's functions are in: told to ten digits, which are the same with every library"""
@@ -109,7 +109,9 @@ class RowMaker:
         self, offline: Evaluation, tally: Tally, *, last: bool, round_number: int = 0, **measured: Any
     ) -> Row:
         """A row of what every cell tells, and of what else was `measured`, by the names that a row has for it."""
-        return self.of(
+        return row_of(
+            self.cell,
+            {},
             round=round_number,
             interactions=tally.interactions,
             **offline.metrics,
@@ -119,12 +121,6 @@ class RowMaker:
             query_ndcg=offline.query_ndcg if last and self._judged_once else None,
             **measured,
         )
-
-    def of(self, **measured: Any) -> Row:
-        """A row of the cell with these values, by the names that a row has for them."""
-        cell = self.cell
-        worked_out = {name: float(f"{measured[name]:.10g}") for name in WORKED_OUT if measured.get(name) is not None}
-        return Row(cell=cell.id, settings=cell.settings, fold=cell.fold, seed=cell.seed, **measured | worked_out)
 
     def _on_shares(self, thetas: Iterable[FloatVector]) -> float | None:
         """The mean over clients of what a ranker `[n_params]` for each is worth on its share; None without shares."""
@@ -146,6 +142,14 @@ class RowMaker:
         """Whether no other fold of the study judges the same queries: they may be counted as so many."""
         data = self.cell.preset.data
         return data.evaluate_on == "test" or data.folds == (self.cell.fold,)
+
+
+def row_of(cell: Cell, besides: Mapping[str, Setting], /, **measured: Any) -> Row:
+    """A row of the cell with these values, by the names that a row has for them; `besides` are settings of its own."""
+    worked_out = {name: float(f"{measured[name]:.10g}") for name in WORKED_OUT if measured.get(name) is not None}
+    return Row(
+        cell=cell.id, settings={**cell.settings, **besides}, fold=cell.fold, seed=cell.seed, **measured | worked_out
+    )
 
 
 def mean_ndcg(evaluations: Sequence[Evaluation]) -> float | None:

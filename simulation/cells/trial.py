@@ -23,7 +23,7 @@ from foltr.ranking.rankers import Ranker
 from simulation.cells import parts
 from simulation.cells.cell import Cell
 from simulation.cells.evaluation import Judged
-from simulation.cells.row_making import RowMaker, Tally
+from simulation.cells.row_making import RowMaker, Tally, row_of
 from simulation.data.datasets import fold_digests
 from simulation.data.queries import Fold, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
@@ -157,7 +157,9 @@ class Trial:
         ground = Ground(self.fold, self.ranker, self.population, self.rows.judged, rng, rounds)
         started = time.perf_counter()
         for found in parts.measurement_of(self.cell).measure(ground):
-            row = self.rows.of(
+            row = row_of(
+                self.cell,
+                {},
                 round=found.step,
                 interactions=found.interactions,
                 seconds=time.perf_counter() - started,

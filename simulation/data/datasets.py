@@ -127,7 +127,8 @@ def load_fold(
     what the registry says; DataFileError when a file cannot be read.
     """
     info = DATASETS.get(str(name_or_path))
-    _check_asked(name_or_path, info, askers)
+    if askers is not None and (info is None or info.layout != "log"):
+        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
     _check_present(name_or_path, number, root)
     how = normalise if normalise is not None else info.normalise if info else "none"
     if info is not None and info.layout == "generated":
@@ -147,11 +148,6 @@ def load_fold(
     if info is not None and info.layout == "whole":
         return _whole(place, read, str(name_or_path), info)
     return _fold_of(number, find_folds(place)[number], read, str(name_or_path), info)
-
-
-def _check_asked(name_or_path: str | Path, info: DatasetInfo | None, askers: Askers | None) -> None:
-    if askers is not None and (info is None or info.layout != "log"):
-        raise DatasetError(f"data.users: {name_or_path} does not say who asked; {', '.join(LOGS)} does")
 
 
 def _check_present(name_or_path: str | Path, number: int, root: Path | None) -> None:
@@ -288,7 +284,7 @@ def impostor(dataset: str, fold: Fold, digests: Mapping[str, str]) -> str:
 def _files(place: Path, number: int, info: DatasetInfo | None) -> tuple[Path, ...]:
     """The files that a fold is read from, those of labels beside it too."""
     if log := find_log(place):
-        return (log.letor, log.metadata)
+        return log
     folds = find_folds(place)
     if info is not None and info.layout == "whole":
         parts = (path for files in folds.values() for path in files.test)

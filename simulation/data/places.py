@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -110,8 +110,7 @@ def find_folds(folder: Path) -> dict[int, FoldFiles]:
     return {1: split} if split is not None else {}
 
 
-@dataclass(frozen=True, slots=True)
-class LogFiles:
+class LogFiles(NamedTuple):
     """The files of a log of searches."""
 
     letor: Path

@@ -24,6 +24,7 @@ from simulation.cells.cell import Cell
 from simulation.cells.evaluation import Evaluation, Judged
 from simulation.cells.parts import judged_as
 from simulation.cells.preset import Merging, decode_tagged
+from simulation.cells.row_making import row_of
 from simulation.data.datasets import load_fold
 from simulation.data.queries import Fold, QuerySet, select
 from simulation.engines import Reported
@@ -32,7 +33,7 @@ from simulation.labels.label_rankers import Scorer, label_ranker, learned_scorer
 from simulation.labels.lambdamart import Trees
 from simulation.labels.logging_policy import without_indifferent
 from simulation.merging.splits import SPLITS, CategorySplit, Parted, Split, merge_sets
-from simulation.run_folder import CURVE_KEY, Row, Setting
+from simulation.run_folder import CURVE_KEY, Setting
 
 ALPHAS: FloatVector = np.arange(101) / 100.0
 """of which a client takes that with the highest nDCG on its D_merge"""
@@ -176,19 +177,8 @@ class TwoOwners:
 
     def _row(self, found: Evaluation, on: str, settings: Mapping[str, Setting], **fields: Any) -> Reported:
         named = {"merging.on": on} if len(self.judged) > 1 else {}
-        return Reported(
-            self.cell.id,
-            Row(
-                cell=self.cell.id,
-                settings={**self.cell.settings, **named, **settings},
-                fold=self.cell.fold,
-                seed=self.cell.seed,
-                round=0,
-                interactions=0,
-                **found.metrics,
-                **fields,
-            ),
-        )
+        row = row_of(self.cell, {**named, **settings}, round=0, interactions=0, **found.metrics, **fields)
+        return Reported(self.cell.id, row)
 
 
 def two_owners(cell: Cell, merging: Merging, fold: Fold, *, root: Path | None) -> TwoOwners:

@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from simulation.report.differences import BEYOND, MARGIN, WITHIN
+from simulation.report.differences import BEYOND, MARGIN, WITHIN, Difference
 from simulation.report.names import key_titles, metric_title, setting_text
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, patterns
 from simulation.report.report import ALPHA, OF_QUERIES, AgainstRetraining, Line, Report
@@ -248,22 +248,23 @@ def _verdict_data(verdict: PaperVerdict) -> dict[str, Any]:
         "difference": None if verdict.ours is None else verdict.ours.mean - verdict.expected.value,
         "unit": found and found.se,
         "df": found and found.df,
-        "interval_90": found and found.interval(WITHIN),
-        "interval_95": found and found.interval(BEYOND),
+        **_intervals(found),
         "margin": verdict.margin,
         "verdict": verdict.verdict,
         "missing": verdict.missing,
     }
 
 
+def _intervals(found: Difference | None) -> dict[str, Any]:
+    return {f"interval_{level:.0%}"[:-1]: found and found.interval(level) for level in (WITHIN, BEYOND)}
+
+
 def _retraining_data(one: AgainstRetraining) -> dict[str, Any]:
-    found = one.difference
     return {
         "settings": dict(one.settings),
         "retrained": _summary_data(one.retrained),
         "difference": _summary_data(one.paired),
-        "interval_90": found and found.interval(WITHIN),
-        "interval_95": found and found.interval(BEYOND),
+        **_intervals(one.difference),
         "margin": MARGIN,
         "verdict": one.verdict,
     }

@@ -168,14 +168,8 @@ class Federation(_Table, frozen=True, kw_only=True):
     @property
     def joining(self) -> dict[str, Any]:
         """What is said of the server, by the names that a method's settings have."""
-        said = {
-            "aggregation": self.aggregation or None,
-            "largest_weight": self.largest_weight,
-            "guard": self.guard,
-            "assumed_malicious": self.assumed_malicious,
-            "optimizer": self.optimizer or None,
-        }
-        return {key: value for key, value in said.items() if value is not None}
+        keys = ("aggregation", "largest_weight", "guard", "assumed_malicious", "optimizer")
+        return {key: value for key in keys if (value := getattr(self, key)) not in (None, {})}
 
     @property
     def interval(self) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from console.extras import how_to_add
 from foltr.arrays import FloatVector
@@ -25,10 +26,12 @@ from simulation.errors import SimulationError
 if TYPE_CHECKING:
     import lightgbm
 
-LEARNING_RATES = (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.3)
-LEAVES = range(15, 256)
-DOCUMENTS_IN_LEAF = range(10, 501, 5)
-HESSIAN_IN_LEAF = range(1, 101)
+SEARCHED: dict[str, npt.ArrayLike] = {
+    "learning_rate": (0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.2, 0.3),
+    "num_leaves": range(15, 256),
+    "min_data_in_leaf": range(10, 501, 5),
+    "min_sum_hessian_in_leaf": np.arange(1.0, 101.0),
+}
 """the paper's space; whole numbers in the last, as all that it prints are"""
 
 HELD_BACK = 5
@@ -66,17 +69,9 @@ class LambdaMART:
             train, validation = _held_back(train, rng)
         parts = _datasets(train, validation)
         seed = int(rng.integers(2**31))
-        tried = [drawn(rng) for _ in range(self.trials)] or [self._given()]
+        tried = [drawn(rng) for _ in range(self.trials)] or [{name: getattr(self, name) for name in SEARCHED}]
         boosters = [self._grown(parts, hyper, seed) for hyper in tried]
         return Trees(max(boosters, key=lambda booster: booster.best_score["validation"][f"ndcg@{self.k}"]))
-
-    def _given(self) -> dict[str, float]:
-        return {
-            "learning_rate": self.learning_rate,
-            "num_leaves": self.num_leaves,
-            "min_data_in_leaf": self.min_data_in_leaf,
-            "min_sum_hessian_in_leaf": self.min_sum_hessian_in_leaf,
-        }
 
     def _grown(
         self, parts: tuple[lightgbm.Dataset, lightgbm.Dataset], hyper: Mapping[str, float], seed: int
@@ -119,12 +114,7 @@ _ALWAYS: dict[str, Any] = {
 
 def drawn(rng: np.random.Generator) -> dict[str, float]:
     """Hyper-parameters out of the paper's space, each uniform."""
-    return {
-        "learning_rate": float(rng.choice(LEARNING_RATES)),
-        "num_leaves": int(rng.choice(LEAVES)),
-        "min_data_in_leaf": int(rng.choice(DOCUMENTS_IN_LEAF)),
-        "min_sum_hessian_in_leaf": float(rng.choice(HESSIAN_IN_LEAF)),
-    }
+    return {name: rng.choice(values).item() for name, values in SEARCHED.items()}
 
 
 def _held_back(train: QuerySet, rng: np.random.Generator) -> tuple[QuerySet, QuerySet]:

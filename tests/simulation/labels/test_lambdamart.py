@@ -9,7 +9,7 @@ from foltr.errors import ValueRangeError
 from simulation.cells.evaluation import judge
 from simulation.data.queries import QuerySet
 from simulation.errors import SimulationError
-from simulation.labels.lambdamart import DOCUMENTS_IN_LEAF, HESSIAN_IN_LEAF, LEARNING_RATES, LEAVES, LambdaMART, drawn
+from simulation.labels.lambdamart import SEARCHED, LambdaMART, drawn
 from tests.simulation.judged_queries import queries
 
 NEEDS_LIGHTGBM = "LightGBM is not installed: the extra `lambdamart`"
@@ -33,14 +33,11 @@ def test_draws_lie_in_the_papers_space() -> None:
     """And reach its ends."""
     rng = np.random.default_rng(0)
     draws = [drawn(rng) for _ in range(4_000)]
-    for key, values in (
-        ("learning_rate", LEARNING_RATES), ("num_leaves", LEAVES),
-        ("min_data_in_leaf", DOCUMENTS_IN_LEAF), ("min_sum_hessian_in_leaf", HESSIAN_IN_LEAF),
-    ):  # fmt: skip
-        assert {draw[key] for draw in draws} == set(values)
-    assert (LEAVES[0], LEAVES[-1], DOCUMENTS_IN_LEAF[1], DOCUMENTS_IN_LEAF[-1], HESSIAN_IN_LEAF[-1]) == (
-        15, 255, 15, 500, 100,
-    )  # fmt: skip
+    for key, values in SEARCHED.items():
+        assert {draw[key] for draw in draws} == {*np.array(values).tolist()}
+    ends = {key: (np.min(values), np.max(values)) for key, values in SEARCHED.items()}
+    assert ends["num_leaves"] == (15, 255)
+    assert (ends["min_data_in_leaf"], ends["min_sum_hessian_in_leaf"]) == ((10, 500), (1, 100))
 
 
 def test_trees_learn_what_no_linear_ranker_can() -> None:

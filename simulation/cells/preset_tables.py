@@ -3,7 +3,8 @@
 A publication has a folder in `publications`, which says what it did and found; `simulation/presets` holds ours as well:
 
     NAME.toml           a preset
-    variations.toml     more presets, each a table [NAME], that are `like` another but for little
+    variations.toml     more presets, each a table [NAME], that are `like` another but for little; those of a group
+                        [[alike]] stand in it line by line, and share what else it says
     NAME.numbers.csv    the numbers that the paper prints: [[expect.values]] of the preset of that name. A column is a
                         metric, another key of an expected value, or a swept key; an empty place says nothing
     NAME.curves.csv     its curves: [[expect.curves]], one a line, its points in columns named by where they are
@@ -34,7 +35,7 @@ from simulation.errors import PresetError
 
 PUBLICATIONS = (Path(__file__).parents[2] / "publications", Path(__file__).parents[1] / "presets")
 """beside the package, in a checkout as where it is installed; and in it"""
-VARIATIONS = "variations"
+VARIATIONS, ALIKE = "variations", "alike"
 
 
 def load_tables(name: str) -> dict[str, Any]:
@@ -84,7 +85,18 @@ def _laid_over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 def _names(paper: Path) -> list[str]:
     """The presets of one folder."""
     files = [path.stem for path in paper.glob("*.toml") if path.stem != VARIATIONS]
-    return [*files, *_toml(paper / f"{VARIATIONS}.toml")]
+    return [*files, *_variations(paper)]
+
+
+@cache
+def _variations(paper: Path) -> dict[str, dict[str, Any]]:
+    """What the presets of a folder's `variations.toml` say, with what those that are alike share."""
+    tables = dict(_toml(paper / f"{VARIATIONS}.toml"))
+    for group in tables.pop(ALIKE, []):
+        own = {name: said for name, said in group.items() if isinstance(said, dict) and "like" in said}
+        shared = {key: said for key, said in group.items() if key not in own}
+        tables |= {name: _laid_over(shared, said) for name, said in own.items()}
+    return tables
 
 
 def _read_tables(name: str) -> dict[str, Any]:
@@ -92,7 +104,7 @@ def _read_tables(name: str) -> dict[str, Any]:
     paper, _, preset = name.rpartition("/")
     for place in PUBLICATIONS:
         if paper and preset in _names(place / paper):
-            own = _toml(place / f"{name}.toml") or _toml(place / paper / f"{VARIATIONS}.toml")[preset]
+            own = _toml(place / f"{name}.toml") or _variations(place / paper)[preset]
             return _with_numbers(copy.deepcopy(own), place / name)
     file = Path(name).expanduser()
     if not file.is_file():

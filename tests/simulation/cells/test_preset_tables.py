@@ -63,6 +63,21 @@ def test_variations_are_presets_like_others_with_numbers_of_their_own(paper: Pat
     assert load_tables("who-2026/table-1-mq2008")["data"]["dataset"] == "mq2008"
 
 
+def test_presets_that_are_alike_share_what_their_group_says(paper: Path) -> None:
+    """A preset's own line has the last word; what another group says is no part of it."""
+    (paper / "variations.toml").write_text(
+        '[[alike]]\nseeds = 7\ndata = { dataset = "mq2008", ties = "last" }\n'
+        'one = { like = "who-2026/table-1" }\ntwo = { like = "who-2026/table-1", data.ties = "first" }\n'
+        '[[alike]]\nseeds = 8\nthree = { like = "who-2026/table-1" }\n',
+        encoding="utf-8",
+    )
+    assert preset_names() == ["who-2026/one", "who-2026/table-1", "who-2026/three", "who-2026/two"]
+    one, two, three = (load_tables(f"who-2026/{name}") for name in ("one", "two", "three"))
+    assert [(tables["seeds"], tables["data"]["dataset"]) for tables in (one, two)] == [(7, "mq2008")] * 2
+    assert (one["data"]["ties"], two["data"]["ties"]) == ("last", "first")
+    assert (three["seeds"], three["data"]["dataset"]) == (8, load_tables("who-2026/table-1")["data"]["dataset"])
+
+
 def test_no_numbers_lie_about_without_a_preset() -> None:
     """Every file of numbers or curves that comes with the program is beside a preset of its name."""
     files = [path for place in PUBLICATIONS for end in BESIDE for path in place.glob(f"*/*{end}")]

@@ -147,7 +147,7 @@ def _cached(path: Path, variant: str, make: Callable[[], QuerySet], folder: Path
     if folder is None:
         return make()
     try:
-        source = standing(path)
+        source = source_state(path)
         known = _remembered(folder, path, variant, source)
         content = known.content if known else content_hash(path)
     except OSError as error:
@@ -157,7 +157,7 @@ def _cached(path: Path, variant: str, make: Callable[[], QuerySet], folder: Path
     if queries is None:
         known, queries = None, make()
         with contextlib.suppress(OSError):
-            if source == standing(path):  # else the hash may be that of other bytes
+            if source == source_state(path):  # else the hash may be that of other bytes
                 queries = kept(binary, queries)
     if known is None and time.time_ns() - source.mtime_ns > _SETTLED:
         _remember(_note(folder, path, variant), source, content, binary)
@@ -189,7 +189,7 @@ def source_hash(path: Path, *, cache: Cache = "default") -> str:
     """`content_hash` of a source, from the cache where it remembers the untouched file."""
     folder = chosen_folder(cache)
     try:
-        source = standing(path)
+        source = source_state(path)
         variants = [note.stem[len(_name(path)) :] for note in folder.glob(f"{_name(path)}*.json")] if folder else []
         known = (_remembered(folder, path, variant, source) for variant in variants) if folder else ()
         return next((one.content for one in known if one), None) or content_hash(path)
@@ -197,7 +197,7 @@ def source_hash(path: Path, *, cache: Cache = "default") -> str:
         raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
 
 
-class Standing(NamedTuple):
+class SourceState(NamedTuple):
     """A file as it stands: another one where anybody wrote to it, moved it, or put another in its place."""
 
     path: str
@@ -206,23 +206,23 @@ class Standing(NamedTuple):
     inode: int
 
 
-def standing(path: Path) -> Standing:
+def source_state(path: Path) -> SourceState:
     """What the system says of a file; OSError where there is none."""
     stat = path.stat()
-    return Standing(str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
+    return SourceState(str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino)
 
 
 class _Known(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a source was when it was read last, and its binary when that was whole."""
 
-    source: Standing
+    source: SourceState
     content: str
-    binary: Standing
+    binary: SourceState
 
     def untouched(self, binary: Path) -> bool:
         """Whether nobody wrote to the binary since."""
         try:
-            return standing(binary) == self.binary
+            return source_state(binary) == self.binary
         except OSError:
             return False
 
@@ -237,7 +237,7 @@ def _name(path: Path) -> str:
     return hashlib.blake2b(os.fsencode(path.resolve()), digest_size=20).hexdigest()
 
 
-def _remembered(folder: Path, path: Path, variant: str, source: Standing) -> _Known | None:
+def _remembered(folder: Path, path: Path, variant: str, source: SourceState) -> _Known | None:
     """What is known of a source, None when it changed since or was never read."""
     try:
         known = msgspec.json.decode(_note(folder, path, variant).read_bytes(), type=_Known)
@@ -246,7 +246,7 @@ def _remembered(folder: Path, path: Path, variant: str, source: Standing) -> _Kn
     return known if known.source == source else None
 
 
-def _remember(note: Path, source: Standing, content: str, binary: Path) -> None:
+def _remember(note: Path, source: SourceState, content: str, binary: Path) -> None:
     """Note the source and its binary; nothing where the binary is not there."""
     with contextlib.suppress(OSError):
-        replace_durably(note, msgspec.json.encode(_Known(source, content, standing(binary))))
+        replace_durably(note, msgspec.json.encode(_Known(source, content, source_state(binary))))

@@ -24,7 +24,7 @@ import msgspec
 import numpy as np
 
 from console.durable import replace_durably
-from simulation.data.cache import Cache, chosen_folder, standing
+from simulation.data.cache import Cache, chosen_folder, source_state
 from simulation.data.letor import open_text
 from simulation.errors import DataFileError, DatasetError
 
@@ -47,7 +47,7 @@ def load_log(path: Path, *, users: int, without: Collection[str] = (), cache: Ca
     if folder is None:
         return read_log(path, users=users, without=without)
     try:
-        named = [*standing(path), users, *sorted(without)]
+        named = [*source_state(path), users, *sorted(without)]
     except OSError as error:
         raise DataFileError(path, f"cannot be read: {error.strerror or error}") from error
     kept = folder / f"{hashlib.blake2b(msgspec.json.encode(named), digest_size=20).hexdigest()}.log.json"

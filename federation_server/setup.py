@@ -15,10 +15,10 @@ from msgspec.structs import replace
 
 from console.durable import UNFINISHED, create_durably
 from federation_server import tls
-from federation_server.database import wait_turn, writing
+from federation_server.database import reading, wait_turn, writing
 from federation_server.group import group
 from federation_server.group.enrolment import invite
-from federation_server.serve import Installation, open_installation, reached_at
+from federation_server.serve import Installation, open_database, open_installation, reached_at
 from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
 from federation_server.vault import Vault
 from foltr.errors import FoltrError
@@ -59,8 +59,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
             f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
             f'method.mode = "{mode}" there'
         )
-    with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
-        Vault.generate().write(folder / settings.server.keys, put=create_durably)
+    _make_keys(folder, settings)
     make_certificate(folder, settings)
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
@@ -74,6 +73,18 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
+
+
+def _make_keys(folder: Path, settings: ServerSettings) -> None:
+    """A key file where there is none; ServerSettingsError where a group's own is gone, which a new one would hide."""
+    keys, engine = folder / settings.server.keys, open_database(settings, folder)
+    with reading(engine) as connection:
+        is_made = group.fact(connection, "server_key") is not None
+    engine.dispose()
+    if is_made and not keys.exists():  # asked in this order: whoever makes the group now has written them before
+        raise ServerSettingsError(f"the database belongs to a key file that is gone; restore {keys}")
+    with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
+        Vault.generate().write(keys, put=create_durably)
 
 
 def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = False) -> None:

@@ -28,7 +28,7 @@ from federation_server.database import known_revisions, of_another, reading, wri
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Restored
-from federation_server.group import group
+from federation_server.group import group, roster_book
 from federation_server.rounds import rounds
 from federation_server.serve import Installation, check_owner
 from federation_server.tables import answers, depot_files, lists, metadata, named, noises, nonces, shares, updates
@@ -106,6 +106,7 @@ def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int
     forgetting.end_unlearning(connection)
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)
+    roster_book.note_restored(connection)
     forgetter.file.append(Restored(begun))
     return begun
 

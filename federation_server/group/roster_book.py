@@ -133,8 +133,25 @@ def take_back(connection: Connection, seen: RosterPage, returned: Sequence[Roste
     if (after.number, after.head) != (seen.number, seen.head):
         raise Refused("wrong-roster", f"they lead to entry {after.number}, and the page to {seen.number}")
     _write(connection, fresh)
+    note_restored(connection)
     erase_bodies(connection)
     return here, after
+
+
+RESTORED = "roster as restored"
+"""the fact that says how many entries the roster had before the last restore, as far as members have handed them back"""
+
+
+def note_restored(connection: Connection) -> None:
+    """All entries of now are from before the restore."""
+    group.set_fact(connection, RESTORED, str(end(connection)[0]))
+
+
+def newcomers(connection: Connection) -> tuple[str, ...]:
+    """Who joined after the last restore, by the order of entries: clocks may be wrong."""
+    before = group.fact(connection, RESTORED)
+    fresh = state(connection).members.values() if before is not None else ()
+    return tuple(one.device for one in fresh if one.number >= int(before or 0))
 
 
 def follow(connection: Connection) -> None:

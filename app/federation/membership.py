@@ -131,7 +131,7 @@ def erase(store: Store, *, is_over: bool = True) -> None:
         if is_over and (present := load(store)) is not None:
             note_ended(store, [present.device])
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
-    for name in (STANDING_KEY, ROSTER_SEEN, RANKER_SEEN):
+    for name in (STANDING_KEY, ROSTER_SEEN, RANKER_SEEN, UNLISTED):
         store.set_value(name, None, durable=True)
 
 
@@ -210,6 +210,10 @@ ROSTER_SEEN = "federation roster seen"
 """the JSON of the Signed page at whose end the verified roster stands"""
 RANKER_SEEN = "federation ranker seen"
 """the JSON of the newest Signed ranker of the lineage that this device follows"""
+
+
+UNLISTED = "federation unlisted"
+"""the sealed round of this lineage that this device answered last without being shown its list"""
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -139,7 +139,7 @@ def take_back(connection: Connection, seen: RosterPage, returned: Sequence[Roste
 
 
 RESTORED = "roster as restored"
-"""the fact that says how many entries the roster had before the last restore, as far as members have handed them back"""
+"""the fact that says how many entries are from before the last restore, with those that members have handed back"""
 
 
 def note_restored(connection: Connection) -> None:

@@ -199,10 +199,11 @@ def not_reached(store: Store) -> dict[str, str]:
 def receipt_in_words(receipt: Receipt) -> str:
     """What the server says it did, in one line."""
     if receipt.state == "waiting":
-        return f"waiting: {receipt.progress}"
+        return safe_line(f"waiting: {receipt.progress}")
     state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]
     how = "" if receipt.method == "none" else f"; method {receipt.method}" + (" (approximate)" * receipt.approximate)
-    return f"{state}: erased {rows_in_words(receipt.erased)}{how}" + f"; {receipt.progress}" * (receipt.state != "done")
+    said = f"{state}: erased {rows_in_words(receipt.erased)}{how}" + f"; {receipt.progress}" * (receipt.state != "done")
+    return safe_line(said)
 
 
 STANDING_KEY = "federation standing"

@@ -9,6 +9,7 @@ from typing import Any
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, tuple_, update
 
+from console.printable import safe_line
 from federation_server.group import roster_book
 from federation_server.refusals import Refused
 from federation_server.tables import (
@@ -64,7 +65,9 @@ def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
     """A fresh secret that works once within `seconds`; only a hash of its public half is stored."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     key = key_hash(invite_identity(token).public)
-    connection.execute(insert(invites).values(key_hash=key, note=note[:200], created=now, expires=now + seconds))
+    connection.execute(
+        insert(invites).values(key_hash=key, note=safe_line(note)[:200], created=now, expires=now + seconds)
+    )
     return token
 
 

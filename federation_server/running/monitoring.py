@@ -27,10 +27,11 @@ class _Json(logging.Formatter):
 
 
 def begin_logging(form: Literal["text", "json"]) -> None:
-    """Write this program's events, and uvicorn's warnings, in this form."""
+    """Write this program's events, and errors below it, in this form; strangers can cause warnings without end."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("foltr-server", logging.INFO), ("uvicorn", logging.WARNING), ("alembic", logging.WARNING)):
+    below = (("uvicorn", logging.ERROR), ("asyncio", logging.ERROR), ("alembic", logging.WARNING))
+    for name, level in (("foltr-server", logging.INFO), *below):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)

@@ -57,7 +57,10 @@ class BackupContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
     """Write a backup to `path`, whole or not at all, over an older one or nothing; the server may run meanwhile."""
     if path.exists():
-        _refuse_foreign(path)
+        try:
+            _decoded_header(next(_read(path)), path)
+        except (BackupError, StopIteration) as error:
+            raise BackupError(f"{path} is there and is no backup of foltr-server; wanted another name") from error
     with reading(engine) as connection:
         header = _header(connection, now)
         try:
@@ -65,13 +68,6 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
         except OSError as error:
             raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return header
-
-
-def _refuse_foreign(path: Path) -> None:
-    try:
-        _decoded_header(next(_read(path)), path)
-    except (BackupError, StopIteration) as error:
-        raise BackupError(f"{path} is there and is no backup of foltr-server; wanted another name") from error
 
 
 def verify(path: Path) -> BackupContents:
@@ -106,7 +102,7 @@ def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int
     forgetting.end_unlearning(connection)
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)
-    roster_book.note_restored(connection)
+    group.set_fact(connection, roster_book.RESTORED, str(roster_book.end(connection)[0]))
     forgetter.file.append(Restored(begun))
     return begun
 

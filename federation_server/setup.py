@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from console.durable import UNFINISHED, create_durably
 from federation_server import tls
@@ -168,13 +167,6 @@ def pinned_at(installation: Installation, address: str) -> str:
     """What devices are to pin at an address: the fingerprint of the self-signed certificate, "" for any other."""
     self_signed = installation.settings.tls.mode == "self-signed" and address.startswith("https://")
     return tls.key_fingerprint(installation.certificate) if self_signed else ""
-
-
-def rotate_column_key(installation: Installation) -> Installation:
-    """Encrypt with a new column key from now on; what was stored stays readable."""
-    vault = installation.vault.with_new_column_key()
-    vault.write(installation.folder / installation.settings.server.keys)
-    return replace(installation, vault=vault)
 
 
 class StartError(FoltrError):

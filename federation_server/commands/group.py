@@ -32,8 +32,13 @@ def _plain_name(_: click.Context, __: click.Parameter, name: str) -> str:
     return name.strip()
 
 
+NAMED = click.option(
+    "--group", default="my group", show_default=True, callback=_plain_name, help="The name of a group that is made."
+)
+
+
 @click.command()
-@click.option("--group", default="my group", show_default=True, callback=_plain_name, help="The group's name.")
+@NAMED
 @click.option("--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Start from this model.")
 @click.option(
     "--mode",
@@ -56,13 +61,7 @@ def init(group: str, model: Path | None, mode: Literal["sealed", "open", "groupe
 
 
 @click.command()
-@click.option(
-    "--group",
-    default="my group",
-    show_default=True,
-    callback=_plain_name,
-    help="Name of the group made on the first start.",
-)
+@NAMED
 def serve(group: str) -> None:
     """Serve the group until Ctrl-C or SIGTERM. The first time, make a group and print an invite for one hour."""
     running.check_exposure(settings_in_force().settings)  # before a group is made

@@ -37,7 +37,7 @@ def begin_logging(form: Literal["text", "json"]) -> None:
         logger.setLevel(level)
 
 
-def log_closed(event: Closed) -> None:
+def _log_closed(event: Closed) -> None:
     """A round is over."""
     fields = {"lineage": event.lineage, "round": event.round, "updates": event.n_updates, "rule": event.rule}
     level = logging.WARNING if event.verdict == "alert" else logging.INFO
@@ -74,8 +74,8 @@ class Counters:
             self.refused.labels(reason)
 
     def closed(self, closed: Closed) -> None:
-        """A round is over; it is logged, too."""
-        log_closed(closed)
+        """A round is over."""
+        _log_closed(closed)
         self.rounds.inc()
         self.in_round.set(closed.n_updates)
         if closed.verdict == "alert":

@@ -28,7 +28,6 @@ from foltr.federated.sealed.roster import INVITE, invite_text
 
 INVITE_DAYS = 7
 """that a member's invite may be used"""
-DAY = 86_400
 
 
 def take_back(
@@ -146,7 +145,7 @@ def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now:
         verify(member.device_key, INVITE, invite_text(group_id, asked.invite_key), asked.signature)
     except SignatureError as error:
         raise Refused("bad-vouching", str(error)) from error
-    return enrolment.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * DAY, now=now)
+    return enrolment.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * rounds.DAY, now=now)
 
 
 def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int) -> wire.RosterPage:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -37,7 +38,7 @@ from federation_server.serve import Installation
 from federation_server.tables import rounds, updates
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError
-from foltr.federated.guard import GuardState
+from foltr.federated.guard import GuardState, RunningSums
 from foltr.federated.joining import join
 from foltr.federated.wire import Farewell, Refusal, Sealed, decode, encode
 
@@ -232,20 +233,27 @@ async def play(made: Installation, server: ServerProcess, devices: list[Device],
 def repeated(made: Installation, run: Run, devices: list[Device]) -> dict[str, bool]:
     """The run again without a fault, from the list of stored updates; what holds."""
     numbers = {device.name: number for number, device in enumerate(devices[N_LIARS + 1 :])}
-    joining, state = policy_of(made.settings).joining, GuardState()
+    state, sums = GuardState(), dict[str, Any]()
     with reading(made.engine) as connection:
+        noise = group.method_of(group.terms(connection)).joining.noise  # by which the guard goes, as members agreed
         rows = connection.execute(select(updates.c.round, updates.c.device)).all()
         counted = {row.round: row.n_updates for row in connection.execute(select(rounds.c.round, rounds.c.n_updates))}
         stored = [group.at(connection, 1, number) for number in range(run.n_rounds + 1)]
     present = {number: sorted(row.device for row in rows if row.round == number) for number in counted}
+    joining = msgspec.structs.replace(policy_of(made.settings).joining, noise=noise)
     same, model = [], stored[0].model if stored[0] else None
     for number in range(1, run.n_rounds + 1):
         expected = stored[number]
         assert model is not None
         assert expected is not None
-        thetas = [theta_of(model.theta, numbers.get(name, -1), number) for name in present[number] if name in numbers]
-        again = join(joining, replace(model, guard=state), np.array(thetas), np.ones(len(thetas))).model
+        names = [name for name in present[number] if name in numbers]
+        thetas = np.array([theta_of(model.theta, numbers[name], number) for name in names])
+        state = replace(state, sums=remembered(sums, names, thetas.shape[1]))
+        again = join(joining, replace(model, guard=state), thetas, np.ones(len(thetas))).model
         state = again.guard
+        if state.sums is not None:
+            rows_of = zip(state.sums.n_rounds, state.sums.sent, state.sums.counted, strict=True)
+            sums |= zip(names, rows_of, strict=True)
         same.append(again.theta.tobytes() == expected.model.theta.tobytes())
         model = expected.model
     kept = {(row.device, row.round) for row in rows}
@@ -257,6 +265,15 @@ def repeated(made: Installation, run: Run, devices: list[Device]) -> dict[str, b
         "no garbage was taken": "(garbage taken)" not in run.answers,
         "the server never failed on it": "(failed)" not in run.answers,
     }
+
+
+def remembered(sums: dict[str, Any], names: list[str], d: int) -> RunningSums:
+    """What the guard remembers of these members, in their order."""
+    found = RunningSums.none(len(names), d)
+    for row, name in enumerate(names):
+        if name in sums:
+            found.n_rounds[row], found.sent[row], found.counted[row] = sums[name]
+    return found
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ from federation_server.database import known_revisions, of_another, reading, wri
 from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import Restored
-from federation_server.group import group
+from federation_server.group import group, roster_book
 from federation_server.rounds import rounds
 from federation_server.serve import Installation, check_owner
 from federation_server.tables import answers, depot_files, lists, metadata, named, noises, nonces, shares, updates
@@ -57,7 +57,10 @@ class BackupContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
     """Write a backup to `path`, whole or not at all, over an older one or nothing; the server may run meanwhile."""
     if path.exists():
-        _refuse_foreign(path)
+        try:
+            _decoded_header(next(_read(path)), path)
+        except (BackupError, StopIteration) as error:
+            raise BackupError(f"{path} is there and is no backup of foltr-server; wanted another name") from error
     with reading(engine) as connection:
         header = _header(connection, now)
         try:
@@ -65,13 +68,6 @@ def write(engine: Engine, path: Path, *, now: int) -> BackupContents:
         except OSError as error:
             raise BackupError(f"{path} cannot be written: {error.strerror}") from error
     return header
-
-
-def _refuse_foreign(path: Path) -> None:
-    try:
-        _decoded_header(next(_read(path)), path)
-    except (BackupError, StopIteration) as error:
-        raise BackupError(f"{path} is there and is no backup of foltr-server; wanted another name") from error
 
 
 def verify(path: Path) -> BackupContents:
@@ -106,6 +102,7 @@ def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int
     forgetting.end_unlearning(connection)
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)
+    group.set_fact(connection, roster_book.RESTORED, str(roster_book.end(connection)[0]))
     forgetter.file.append(Restored(begun))
     return begun
 

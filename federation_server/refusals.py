@@ -50,7 +50,6 @@ REASONS: dict[str, tuple[int, str]] = {
     "too-many": (429, "too many requests; wait and try again"),
     "not-found": (404, "there is nothing at this address"),
     "wrong-verb": (405, "this address does not take that method"),
-    "not-admin": (401, "the dashboard wants its token"),
     "disk-full": (503, "the server's disk is full, and nothing of this was kept"),
     "unavailable": (503, "the server is starting, stopping, or cannot reach its database"),
 }

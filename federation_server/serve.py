@@ -98,16 +98,22 @@ def open_installation(settings_file: Path) -> Installation:
     check_library()
     settings, folder = read(settings_file), settings_file.resolve().parent
     vault = Vault.read(folder / settings.server.keys)
-    engine = connect(database_url(settings, folder))
-    upgrade(engine)
-    if is_sqlite(engine) and engine.url.database:
-        Path(engine.url.database).chmod(0o600)
+    engine = open_database(settings, folder)
     installation = Installation(folder, settings, vault, engine)
     with reading(engine) as connection:
         is_made = check_owner(connection, vault)
     if is_made:
         forget_again(installation)
     return installation
+
+
+def open_database(settings: ServerSettings, folder: Path) -> Engine:
+    """The folder's database with today's tables, which an SQLite file's owner alone can read."""
+    engine = connect(database_url(settings, folder))
+    upgrade(engine)
+    if is_sqlite(engine) and engine.url.database:
+        Path(engine.url.database).chmod(0o600)
+    return engine
 
 
 def check_owner(connection: Connection, vault: Vault) -> bool:

@@ -11,14 +11,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from console.durable import UNFINISHED, create_durably
 from federation_server import tls
-from federation_server.database import wait_turn, writing
+from federation_server.database import reading, wait_turn, writing
 from federation_server.group import group
 from federation_server.group.enrolment import invite
-from federation_server.serve import Installation, open_installation, reached_at
+from federation_server.serve import Installation, open_database, open_installation, reached_at
 from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
 from federation_server.vault import Vault
 from foltr.errors import FoltrError
@@ -59,8 +58,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
             f"by {settings_file} the group is {settings.method.mode}, by --mode it is {mode}: write "
             f'method.mode = "{mode}" there'
         )
-    with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
-        Vault.generate().write(folder / settings.server.keys, put=create_durably)
+    _make_keys(folder, settings)
     make_certificate(folder, settings)
     installation = open_installation(settings_file)
     with writing(installation.engine) as connection:
@@ -74,6 +72,18 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
         group.set_terms(connection, agreed)
         group.begin_lineage(connection, agreed, first_model(agreed, start), reason="init", now=now)
     return installation
+
+
+def _make_keys(folder: Path, settings: ServerSettings) -> None:
+    """A key file where there is none; ServerSettingsError where a group's own is gone, which a new one would hide."""
+    keys, engine = folder / settings.server.keys, open_database(settings, folder)
+    with reading(engine) as connection:
+        is_made = group.fact(connection, "server_key") is not None
+    engine.dispose()
+    if is_made and not keys.exists():  # asked in this order: whoever makes the group now has written them before
+        raise ServerSettingsError(f"the database belongs to a key file that is gone; restore {keys}")
+    with suppress(FileExistsError):  # of a process that was killed, or makes the same now: the first one's group stands
+        Vault.generate().write(keys, put=create_durably)
 
 
 def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = False) -> None:
@@ -157,13 +167,6 @@ def pinned_at(installation: Installation, address: str) -> str:
     """What devices are to pin at an address: the fingerprint of the self-signed certificate, "" for any other."""
     self_signed = installation.settings.tls.mode == "self-signed" and address.startswith("https://")
     return tls.key_fingerprint(installation.certificate) if self_signed else ""
-
-
-def rotate_column_key(installation: Installation) -> Installation:
-    """Encrypt with a new column key from now on; what was stored stays readable."""
-    vault = installation.vault.with_new_column_key()
-    vault.write(installation.folder / installation.settings.server.keys)
-    return replace(installation, vault=vault)
 
 
 class StartError(FoltrError):

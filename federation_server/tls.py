@@ -50,12 +50,20 @@ def make_self_signed(certificate: Path, private_key: Path, *, names: tuple[str, 
 
 def key_fingerprint(certificate: Path) -> str:
     """Lower-case hex of the SHA-256 of the certificate's public key (SubjectPublicKeyInfo), which devices pin."""
+    der, kind = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
+    return hashlib.sha256(_read(certificate).public_key().public_bytes(der, kind)).hexdigest()
+
+
+def ends(certificate: Path) -> int:
+    """Until when the certificate is valid, in seconds since 1970."""
+    return int(_read(certificate).not_valid_after_utc.timestamp())
+
+
+def _read(certificate: Path) -> x509.Certificate:
     try:
-        key = x509.load_pem_x509_certificate(certificate.read_bytes()).public_key()
+        return x509.load_pem_x509_certificate(certificate.read_bytes())
     except (OSError, ValueError) as error:
         raise TlsError(f"{certificate} holds no certificate: {error}") from error
-    der, kind = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-    return hashlib.sha256(key.public_bytes(der, kind)).hexdigest()
 
 
 def _generate(private_key: Path) -> None:

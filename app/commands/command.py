@@ -132,7 +132,7 @@ def error_line(error: Exception) -> str:
     from foltr.errors import FoltrError
     from indexer.errors import IndexDamaged, IndexerError
 
-    message = without_codes(" ".join(str(error).split()))
+    message = without_codes(display_path(" ".join(str(error).split())))  # it may quote a server, or a file
     if isinstance(error, IndexDamaged) and f"`{NAME} " not in message:
         return f"{message}; `{NAME} index` rebuilds it, and what was learned stays"
     if isinstance(error, (FoltrError, IndexerError, OpenError, SettingsError)):

@@ -9,12 +9,16 @@ from app.commands.command import FAILED, Command, load, say, state_of_member
 EXAMPLES = """
 foltr-search sync
 foltr-search sync --now                       answer now, with what you opened so far
-foltr-search sync --yes                       accept changed terms and new members
+foltr-search sync --yes                       agree to whatever it would ask: changed terms, new members, a missing list
 """
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.option("--yes", is_flag=True, help="Accept changed terms and members without asking.")
+@click.option(
+    "--yes",
+    is_flag=True,
+    help="Agree without being asked: to changed terms, to new members, to another note after one of no list.",
+)
 @click.option("--now", is_flag=True, help="Answer now, not in the later part of the round.")
 def command(yes: bool, now: bool) -> int:
     """Answer the group's round when it is time, and fetch its newest ranker.

@@ -307,6 +307,27 @@ def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees:
     return _agreed(store, member, terms, lines, f"{growth(here)} That", agrees=agrees)
 
 
+def ask_about_list(store: Store, *, agrees: Ask) -> None:
+    """Ask before another note where nobody can know what became of the last; ConsentError unless the user agrees.
+
+    So a server that shows no lists gets one note of a device without its user's word.
+    """
+    unlisted = (store.value(membership.UNLISTED) or b"").decode()
+    if not unlisted:
+        return
+    lines = (
+        f"Round {unlisted} is over, and this device saw no list of the notes in its sum: send another note?",
+        "That is as it should be where this device did not sync while the round was added up, mostly a day. Where it "
+        "did, the server may have thrown your note away: ask the others what their syncs said of that round.",
+    )
+    if not agrees(lines):
+        raise ConsentError(
+            f"nothing was sent: this device saw no list of the notes in the sum of round {unlisted}, so whether its "
+            "own counted is not known; `foltr-search sync` asks whether to send another"
+        )
+    store.set_value(membership.UNLISTED, None, durable=True)
+
+
 def growth(company: Company) -> str:
     """What has become of the group since the user agreed."""
     return (

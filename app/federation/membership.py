@@ -131,7 +131,7 @@ def erase(store: Store, *, is_over: bool = True) -> None:
         if is_over and (present := load(store)) is not None:
             note_ended(store, [present.device])
     store.erase("membership", "uploads", "group_ranker", "roster", "round_lists")
-    for name in (STANDING_KEY, ROSTER_SEEN, RANKER_SEEN):
+    for name in (STANDING_KEY, ROSTER_SEEN, RANKER_SEEN, UNLISTED):
         store.set_value(name, None, durable=True)
 
 
@@ -199,10 +199,11 @@ def not_reached(store: Store) -> dict[str, str]:
 def receipt_in_words(receipt: Receipt) -> str:
     """What the server says it did, in one line."""
     if receipt.state == "waiting":
-        return f"waiting: {receipt.progress}"
+        return safe_line(f"waiting: {receipt.progress}")
     state = {"erased": "rows erased", "unlearning": "unlearning", "done": "done"}[receipt.state]
     how = "" if receipt.method == "none" else f"; method {receipt.method}" + (" (approximate)" * receipt.approximate)
-    return f"{state}: erased {rows_in_words(receipt.erased)}{how}" + f"; {receipt.progress}" * (receipt.state != "done")
+    said = f"{state}: erased {rows_in_words(receipt.erased)}{how}" + f"; {receipt.progress}" * (receipt.state != "done")
+    return safe_line(said)
 
 
 STANDING_KEY = "federation standing"
@@ -210,6 +211,10 @@ ROSTER_SEEN = "federation roster seen"
 """the JSON of the Signed page at whose end the verified roster stands"""
 RANKER_SEEN = "federation ranker seen"
 """the JSON of the newest Signed ranker of the lineage that this device follows"""
+
+
+UNLISTED = "federation unlisted"
+"""the sealed round of this lineage that this device answered last without being shown its list"""
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -189,9 +189,6 @@ class Sync(Struct, frozen=True):
             return _Decision(sentence=f"round {number} was answered before: {how}")
         try:
             why_not = self._why_not(server.member, announced, place)
-            if not why_not:
-                member = membership.member(self.store)
-                consent.ask_about_members(self.store, member, announced.terms, agrees=self.agrees)
         except (SpentError, ConsentError) as error:  # the group's ranker is still of use
             return _Decision(refused=str(error))
         return _Decision(start=None if why_not else server.announced_model(announced), sentence=why_not)
@@ -252,7 +249,8 @@ class Sync(Struct, frozen=True):
         return f"counted as spent from now on: {count(n, 'round')} that the server has had from you" if n else ""
 
     def _why_not(self, member: Membership, announced: Announcement, place: RoundPlace) -> str:
-        """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it."""
+        """Why this device does not answer the round, "" when it does; SpentError where the budget forbids it,
+        ConsentError where its user does."""
         if begins := self._begins(member):
             raise SpentError(
                 f"nothing is sent before {iso_day(begins)}: this device took the pen of one that may have spent all"
@@ -270,6 +268,8 @@ class Sync(Struct, frozen=True):
             return f"sat out round {announced.round}: no new pages, and the group's terms tell their number anyway"
         ledger.check_period(spent, cost, announced.terms)
         ledger.check_budget(spent, cost, self.settings.federation)
+        consent.ask_about_members(self.store, membership.member(self.store), announced.terms, agrees=self.agrees)
+        consent.ask_about_list(self.store, agrees=self.agrees)
         moment = taking_part.moment(announced, taking_part.chance(announced, member))
         if not self.at_once and self.clock() < moment:
             return f"answers round {announced.round} after {iso_minute(moment)}; `sync --now` does at once"

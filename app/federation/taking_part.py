@@ -49,7 +49,7 @@ from foltr.federated import wire
 from foltr.federated.envelope import seal
 from foltr.federated.fpdgd import FPDGDLocal, encode_message
 from foltr.federated.method import Model
-from foltr.federated.sealed.committee import Cohort, CohortError, cohort_of
+from foltr.federated.sealed.committee import LARGEST_COMMITTEE, Cohort, CohortError, cohort_of
 from foltr.federated.sealed.complaints import complaint, left_out
 from foltr.federated.sealed.sums import (
     Occasion,
@@ -272,7 +272,8 @@ def follow_rankers(store: Store, server: Correspondence, announced: wire.Announc
     """Walk back from the announced ranker to the last one that was followed, or to the first of the lineage.
 
     Distrusted where the chain leads elsewhere, skips a round, names another list than this device has answered, or
-    calls a round lost that moved the ranker. Of the lost ones the last is noted.
+    calls a round lost that moved the ranker. Of the lost ones the last is noted, and of those whose list this device
+    should have been shown.
     """
     known = membership.load_standing(store).followed
     lineage, round, wanted = announced.lineage, announced.round - 1, announced.model_hash
@@ -293,12 +294,24 @@ def follow_rankers(store: Store, server: Correspondence, announced: wire.Announc
         round, wanted = round - 1, ranker.previous
     if known[0] == lineage and (round, wanted) != known[1:]:
         raise Distrusted(f"round {announced.round} does not go on from the ranker that this device saw before")
+    if known[0] != lineage:
+        store.set_value(membership.UNLISTED, None, durable=True)
     for last, one in pairwise([server.past_model(wanted)[1], *reversed(walked)] if walked else []):
         if one.lost and (one.theta, one.noise) != (last.theta, last.noise):
             raise Distrusted(f"the server calls round {one.round} lost, and moved its ranker by it")
         if why := LOST.get(one.lost):
             lost = f"round {one.round} was lost, the server says: {why}. The ranker stays; what was sent is spent"
+        elif _is_unlisted(store, server.member, one):
+            store.set_value(membership.UNLISTED, str(one.round).encode(), durable=True)
     membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash), lost=lost)
+
+
+def _is_unlisted(store: Store, member: Membership, ranker: wire.ModelRecord) -> bool:
+    """Whether this device's note was taken for a round whose list it never saw, though all members add up."""
+    upload = ledger.find_upload(store, ranker.lineage, ranker.round)
+    everybody = len(group_roster.known(store, member.group_id).vouched) <= LARGEST_COMMITTEE
+    is_sent = upload is not None and upload.state == "sent"
+    return is_sent and everybody and not noted_lists(store, ranker.lineage, ranker.round)
 
 
 def _compare(store: Store, ranker: wire.ModelRecord, signed: wire.Signed) -> None:

@@ -83,6 +83,8 @@ BUSY = (429, 500, 502, 503, 504)
 """statuses that mean: later, or when the server's fault is mended"""
 STRANGER = ("the certificate is of another key", "CERTIFICATE_VERIFY_FAILED")
 """how the pinned connection and OpenSSL say that somebody else answered"""
+OUT_OF_DATE = ("certificate has expired", "certificate is not yet valid")
+"""how OpenSSL says that a certificate is not of today"""
 LONGEST_PAUSE = 30.0
 """seconds"""
 
@@ -155,6 +157,11 @@ class Transport:
             with response:
                 return _Answer(response.status_code, _read(response, gone), _seconds(response.headers))
         except (requests.exceptions.RequestException, HTTPError, OSError) as error:
+            if any(text in str(error) for text in OUT_OF_DATE):
+                shown = (
+                    "shows a certificate that is not valid today: its operator renews it, unless this clock is wrong"
+                )
+                raise Distrusted(f"{self._host()} {shown}") from error
             if any(text in str(error) for text in STRANGER):
                 shown = f"{self._host()} shows another certificate than this group's server; {MOVED}"
                 raise Distrusted(shown) from error

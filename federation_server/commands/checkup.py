@@ -13,7 +13,7 @@ import click
 from msgspec import Struct
 from sqlalchemy import Connection, text
 
-from console.wording import count, round_label
+from console.wording import count, iso_minute, round_label
 from federation_server.commands.installation import (
     NOBODY_LEFT,
     folder,
@@ -31,7 +31,7 @@ from federation_server.sealed.inbox import awaited_now
 from federation_server.serve import Installation, reached_at
 from federation_server.settings import LOOPBACK, ServerSettings
 from federation_server.setup import shipped_start, terms_of
-from federation_server.tls import TlsError, key_fingerprint
+from federation_server.tls import TlsError, ends, key_fingerprint
 from foltr.errors import FoltrError
 from foltr.federated.sealed.committee import least_members
 from foltr.federated.wire import Terms
@@ -76,7 +76,7 @@ def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Ch
     exposed = settings.server.address not in LOOPBACK and settings.tls.mode == "off"
     yield Check("address", not exposed or bool(settings.server.trusted_proxies), installation.public_address)
     if settings.tls.mode != "off":
-        yield _certificate(installation)
+        yield _certificate(installation, now=now)
     free = shutil.disk_usage(folder).free
     yield Check("disk", free >= LEAST_FREE, f"{free / 1e9:.1f} GB free")
 
@@ -162,11 +162,14 @@ FIXED = {
 """where server.toml has what the terms fix"""
 
 
-def _certificate(installation: Installation) -> Check:
+def _certificate(installation: Installation, *, now: int) -> Check:
+    """Its key, which devices pin, and its end, which those heed that trust an authority."""
     try:
-        return Check("certificate", True, key_fingerprint(installation.certificate))
+        key, end = key_fingerprint(installation.certificate), ends(installation.certificate)
     except TlsError as error:
         return Check("certificate", False, str(error))
+    is_pinned = installation.settings.tls.mode == "self-signed"
+    return Check("certificate", is_pinned or now < end, f"{key}, valid until {iso_minute(end)}")
 
 
 @click.command()

@@ -7,8 +7,9 @@ import os
 import click
 
 from console.command_line import FAILED, print_settings
-from federation_server.commands.installation import SETTINGS_FILE, folder, settings_in_force
+from federation_server.commands.installation import folder, settings_in_force
 from federation_server.settings import SCHEME, text_if_any
+from federation_server.setup import SETTINGS_FILE
 
 
 @click.group(invoke_without_command=True)

@@ -25,8 +25,20 @@ MODES = {
 }
 
 
+def _plain_name(_: click.Context, __: click.Parameter, name: str) -> str:
+    """The name that all members are shown, if it is one line that fits."""
+    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
+        raise click.BadParameter(f"wanted 1 to {LONGEST_NAME} printable characters, got {name!r}")
+    return name.strip()
+
+
+NAMED = click.option(
+    "--group", default="my group", show_default=True, callback=_plain_name, help="The name of a group that is made."
+)
+
+
 @click.command()
-@click.option("--group", default="my group", show_default=True, help="The group's name.")
+@NAMED
 @click.option("--model", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Start from this model.")
 @click.option(
     "--mode",
@@ -49,7 +61,7 @@ def init(group: str, model: Path | None, mode: Literal["sealed", "open", "groupe
 
 
 @click.command()
-@click.option("--group", default="my group", show_default=True, help="Name of the group made on the first start.")
+@NAMED
 def serve(group: str) -> None:
     """Serve the group until Ctrl-C or SIGTERM. The first time, make a group and print an invite for one hour."""
     running.check_exposure(settings_in_force().settings)  # before a group is made
@@ -65,18 +77,16 @@ def serve(group: str) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", callback=_plain_name)
 def rename(name: str) -> None:
     """Rename the group; devices show the new NAME from their next sync on.
 
     Only the name that people see changes; devices know the group by its id.
     """
-    if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
-        raise click.BadParameter(f"wanted 1 to {LONGEST_NAME} printable characters, got {name!r}")
     with writing(open_here().engine) as connection:
         before = group.fact(connection, "group")
-        group.set_fact(connection, "group", name.strip())
-    click.echo(f"the group {before!r} is called {name.strip()!r} now")
+        group.set_fact(connection, "group", name)
+    click.echo(f"the group {before!r} is called {name!r} now")
 
 
 @click.command()

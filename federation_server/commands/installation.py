@@ -18,9 +18,7 @@ from federation_server.group.enrolment import all_members, ghosts, vouchers
 from federation_server.running.service import now as now
 from federation_server.serve import SERVED_AT, Installation, open_installation
 from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
-from federation_server.setup import make_certificate
-
-SETTINGS_FILE = "server.toml"
+from federation_server.setup import SETTINGS_FILE, make_certificate
 
 
 def folder() -> Path:

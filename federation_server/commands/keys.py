@@ -9,7 +9,7 @@ import click
 from federation_server.commands.installation import open_here
 from federation_server.database import writing
 from federation_server.group import group
-from federation_server.setup import make_certificate, rotate_column_key
+from federation_server.setup import make_certificate
 from federation_server.tls import TlsError, key_fingerprint
 from federation_server.vault import hash_of
 from foltr.federated.envelope import fingerprint
@@ -29,7 +29,8 @@ def command(ctx: click.Context) -> None:
 @command.command()
 def rotate() -> None:
     """Encrypt stored updates with a new key from now on; then restart the server."""
-    rotate_column_key(open_here())
+    installation = open_here()
+    installation.vault.with_new_column_key().write(installation.folder / installation.settings.server.keys)
     click.echo("a new column key is in use after the next start; older rows stay readable")
 
 

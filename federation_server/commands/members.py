@@ -129,7 +129,8 @@ def members(ctx: click.Context, as_json: bool) -> int:
         return 0
     with reading(open_here().engine) as connection:
         found, kept = all_members(connection), depots.used(connection)
-        waiting = {one.device for one in roster_book.state(connection).members.values() if not one.vouched}
+        people = roster_book.state(connection).members.values() if group.terms(connection).mode != "open" else ()
+        waiting = {one.device for one in people if not one.vouched}
         tell_of_ghosts(connection, now=now())
     for member in found:
         ended = member.ended or (member.expires if member.expires and member.expires <= now() else None)

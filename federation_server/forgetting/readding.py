@@ -113,14 +113,10 @@ def can_re_add(connection: Connection, touched: Place) -> bool:
     for lineage, number in rounds_since(connection, touched):
         key = (rounds_table.c.lineage == lineage, rounds_table.c.round == number)
         row = connection.execute(select(rounds_table.c.purpose, rounds_table.c.n_updates).where(*key)).first()
-        if row is None or row.purpose != "learn" or row.n_updates != _n_stored(connection, lineage, number):
+        query = select(func.count()).where(updates.c.lineage == lineage, updates.c.round == number)
+        if row is None or row.purpose != "learn" or row.n_updates != connection.execute(query).scalar_one():
             return False
     return True
-
-
-def _n_stored(connection: Connection, lineage: int, number: int) -> int:
-    query = select(func.count()).select_from(updates)
-    return int(connection.execute(query.where(updates.c.lineage == lineage, updates.c.round == number)).scalar_one())
 
 
 def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, touched: Place, *, now: int) -> int:

@@ -125,11 +125,11 @@ def missing(connection: Connection, lines: Sequence[Line]) -> tuple[Tombstone, .
     """The newest of each member in the file, where this database has not been through it or a later one."""
     known = {one.member: one for one in in_database(connection)}
     newest = {one.member: one for one in sorted(_stones(lines), key=lambda one: one.time)}
-    return tuple(one for one in newest.values() if _is_news(one, known.get(one.member)))
-
-
-def _is_news(one: Tombstone, known: Tombstone | None) -> bool:
-    return known is None or (one.request != known.request and one.time >= known.time)
+    return tuple(
+        one
+        for one in newest.values()
+        if (old := known.get(one.member)) is None or (one.request != old.request and one.time >= old.time)
+    )
 
 
 def carry_over(connection: Connection, file: TombstoneFile) -> None:

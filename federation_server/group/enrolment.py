@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, tuple_, update
 
+from console.printable import safe_line
 from federation_server.group import roster_book
 from federation_server.refusals import Refused
 from federation_server.tables import (
@@ -48,23 +49,13 @@ class Member(Struct, frozen=True):
     last_round: int | None
 
 
-class InviteState(Struct, frozen=True):
-    """An invite as the administrator sees it; the server never knew its secret but when it made the invite itself."""
-
-    key_hash: str
-    """of the public key that the secret gives"""
-    note: str
-    created: int
-    expires: int
-    used: int | None
-    revoked: int | None
-
-
 def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
     """A fresh secret that works once within `seconds`; only a hash of its public half is stored."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     key = key_hash(invite_identity(token).public)
-    connection.execute(insert(invites).values(key_hash=key, note=note[:200], created=now, expires=now + seconds))
+    connection.execute(
+        insert(invites).values(key_hash=key, note=safe_line(note)[:200], created=now, expires=now + seconds)
+    )
     return token
 
 
@@ -91,11 +82,9 @@ def key_hash(invite_key: bytes) -> str:
     return hash_of(invite_key.hex())
 
 
-def all_invites(connection: Connection) -> tuple[InviteState, ...]:
-    """Newest first."""
-    columns = (getattr(invites.c, name) for name in InviteState.__struct_fields__)
-    rows = connection.execute(select(*columns).order_by(invites.c.created.desc(), invites.c.key_hash))
-    return tuple(InviteState(*row) for row in rows)
+def all_invites(connection: Connection) -> Sequence[Row[Any]]:
+    """The table's rows, newest first; the server never knew the secrets but of those that it made itself."""
+    return connection.execute(select(invites).order_by(invites.c.created.desc(), invites.c.key_hash)).all()
 
 
 def revoke_invite(connection: Connection, prefix: str, *, now: int) -> int:
@@ -149,8 +138,7 @@ def readmit(connection: Connection, keys: Mapping[bytes, bytes], *, now: int) ->
 
 def member(connection: Connection, device: str) -> Member | None:
     """The member of this pseudonym, also one whose membership ended."""
-    row = connection.execute(select(members).where(members.c.device == device)).first()
-    return _member(row) if row is not None else None
+    return members_of(connection, [device]).get(device)
 
 
 def members_of(connection: Connection, devices: Iterable[str]) -> dict[str, Member]:

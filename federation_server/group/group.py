@@ -65,7 +65,7 @@ def terms(connection: Connection) -> wire.Terms:
     """What members compute by; GroupError before `foltr-server init` has set it."""
     stored = fact(connection, "terms")
     if stored is None:
-        raise GroupError("there is no group in this database; run `foltr-server init`")
+        raise GroupError("there is no group in this database; run `foltr-server restore FILE`, or `init`")
     return wire.decode(stored.encode(), wire.Terms)
 
 

@@ -133,8 +133,19 @@ def take_back(connection: Connection, seen: RosterPage, returned: Sequence[Roste
     if (after.number, after.head) != (seen.number, seen.head):
         raise Refused("wrong-roster", f"they lead to entry {after.number}, and the page to {seen.number}")
     _write(connection, fresh)
+    group.set_fact(connection, RESTORED, str(after.number))
     erase_bodies(connection)
     return here, after
+
+
+RESTORED = "roster as restored"
+"""the fact that says how many entries are from before the last restore, with those that members have handed back"""
+
+
+def newcomers(connection: Connection) -> tuple[str, ...]:
+    """Who joined after the last restore, by the order of entries: clocks may be wrong."""
+    before = group.fact(connection, RESTORED)
+    return tuple(one.device for one in state(connection).members.values() if before and one.number >= int(before))
 
 
 def follow(connection: Connection) -> None:

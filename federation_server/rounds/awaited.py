@@ -14,9 +14,8 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 from console.wording import count, iso_minute
 from federation_server.group import enrolment
 from federation_server.group.enrolment import is_active
-from federation_server.rounds.rounds import Round, Schedule, of_round, rest_until
+from federation_server.rounds.rounds import Round, Schedule, of_round, present, rest_until
 from federation_server.tables import members, shares, updates
-from federation_server.tables import rounds as rounds_table
 from foltr.federated.wire import Terms
 
 
@@ -115,11 +114,7 @@ class Phase(Struct, frozen=True):
 
 def phase(connection: Connection, agreed: Terms, *, now: int) -> Phase:
     """That of the open round, or of a group without one."""
-    query = select(rounds_table.c.phase, rounds_table.c.deadline).where(rounds_table.c.state == "open")
-    here = connection.execute(
-        query.order_by(rounds_table.c.lineage.desc(), rounds_table.c.round.desc()).limit(1)
-    ).first()
-    if here is not None:
+    if (here := present(connection)) is not None:
         return Phase("sum" if here.phase == "sum" else "collect", here.deadline)
     opens = rest_until(connection, agreed, now=now)
     return Phase("rest", opens) if opens else Phase("none")

@@ -69,21 +69,15 @@ def keep_guard_state(connection: Connection, vault: Vault, devices: Sequence[str
     found = state.sums
     if found is None:
         return
-    for start in range(0, len(devices), AT_ONCE):
-        chunk = devices[start : start + AT_ONCE]
-        connection.execute(delete(guarded).where(guarded.c.device.in_(chunk)))
-        connection.execute(insert(guarded), [
-            {
-                "device": device,
-                "n_rounds": int(found.n_rounds[row]),
-                "sums": vault.encrypt(encode_vector(np.concatenate([found.sent[row], found.counted[row]]))),
-            }
-            for row, device in enumerate(chunk, start)
-        ])  # fmt: skip
-
-
-AT_ONCE = 500
-"""members in one statement: SQLite of old takes 999 values"""
+    connection.execute(delete(guarded).where(guarded.c.device.in_(devices)))
+    connection.execute(insert(guarded), [
+        {
+            "device": device,
+            "n_rounds": int(found.n_rounds[row]),
+            "sums": vault.encrypt(encode_vector(np.concatenate([found.sent[row], found.counted[row]]))),
+        }
+        for row, device in enumerate(devices)
+    ])  # fmt: skip
 
 
 def close_due(connection: Connection, vault: Vault, policy: Policy, *, now: int, asked: bool = False) -> Closed | None:

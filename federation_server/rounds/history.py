@@ -18,7 +18,7 @@ from sqlalchemy import Connection, select
 
 from console.wording import rows_in_words
 from federation_server.group import group, roster_book
-from federation_server.rounds.rounds import chance
+from federation_server.rounds.rounds import DAY, chance
 from federation_server.tables import forgettings, models, rounds
 from foltr.federated.sealed.committee import PART, honest_arrivals, least_arrivals, least_members, quorums
 from foltr.federated.wire import ModelRecord, Terms, decode, decode_vector
@@ -87,7 +87,6 @@ def requests(connection: Connection) -> list[dict[str, Any]]:
 
 
 DELTA = 1e-5
-DAY = 86_400
 
 
 class Spent(Struct, frozen=True):

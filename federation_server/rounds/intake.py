@@ -194,8 +194,7 @@ def _digests(connection: Connection, here: Round, devices: set[str]) -> dict[str
 
 def has_update(connection: Connection, here: Round, device: str) -> bool:
     """Whether the open round has an update of this device."""
-    query = select(updates.c.device).where(of_round(updates, here), updates.c.device == device)
-    return connection.execute(query).first() is not None
+    return bool(_digests(connection, here, {device}))
 
 
 class Expectations(Struct, eq=False):

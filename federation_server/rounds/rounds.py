@@ -13,7 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
 
-from federation_server.group import enrolment, group, roster_book
+from federation_server.group import group, roster_book
 from federation_server.settings import ServerSettings
 from federation_server.tables import answers, lists, members, named, noises, rounds, shares, updates
 from federation_server.vault import Vault
@@ -118,11 +118,6 @@ def to_close(connection: Connection, vault: Vault, schedule: Schedule, *, now: i
         prolong(connection, here, schedule, now=now)
         here = present(connection, lock=True)
     return here
-
-
-def least_to_close(connection: Connection, schedule: Schedule, *, now: int) -> int:
-    """A round with fewer updates is not complete: cheap to know, where `awaited` looks at each member."""
-    return schedule.quorum or max(enrolment.count_active(connection, now=now), 1)
 
 
 def announcement(open_round: Round, agreed: Terms, *, wanted: int, now: int) -> Announcement:

@@ -27,16 +27,17 @@ class _Json(logging.Formatter):
 
 
 def begin_logging(form: Literal["text", "json"]) -> None:
-    """Write this program's events, and uvicorn's warnings, in this form."""
+    """Write this program's events, and errors below it, in this form; strangers can cause warnings without end."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if form == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("foltr-server", logging.INFO), ("uvicorn", logging.WARNING), ("alembic", logging.WARNING)):
+    below = (("uvicorn", logging.ERROR), ("asyncio", logging.ERROR), ("alembic", logging.WARNING))
+    for name, level in (("foltr-server", logging.INFO), *below):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level)
 
 
-def log_closed(event: Closed) -> None:
+def _log_closed(event: Closed) -> None:
     """A round is over."""
     fields = {"lineage": event.lineage, "round": event.round, "updates": event.n_updates, "rule": event.rule}
     level = logging.WARNING if event.verdict == "alert" else logging.INFO
@@ -73,8 +74,8 @@ class Counters:
             self.refused.labels(reason)
 
     def closed(self, closed: Closed) -> None:
-        """A round is over; it is logged, too."""
-        log_closed(closed)
+        """A round is over."""
+        _log_closed(closed)
         self.rounds.inc()
         self.in_round.set(closed.n_updates)
         if closed.verdict == "alert":

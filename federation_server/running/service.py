@@ -28,7 +28,7 @@ from federation_server.group.signed_requests import Request, check_signature, fo
 from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
 from federation_server.rounds.intake import Expectations, Offer, Writer
-from federation_server.rounds.rounds import Closed, Policy, Round, rest_until
+from federation_server.rounds.rounds import DAY, Closed, Policy, Round, rest_until
 from federation_server.running import vouching
 from federation_server.sealed import inbox, summing
 from federation_server.sealed.inbox import SealedRounds
@@ -68,7 +68,6 @@ def drop_old(connection: Connection, retention: RetentionSection, forgetting: Fo
 
 
 Clock = Callable[[], int]
-DAY = 86_400
 HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 """the names of models and of requests to be forgotten"""
 LARGEST_KEYS = 100_000
@@ -127,7 +126,8 @@ class Service:
         """
         with reading(self.engine) as connection:
             here = rounds.present(connection)
-            self._least = rounds.least_to_close(connection, self.policy.schedule, now=self.clock())
+            n_active = enrolment.count_active(connection, now=self.clock())
+            self._least = self.policy.schedule.quorum or max(n_active, 1)
             due = self._may_open(connection) if here is None else self._is_due(connection, here)
             owed = forgetting.are_owed(connection)
         if owed:
@@ -227,7 +227,8 @@ class Service:
             received = intake.has_update(connection, here, device)
         else:
             wanted = summing.n_wanted(connection, self.sealed, agreed, here, now=self.clock())
-            received, listed = inbox.has_shared(connection, here, device), inbox.list_hash(connection, here)
+            received = inbox.message_of(connection, here, device) is not None
+            listed = inbox.list_hash(connection, here)
         announced = rounds.announcement(here, agreed, wanted=wanted, now=self.clock())
         return msgspec.structs.replace(announced, received=received, list_hash=listed)
 
@@ -331,15 +332,15 @@ class Service:
 
     def _kept(self, kept: wire.Accepted | Refused) -> wire.Accepted:
         """What the committee said is stored, be it that it was a lie."""
-        self._go_on()
+        self._go_on(self.tick)
         if isinstance(kept, Refused):
             raise kept
         return kept
 
-    def _go_on(self) -> None:
-        """What was just kept may have made the sealed round due."""
+    def _go_on(self, step: Callable[[], object]) -> None:
+        """What was just kept may have made the round due."""
         try:
-            self.tick()
+            step()
         except Exception as error:  # what was sent is kept and acknowledged, and `tick` is called every second
             log.error("a round could not be closed: %s", error_text(error))
 
@@ -472,10 +473,7 @@ class Service:
     def _close_if_enough(self, answers: Sequence[wire.Accepted | Refused]) -> None:
         """Right after the update that makes a round due: no request waits for it but those that come next."""
         if any(isinstance(answer, wire.Accepted) and answer.received >= self._least for answer in answers):
-            try:
-                self.close()
-            except Exception as error:  # the writer's thread goes on, and `tick` tries to close again
-                log.error("a round could not be closed: %s", error_text(error))
+            self._go_on(self.close)
 
     def _scrub(self) -> None:
         """Take erased rows out of the files; what hinders it now is tried again by `clean`."""

@@ -28,7 +28,6 @@ from foltr.federated.sealed.roster import INVITE, invite_text
 
 INVITE_DAYS = 7
 """that a member's invite may be used"""
-DAY = 86_400
 
 
 def take_back(
@@ -115,7 +114,8 @@ def _go_on(
 ) -> None:
     """Begin a lineage from the ranker, and count the rounds after `since` that led to it.
 
-    Who took part in them is lost, so whoever is not known to have taken part before may have from the first of them on.
+    Who took part in them is lost, so whoever is not known to have taken part before may have from the first of them on,
+    but for those who joined after the restore.
     """
     agreed, policy, place = group.terms(connection), forgetter.policy, (lost.lineage, lost.round)
     forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
@@ -125,11 +125,11 @@ def _go_on(
     begun = group.begin_lineage(connection, agreed, start, reason="restore", now=now, parent=place)
     group.set_fact(connection, f"carried {begun}", msgspec.json.encode(carried).decode())
     forgetter.file.append(Restored(begun))
-    silent = update(members).where(members.c.first_round.is_(None))
+    there = update(members).where(members.c.device.not_in(roster_book.newcomers(connection)))
+    silent = there.where(members.c.first_round.is_(None))
     connection.execute(silent.values(first_lineage=lost.lineage, first_round=since + 1))
-    connection.execute(
-        update(members).where(members.c.last_round.is_(None)).values(last_lineage=lost.lineage, last_round=lost.round)
-    )
+    silent = there.where(members.c.last_round.is_(None))
+    connection.execute(silent.values(last_lineage=lost.lineage, last_round=lost.round))
     rounds.open_next(connection, forgetter.vault, policy.schedule, now=now)
 
 
@@ -145,7 +145,7 @@ def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now:
         verify(member.device_key, INVITE, invite_text(group_id, asked.invite_key), asked.signature)
     except SignatureError as error:
         raise Refused("bad-vouching", str(error)) from error
-    return enrolment.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * DAY, now=now)
+    return enrolment.offer(connection, asked, voucher=member.number, lifetime=INVITE_DAYS * rounds.DAY, now=now)
 
 
 def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int) -> wire.RosterPage:

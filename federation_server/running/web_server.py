@@ -239,7 +239,7 @@ class Server:
                 await run_in_threadpool(self.service.tick)
                 if second % CLEAN_EVERY == 0:
                     await run_in_threadpool(self.service.clean)
-            except (SQLAlchemyError, OSError, FoltrError) as error:
+            except Exception as error:  # whatever it is: without this work no round closes at its deadline
                 failed = error_text(error)
                 if failed != before:  # a full disk is said once, not each second
                     log.error("the periodic work failed and is tried again each second: %s", failed)

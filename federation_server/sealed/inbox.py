@@ -159,7 +159,7 @@ def offered(desk: Desk, device: str, sent: wire.SharedUpdate) -> Offered:
         message = check_shared(where, sent)
     except SealedSumError as error:
         raise Refused("wrong-shares", str(error)) from error
-    known = _of_device(connection, round_, device)
+    known = message_of(connection, round_, device)
     if known is not None:
         return Offered(message, where.note_terms, {})
     if round_.phase != "collect":
@@ -183,7 +183,7 @@ def keep_shared(desk: Desk, sent: wire.SharedUpdate, message: str, *, false: boo
     if false:
         _name(connection, round_, sent.device, "proof", wire.encode(sent))
         return Refused("wrong-proof")
-    known = _of_device(connection, round_, sent.device)
+    known = message_of(connection, round_, sent.device)
     if known is not None and known != message:
         raise Refused("already-reported")
     if known is None and round_.phase != "collect":
@@ -197,11 +197,6 @@ def keep_shared(desk: Desk, sent: wire.SharedUpdate, message: str, *, false: boo
         connection.execute(update(rounds_table).where(of_round(rounds_table, round_)).values(n_updates=received))
         enrolment.count_answers(connection, [sent.device])
     return wire.Accepted(round=round_.number, received=received)
-
-
-def has_shared(connection: Connection, here: Round, device: str) -> bool:
-    """Whether the open round has a message of this device."""
-    return _of_device(connection, here, device) is not None
 
 
 def message_hashes(connection: Connection, here: Round) -> dict[str, str]:
@@ -325,9 +320,8 @@ def _messages(connection: Connection, vault: Vault, here: Round) -> dict[str, wi
 
 def n_answers(connection: Connection, here: Round) -> int:
     """How many of the committee have answered."""
-    query = select(func.count()).select_from(answers)
-    counted = query.where(of_round(answers, here))
-    return int(connection.execute(counted).scalar_one())
+    query = select(func.count()).select_from(answers).where(of_round(answers, here))
+    return int(connection.execute(query).scalar_one())
 
 
 def answers_of(connection: Connection, here: Round) -> tuple[wire.CommitteeAnswer, ...]:
@@ -391,7 +385,8 @@ def _same_round(desk: Desk, device: str, sent: OfRound, *, lock: bool) -> tuple[
     return here, agreed
 
 
-def _of_device(connection: Connection, here: Round, device: str) -> str | None:
+def message_of(connection: Connection, here: Round, device: str) -> str | None:
+    """The hash of this device's message of the open round, None where there is none."""
     query = select(shares.c.message_hash).where(of_round(shares, here), shares.c.device == device)
     return connection.execute(query).scalar_one_or_none()
 

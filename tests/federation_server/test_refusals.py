@@ -128,7 +128,7 @@ def test_every_refusal_has_its_code_status_sentence_and_counter(live: Running, a
         "wrong-ranker",
         "gone-on",
     }
-    assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "disk-full", "not-admin"} | sealed
+    assert set(REASONS) - seen == {"replayed", "too-many", "too-slow", "unavailable", "disk-full"} | sealed
 
 
 def test_a_device_tries_later_where_waiting_helps_and_nowhere_else() -> None:

@@ -57,6 +57,25 @@ def test_a_folder_of_others_is_left_as_it_is(tmp_path: Path, capsys: pytest.Capt
     assert run(tmp_path, "init") == 0
 
 
+@pytest.mark.parametrize("command", ["init", "serve"])
+def test_no_new_keys_are_made_beside_a_group_whose_own_are_gone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """One line names the key file that is missing, nothing is written, and with the file back the group is there."""
+    (tmp_path / "server.toml").write_text('tls.mode = "self-signed"\n')
+    assert run(tmp_path, "init") == 0
+    keys = (tmp_path / "keys.json").read_bytes()
+    for path in (made := {tmp_path / name for name in ("keys.json", "certificate.pem", "certificate-key.pem")}):
+        path.unlink()
+    capsys.readouterr()
+    assert run(tmp_path, command) == 2
+    assert f"belongs to a key file that is gone; restore {tmp_path / 'keys.json'}" in capsys.readouterr().err
+    assert not made & set(tmp_path.iterdir())
+    (tmp_path / "keys.json").write_bytes(keys)
+    (tmp_path / "keys.json").chmod(0o600)
+    assert run(tmp_path, "model") == 0
+
+
 def test_a_group_that_could_not_be_made_is_made_later(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """After the reason is mended, the same command works; so it does after a kill in between."""
     settings = tmp_path / "server.toml"

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
 
-from app.federation import group_ranker
+from app.federation import group_ranker, membership
 from app.federation.terms import method_of, protection_of
 from app.following.indexing import update_index
 from app.learning.models import LARGEST_WEIGHT
@@ -26,6 +26,9 @@ from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import StateError
 from federation_server import setup
+from federation_server.database import writing
+from federation_server.forgetting import forgetting
+from federation_server.group import group as the_group
 from federation_server.settings import ServerSettings
 from federation_server.setup import terms_of
 from foltr.arrays import FloatVector
@@ -157,3 +160,23 @@ def test_bad_terms_are_told_before_anything_is_agreed_to(
     with serving(tmp_path / "bad", privacy=method) as group:
         make_person().joining().join(group.invite(), agrees=refuse)
     assert "again and again can be read" in " ".join(told)
+
+
+def test_a_servers_words_stay_within_their_line(
+    tmp_path: Path, make_person: Callable[..., Person], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group's name and a receipt that hold line ends and what a terminal obeys: the terms that a user is asked about,
+    and what forget-me says, show them as marks, so that they can neither hide nor add a line."""
+    bad = "five\n\x1b[2J\x1b[HNothing leaves this device.\n\u202e"
+    person, asked = make_person(), list[str]()
+    with serving(tmp_path / "lying", quorum=2) as group:
+        with writing(group.made.engine) as connection:
+            the_group.set_fact(connection, "group", bad)
+        person.joining().join(group.invite(), agrees=lambda lines: not asked.extend(lines))
+        monkeypatch.setitem(forgetting.PROGRESS, "done", bad)
+        kept = person.joining().leave(forget=True)
+    assert kept is not None
+    waiting = msgspec.structs.replace(kept.receipt, state="waiting", erased={bad: 1})
+    said = [*asked, membership.receipt_in_words(waiting), membership.receipt_in_words(kept.receipt), kept.group]
+    assert asked[0].startswith("Group five ")
+    assert [line for line in said if not line.isprintable()] == []

@@ -21,7 +21,7 @@ from federation_server.serve import Installation, open_installation
 from foltr.federated.links import from_link
 from foltr.federated.wire import ModelRecord, Signed, decode
 from tests.app.federation.groups import Person
-from tests.federation_server.client import make_server, running
+from tests.federation_server.client import make_server, run, running
 
 Make = Callable[..., Person]
 
@@ -114,6 +114,27 @@ def test_devices_follow_a_restored_server(tmp_path: Path, make_person: Make) -> 
             assert begun is not None
             assert begun.record.theta == newest.theta
             assert enrolment.all_members(connection)[0].first_round == 1
+
+
+def test_who_joins_after_a_restore_was_in_none_of_the_lost_rounds(
+    tmp_path: Path, make_person: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A newcomer of the restored server, then the ranker of two lost rounds: `members` counts these for who may have
+    been in them, and for the newcomer no round yet."""
+    made, people = make_group(tmp_path / "first", make_person, n=3, quorum=2)
+    backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
+    with running(made):
+        assert [hold_round(people[:2]) for _ in range(2)] == [1, 2]
+        people[0].sync(at_once=False)
+    again = restored(made, tmp_path / "backup", tmp_path / "second")
+    with running(again) as live:
+        newcomer = make_person(allow_unprotected=True).join(live).device
+        people[0].sync(at_once=False)
+        assert run(again.folder, "members") == 0
+    listed = {line[:32]: line for line in capsys.readouterr().out.splitlines()}
+    assert len(listed) == 4
+    assert listed.pop(newcomer).endswith("  member  no round yet")  # whom nobody has to vouch for in an open group
+    assert all("takes part since round 1.1, last seen in 1.2" in line for line in listed.values())
 
 
 def test_an_update_that_waits_has_simply_ended(tmp_path: Path, make_person: Make) -> None:

@@ -19,6 +19,7 @@ from app.federation.failures import Distrusted, FederationError, Unreachable
 from app.federation.membership import Membership
 from app.federation.transport import LARGEST_ANSWER, Transport
 from app.settings import FederationSettings
+from federation_server import tls
 from federation_server.tls import key_fingerprint, make_self_signed
 from foltr.federated.envelope import Identity
 from tests.app.federation.groups import Group, Person, no_pause, serving
@@ -131,6 +132,18 @@ def test_a_private_authority_vouches_where_the_setting_names_it(tmp_path: Path) 
         assert asked == []
         believing = structs.replace(PATIENT, ca=str(tmp_path / "mine" / "certificate.pem"))
         assert Transport(member, believing, sleep=no_pause).get("/v1/round") == b"{}"
+
+
+def test_a_certificate_that_has_ended_is_called_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not another server's: nothing is sent, and whoever reads it knows that it is to be renewed."""
+    monkeypatch.setattr(tls, "YEARS", 0)
+    make_self_signed(tmp_path / "certificate.pem", tmp_path / "key.pem", names=("127.0.0.1",))
+    with tls_server(tmp_path) as (address, asked):
+        member = Membership(address=address, fingerprint="", certificate="", seed=Identity.generate().seed)
+        believing = structs.replace(PATIENT, ca=str(tmp_path / "certificate.pem"))
+        with pytest.raises(Distrusted, match="a certificate that is not valid today: its operator renews it"):
+            Transport(member, believing, sleep=no_pause).get("/v1/round")
+        assert asked == []
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no certificate\n"])

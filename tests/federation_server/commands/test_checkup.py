@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from console.wording import iso_minute
+from federation_server import tls
 from federation_server.cli import main
 from federation_server.commands.checkup import Check, checks
-from federation_server.serve import Installation
+from federation_server.serve import Installation, open_installation
 from federation_server.tls import make_self_signed
 from tests.federation_server.client import Client, Running, invite, make_server, run, running
 from tests.federation_server.sealed_members import make_sealed, members, vouch
@@ -92,6 +94,24 @@ def test_another_certificate_than_the_folders_is_not_this_server(tmp_path: Path,
         made.certificate.unlink()
         assert health(made) == 1
     assert f"{made.certificate} holds no certificate: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("mode", ["self-signed", "files"])
+def test_a_certificate_that_has_ended_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
+    """`doctor` says until when it is valid; its end keeps out those alone who trust an authority instead of its key."""
+    made = make_server(tmp_path / "server", tls="self-signed")
+    text = made.folder.joinpath("server.toml").read_text().replace('mode = "self-signed"', f'mode = "{mode}"')
+    made.folder.joinpath("server.toml").write_text(text)
+
+    def found() -> Check:
+        here = open_installation(made.folder / "server.toml")
+        return next(one for one in checks(here, made.folder, now=int(time.time())) if one.name == "certificate")
+
+    assert found().good
+    monkeypatch.setattr(tls, "YEARS", 0)
+    make_self_signed(made.certificate, made.private_key, names=("localhost",))
+    told = found()
+    assert (told.good, told.text.endswith(iso_minute(tls.ends(made.certificate)))) == (mode == "self-signed", True)
 
 
 def test_a_server_without_its_database_is_not_healthy(tmp_path: Path, capsys: Output) -> None:

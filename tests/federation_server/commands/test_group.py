@@ -1,4 +1,4 @@
-"""`foltr-server rename`."""
+"""The name of a group: `foltr-server rename`, `init` and `serve`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ def test_devices_hear_the_new_name_from_a_signed_announcement(tmp_path: Path) ->
 
 @pytest.mark.parametrize("name", ["", "  ", "two\nlines", "\x1b[2J", "x" * 81])
 def test_a_name_is_one_printable_line(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Anything else is refused before the group is touched."""
-    assert main(["--folder", str(tmp_path / "server"), "rename", name]) == 2
-    assert "printable characters" in capsys.readouterr().err
+    """Anything else is refused before the group is touched, or made."""
+    for command in (["rename", name], ["init", "--group", name], ["serve", "--group", name]):
+        assert main(["--folder", str(tmp_path / "server"), *command]) == 2
+        assert "printable characters" in capsys.readouterr().err
+    assert not (tmp_path / "server").exists()

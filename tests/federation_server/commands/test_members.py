@@ -49,6 +49,15 @@ def test_an_invite_for_this_machine_alone_says_so(folder: Path, capsys: pytest.C
         assert ("on this machine only" in said.err) == warned
 
 
+def test_a_note_stays_within_its_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever is pasted as one: the list of invites has a line for each, and nothing that a terminal obeys."""
+    assert run(folder, "invite", "--note", "Ada\n\x1b[2Jused 2026-01-01\r") == 0
+    capsys.readouterr()
+    assert run(folder, "invite", "list") == 0
+    (line,) = capsys.readouterr().out.split("\n")[:-1]
+    assert line.isprintable()
+
+
 def test_an_invite_of_another_environment_says_so(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ import logging
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
@@ -83,10 +84,12 @@ def test_only_the_update_that_makes_a_round_due_closes_it(tmp_path: Path, monkey
 def test_a_failure_of_the_periodic_work_is_logged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Not each second as long as it lasts; after a success the next one is logged again."""
+    """Not each second as long as it lasts; after a success the next one is logged again. Whatever it is, the work goes
+    on: without it no round would close at its deadline."""
     monkeypatch.setattr(logging.getLogger("foltr-server"), "propagate", True)  # a server of this process had it off
     monkeypatch.setattr(web_server, "TICK_SECONDS", 0.0)
-    counters, fails = Counters(), iter([True, True, True, False, True, True])
+    full, damaged = OSError("no room"), msgspec.DecodeError("a damaged row")
+    counters, fails = Counters(), iter([full, full, full, False, damaged, damaged])
     server = web_server.Server(service_of(make_server(tmp_path / "server"), counters), counters)
 
     async def ticking() -> None:
@@ -97,7 +100,7 @@ def test_a_failure_of_the_periodic_work_is_logged_once(
             if fail is None:
                 loop.call_soon_threadsafe(task.cancel)
             elif fail:
-                raise OSError("no room")
+                raise fail
 
         monkeypatch.setattr(Service, "tick", tick)
         with contextlib.suppress(asyncio.CancelledError):

@@ -17,7 +17,7 @@ foltr-search sync --yes                       agree to whatever it would ask: ch
 @click.option(
     "--yes",
     is_flag=True,
-    help="Agree without being asked: to changed terms, to new members, to another note after one of no list.",
+    help="Agree without being asked: to changed terms, to new members, to another note after two of no list.",
 )
 @click.option("--now", is_flag=True, help="Answer now, not in the later part of the round.")
 def command(yes: bool, now: bool) -> int:

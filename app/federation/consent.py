@@ -307,23 +307,28 @@ def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees:
     return _agreed(store, member, terms, lines, f"{growth(here)} That", agrees=agrees)
 
 
-def ask_about_list(store: Store, *, agrees: Ask) -> None:
-    """Ask before another note where nobody can know what became of the last; ConsentError unless the user agrees.
+MOST_UNLISTED = 2
+"""notes in a row: a device may be away while one round is added up"""
 
-    So a server that shows no lists gets one note of a device without its user's word.
+
+def ask_about_list(store: Store, *, agrees: Ask) -> None:
+    """Ask before another note where nobody can know what became of the last ones; ConsentError unless the user agrees.
+
+    So a server that shows no lists gets `MOST_UNLISTED` notes of a device without its user's word.
     """
-    unlisted = (store.value(membership.UNLISTED) or b"").decode()
-    if not unlisted:
+    unlisted = (store.value(membership.UNLISTED) or b"").decode().split()
+    if len(unlisted) < MOST_UNLISTED:
         return
+    rounds = f"rounds {', '.join(unlisted[:-1])} and {unlisted[-1]}"
     lines = (
-        f"Round {unlisted} is over, and this device saw no list of the notes in its sum: send another note?",
-        "That is as it should be where this device did not sync while the round was added up, mostly a day. Where it "
-        "did, the server may have thrown your note away: ask the others what their syncs said of that round.",
+        f"{rounds.capitalize()} are over, and this device saw no list of the notes in their sums: send another note?",
+        "That is as it should be where this device did not sync while they were added up, mostly a day each. Where it "
+        "did, the server may have thrown your notes away: ask the others what their syncs said of these rounds.",
     )
     if not agrees(lines):
         raise ConsentError(
-            f"nothing was sent: this device saw no list of the notes in the sum of round {unlisted}, so whether its "
-            "own counted is not known; `foltr-search sync` asks whether to send another"
+            f"nothing was sent: this device saw no list of the notes in the sums of {rounds}, so whether its own "
+            "counted is not known; `foltr-search sync` asks whether to send another"
         )
     store.set_value(membership.UNLISTED, None, durable=True)
 

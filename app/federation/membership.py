@@ -214,7 +214,7 @@ RANKER_SEEN = "federation ranker seen"
 
 
 UNLISTED = "federation unlisted"
-"""the sealed round of this lineage that this device answered last without being shown its list"""
+"""the last sealed rounds of this lineage that this device answered, one after another, without being shown a list"""
 
 
 class Standing(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -301,17 +301,20 @@ def follow_rankers(store: Store, server: Correspondence, announced: wire.Announc
             raise Distrusted(f"the server calls round {one.round} lost, and moved its ranker by it")
         if why := LOST.get(one.lost):
             lost = f"round {one.round} was lost, the server says: {why}. The ranker stays; what was sent is spent"
-        elif _is_unlisted(store, server.member, one):
-            store.set_value(membership.UNLISTED, str(one.round).encode(), durable=True)
+        elif (is_shown := _is_list_shown(store, server.member, one)) is not None:
+            before = b"" if is_shown else store.value(membership.UNLISTED) or b""
+            unlisted = b"" if is_shown else b" ".join([*before.split(), str(one.round).encode()])
+            store.set_value(membership.UNLISTED, unlisted or None, durable=True)
     membership.note_standing(store, followed=(lineage, announced.round - 1, announced.model_hash), lost=lost)
 
 
-def _is_unlisted(store: Store, member: Membership, ranker: wire.ModelRecord) -> bool:
-    """Whether this device's note was taken for a round whose list it never saw, though all members add up."""
+def _is_list_shown(store: Store, member: Membership, ranker: wire.ModelRecord) -> bool | None:
+    """Whether this device saw the list of a round that took its note; None for others, and where not all add up."""
     upload = ledger.find_upload(store, ranker.lineage, ranker.round)
     everybody = len(group_roster.known(store, member.group_id).vouched) <= LARGEST_COMMITTEE
-    is_sent = upload is not None and upload.state == "sent"
-    return is_sent and everybody and not noted_lists(store, ranker.lineage, ranker.round)
+    if upload is None or upload.state != "sent" or not everybody:
+        return None
+    return bool(noted_lists(store, ranker.lineage, ranker.round))
 
 
 def _compare(store: Store, ranker: wire.ModelRecord, signed: wire.Signed) -> None:

@@ -313,32 +313,33 @@ def test_whose_note_was_taken_and_not_listed_is_told_before_it_sends_another(
     assert (len(ledger.entries(everyone[0].store)), kept(sealed, answers)) == (1, 2)
 
 
-def test_a_server_that_shows_no_list_gets_no_second_note_without_the_users_word(
+def test_a_server_that_shows_no_list_gets_no_third_note_without_the_users_word(
     sealed: Group, make_person: Make
 ) -> None:
-    """A round is added up, and one of those who answered it was never shown its list: its device says so and sends
-    nothing more until its user agrees, once; the others are asked nothing."""
+    """Two rounds are added up, and one of those who answered them was never shown their lists: its device says so and
+    sends nothing more until its user agrees, once; the others are asked nothing."""
     everyone = friends(sealed.made, make_person)
-    for person in (*everyone, *everyone[1:4]):
-        person.sync()
-    after_deadline(sealed)
+    for _ in range(2):
+        for person in (*everyone, *everyone[1:4]):
+            assert not person.sync(agrees=False).refused
+        after_deadline(sealed)
     away, other = everyone[:2]
     spent = ledger.entries(away.store)
     for at_once in (False, True):
         report = away.sync(agrees=False, at_once=at_once)
-        assert (report.round, report.sent) == (2, False)
-        assert "saw no list of the notes in the sum of round 1" in report.refused
+        assert (report.round, report.sent) == (3, False)
+        assert "saw no list of the notes in the sums of rounds 1 and 2" in report.refused
     assert "`foltr-search sync` asks" in membership.load_standing(away.store).error
     assert ledger.entries(away.store) == spent
     assert other.sync(agrees=False).sent
     asked: list[str] = []
     sync = Sync(away.store, away.settings, lambda lines: not asked.extend(lines), by=hasty, sleep=no_pause)
     assert sync.run().sent
-    assert asked[0] == "Round 1 is over, and this device saw no list of the notes in its sum: send another note?"
+    assert asked[0].startswith("Rounds 1 and 2 are over, and this device saw no list of the notes in their sums: send")
     for person in (*everyone[2:], *everyone):
         assert not person.sync(agrees=False).refused
-    assert told_to(away).round == 3
-    assert away.sync(agrees=False).sent  # it added up the second round
+    assert told_to(away).round == 4
+    assert away.sync(agrees=False).sent  # it added up the third round
 
 
 def test_members_who_are_shown_two_rosters_can_see_it(sealed: Group, make_person: Make) -> None:

@@ -39,7 +39,7 @@ def temporary_postgresql(*, durable: bool = True) -> Iterator[str]:
     data, options = str(folder / "data"), f"-c listen_addresses='' -c unix_socket_directories={folder}"
     options += "" if durable else " -c fsync=off"
     try:
-        _run(programs, "initdb", "-D", data, "-U", "foltr", "-A", "trust")
+        _run(programs, "initdb", "-D", data, "-U", "foltr", "-A", "trust", *([] if durable else ["--no-sync"]))
         _run(programs, "pg_ctl", "-D", data, "-w", "-o", options, "-l", str(folder / "log"), "start")
         yield f"postgresql+psycopg://foltr@/postgres?host={folder}"
     finally:

@@ -205,20 +205,39 @@ DEMO: tuple[tuple[Sequence[str], float], ...] = (
 """Keys, and for how many seconds what they show is seen."""
 
 
+FRAME = re.compile(r"<style>(.*)</style>(\s*<defs>.*</defs>)(.*)</svg>", re.DOTALL)
+"""style, clipping paths and the rest of a picture"""
+COLOUR = re.compile(r"\.(r\d+) \{ (.*) \}\n")
+
+
 def in_turn(frames: Sequence[str], seconds: Sequence[float]) -> str:
-    """One picture that shows some of a size one after another, again and again."""
+    """One picture that shows some of a size one after another, again and again; what all begin with stands once."""
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', frames[0])
     assert size is not None
     total, begin, parts, rules = sum(seconds), 0.0, [], []
+    classes: dict[str, str] = {}
     for number, (frame, own) in enumerate(zip(frames, seconds, strict=True)):
         start, end = 100 * begin / total, 100 * (begin + own) / total
         shown = f"{start:.3f}%{{visibility:visible}}{end:.3f}%{{visibility:hidden}}"
         rules.append(f"@keyframes f{number}{{0%{{visibility:hidden}}{shown}100%{{visibility:hidden}}}}")
-        style = f"animation:f{number} {total}s step-end infinite"
-        parts.append(f'<g visibility="hidden" style="{style}">{frame}</g>')
+        style, paths, drawn = with_classes(frame, classes)
+        parts.append(f'<g visibility="hidden" style="animation:f{number} {total}s step-end infinite">{drawn}</g>')
         begin += own
+    rules += [style, *(f".{name} {{ {colour} }}\n" for colour, name in classes.items())]
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[1]} {size[2]}">'
-    return f"{head}<style>{''.join(rules)}</style>{''.join(parts)}</svg>\n"
+    return f"{head}<style>{''.join(rules)}</style>{paths}{''.join(parts)}</svg>\n"
+
+
+def with_classes(frame: str, classes: dict[str, str]) -> tuple[str, str, str]:
+    """Style without colours, clipping paths and the rest of a picture; its colours by names that all pictures share."""
+    found = FRAME.search(re.sub(r"terminal-\d+-", "", frame))
+    assert found is not None
+    colours = dict(COLOUR.findall(found[1]))
+
+    def shared(use: re.Match[str]) -> str:
+        return f'class="{classes.setdefault(colours[use[1]], f"c{len(classes)}")}"'
+
+    return COLOUR.sub("", found[1]), found[2], re.sub(r'class="(r\d+)"', shared, found[3])
 
 
 async def pick(paths: object, text: str, name: str, *, times: int) -> None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -205,6 +206,7 @@ def _tail(masses: FloatVector, step: float, first: int, epsilon: float) -> tuple
     return (float(tail @ -np.expm1(epsilon - losses)), float(tail.sum()), float(tail @ np.exp(epsilon - losses)))
 
 
+@lru_cache(1_024)  # a device asks of the same rounds several times in each sync
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """The smallest epsilon for `delta` in (0, 1), rounded up; inf for an infinite mu, 0 when delta needs none.
 
@@ -214,14 +216,12 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
     (Balle and Wang, ICML 2018, Theorem 8; Dong, Roth and Su, "Gaussian differential privacy", JRSS B 2022, Corollary
     2.13 and 3.3). z is the standard deviation of the noise over the sensitivity. Nothing is gained by sampling: a
-    server sees who takes part. All is computed in logarithms, so any epsilon and any delta above 1e-300 are met to
-    about 10 digits.
+    server sees who takes part. Computed in logarithms, to about 10 digits, for any epsilon and any delta above 1e-300.
     """
     check_delta(delta)
     if math.isinf(mu):
         return math.inf
-    target = math.log(delta)
-    return _smallest(lambda epsilon: log_delta(mu, epsilon) <= target)
+    return _smallest(lambda epsilon: log_delta(mu, epsilon) <= math.log(delta))
 
 
 def best_auc(mu: float) -> float:

@@ -29,9 +29,9 @@ def at(*fields: int) -> int:
     return int(datetime(*fields).timestamp())  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland"], autouse=True)
+@pytest.fixture(params=["UTC", "Europe/Berlin", "America/New_York", "Pacific/Auckland"])
 def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Run each test in several time zones: the calendar is the local one."""
+    """Several time zones: the calendar is the local one."""
     monkeypatch.setenv("TZ", request.param)
     time.tzset()
     yield request.param
@@ -83,12 +83,14 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         ("7d..3d", (2024, 3, 24), (2024, 3, 28)),
     ],
 )
+@pytest.mark.usefixtures("zone")
 def test_dates(text: str, start: tuple[int, ...] | None, end: tuple[int, ...] | None) -> None:
     """A date means the half-open range of local time written beside it."""
     _, found = date_range(text, NOW)
     assert found == (None if start is None else at(*start), None if end is None else at(*end))
 
 
+@pytest.mark.usefixtures("zone")
 def test_hours_are_counted_back_from_now() -> None:
     """Hours are the one unit that does not begin with a day."""
     assert date_range("24h", NOW) == ("", (int(NOW.timestamp()) - 24 * 3600, None))
@@ -101,7 +103,8 @@ def test_moments() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Europe/Berlin"], indirect=True)
-def test_a_day_when_the_clocks_change_is_shorter(zone: str) -> None:
+@pytest.mark.usefixtures("zone")
+def test_a_day_when_the_clocks_change_is_shorter() -> None:
     """31 March 2024 had 23 hours in Berlin."""
     _, (start, end) = date_range("2024-03-31", NOW)
     assert start is not None

@@ -17,8 +17,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 from msgspec.structs import replace
-from textual.css.model import RuleSet
-from textual.css.stylesheet import Stylesheet
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer
@@ -320,22 +318,6 @@ class Stage:
         """The text that the page shown answers."""
         page = self.app.search_screen.session.page
         return page.request.text if page else ""
-
-
-@pytest.fixture(autouse=True, scope="session")
-def styles_are_parsed_once() -> Iterator[None]:
-    """Some hundred screens begin with the same style sheets and colours, which Textual parses anew for each of them."""
-    parse_rules, parsed = Stylesheet._parse_rules, {}
-
-    def once(self: Stylesheet, *source: Any, **named: Any) -> list[RuleSet]:
-        given = (*source, *named.values(), *self._variables.items())
-        if given not in parsed:
-            parsed[given] = parse_rules(self, *source, **named)
-        return parsed[given]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stylesheet, "_parse_rules", once)
-        yield
 
 
 @pytest.fixture

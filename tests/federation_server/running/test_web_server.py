@@ -127,7 +127,7 @@ def test_a_signature_is_for_one_request(ada: Client) -> None:
 
 
 def test_no_address_answers_another_key(ada: Client) -> None:
-    """Signed by a stranger in a member's name: nothing is read or done but where the body or a depot has its own key."""
+    """What a stranger signed in a member's name is refused, but where a body or a depot brings its own key."""
     answers = {}
     for address, method, *_, is_signed in ADDRESSES:
         path = address.replace("{hash}", "newest")

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
-from app.commands.command import FOUND, NOTHING_FOUND, Group, load, print_json, printed_path, say
+from app.commands.command import FOUND, NOTHING_FOUND, Group, ask, load, print_json, printed_path, say
 from app.paths import ASSISTANT
 from console.printable import safe_line
 
@@ -141,8 +141,7 @@ def reset(name: str, yes: bool) -> int:
     """Delete what the assistant NAME asked and taught."""
     from app.commands.model import forget_everything, opened
 
-    if not yes:
-        click.confirm(f"Forget what {name} asked and taught?", abort=True, err=True)
+    ask(f"Forget what {name} asked and taught?", yes=yes)
     with opened(to_change=True, assistant=name) as search:
         forget_everything(search)
         search.store.erase("requests")
@@ -167,8 +166,7 @@ def _exchange(configuration: Configuration, text: str, afterwards: str, *, yes: 
         return 0
     for line in difflib.unified_diff(before.splitlines(), text.splitlines(), str(path), str(path), lineterm=""):
         click.echo(line, err=True)
-    if not yes:
-        click.confirm("Write this?", abort=True, err=True)
+    ask("Write this?", yes=yes)
     configuration.write(Path.home(), text)
     say(f"wrote {path}; {afterwards}")
     return 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.command import Command, printed_path, say
+from app.commands.command import Command, ask, printed_path, say
 
 BACKUP_EXAMPLES = """
 foltr-search backup --to ~/foltr-2026-11.zip
@@ -62,10 +62,9 @@ def restore(file: Path, only_verify: bool, yes: bool) -> int:
     say(f"made {iso_minute(about.made)}: {', '.join(inside)}")
     if only_verify:
         return 0
-    there = replaced(paths, inside)
-    if there and not yes:
+    if there := replaced(paths, inside):
         named = ", ".join(printed_path(str(path)) for path in there)
-        click.confirm(f"What these hold now is lost: {named}. Restore?", abort=True, err=True)
+        ask(f"What these hold now is lost: {named}. Restore?", yes=yes)
     put_back(paths, file)
     say("restored; `foltr-search index` brings the index up to date")
     return 0

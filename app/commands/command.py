@@ -122,6 +122,12 @@ def say(message: str) -> None:
     click.echo(f"foltr-search: {message}", err=True)
 
 
+def ask(question: str, *, yes: bool = False) -> None:
+    """Go on if the user says so, or has said so already; else click.Abort."""
+    if not yes:
+        click.confirm(question, abort=True, err=True)
+
+
 def error_line(error: Exception) -> str:
     """One line for a person: the message of our own errors, with its kind for any other."""
     import sqlite3

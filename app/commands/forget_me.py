@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, NOTHING_FOUND, Command, print_json, say, state_of_member
+from app.commands.command import FAILED, NOTHING_FOUND, Command, ask, print_json, say, state_of_member
 from console.wording import iso_minute
 
 if TYPE_CHECKING:
@@ -42,8 +42,7 @@ def command(at_once: bool, yes: bool, as_json: bool) -> int:
         if known is not None and known.group_id:
             if missed := what_others_miss(store):
                 say(missed)
-            if not yes:
-                click.confirm(f"Leave {known.group} and have it forget this device?", abort=True, err=True)
+            ask(f"Leave {known.group} and have it forget this device?", yes=yes)
             if joining.leave(forget=True, at_once=at_once) is None:
                 say("the server had let this device go before, and its receipt was lost; the key is erased")
         kept, findings, others = joining.progress(), joining.findings(), membership.not_reached(store)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from app.commands.command import Command, say, state_of_member
+from app.commands.command import Command, ask, say, state_of_member
 
 EXAMPLES = """
 foltr-search leave                            ask first
@@ -31,7 +31,7 @@ def command(local: bool, at_once: bool, yes: bool) -> int:
             say(missed)
         if is_member and not yes:
             what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
-            click.confirm(f"Leave the group? {what}", abort=True, err=True)
+            ask(f"Leave the group? {what}")
         if not local:
             kept = Admission(store, settings).leave(forget=False, at_once=at_once)
             say("left the group" if kept else "the server had let this device go before; the key is erased")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Group, load, print_json, say
+from app.commands.command import Group, ask, load, print_json, say
 from app.commands.completion import kept_days
 from console.wording import count, iso_minute
 
@@ -124,8 +124,7 @@ def reset(day: date | None) -> int:
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def forget(yes: bool) -> int:
     """Delete every page and pick it learned from, the statistics and the last page; reset the model."""
-    if not yes:
-        click.confirm("Forget all pages, picks and statistics, and reset the model?", abort=True, err=True)
+    ask("Forget all pages, picks and statistics, and reset the model?", yes=yes)
     with opened(to_change=True) as search:
         forget_everything(search)
     say("deleted everything it learned")

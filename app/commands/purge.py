@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Command, load, print_line, printed_path, say
+from app.commands.command import Command, ask, load, print_line, printed_path, say
 
 if TYPE_CHECKING:
     from app.paths import Paths
@@ -49,8 +49,7 @@ def command(yes: bool) -> int:
         say(f"{printed_path(str(path))} was changed by you, so it stays")
     if _in_a_group(paths):
         say("this device is in a group, and its keys go too: `foltr-search forget-me` first has the group forget it")
-    if not yes:
-        click.confirm("Delete all of this?", abort=True, err=True)
+    ask("Delete all of this?", yes=yes)
     remove(belongings(paths, home=home), paths)
     say(f"{size(sum(one.n_bytes for one in found))} deleted")
     return 0

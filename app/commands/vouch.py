@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import NOTHING_FOUND, Command, say, state_of_member
+from app.commands.command import NOTHING_FOUND, Command, ask, say, state_of_member
 from console.wording import iso_minute
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
             question = "Is this member gone for good" if gone else "Does that person see the same fingerprint"
             question += f", and was {group_roster.chosen(roster, was).device}" if was else ""
             shown = group_roster.print_of(about.device_key, about.box_key)
-            click.confirm(f"{about.device}  {shown}\n{question}?", abort=True, err=True)
+            ask(f"{about.device}  {shown}\n{question}?")
         group_roster.vouch(store, reach, about.device, gone=gone, was=was)
     once = f"; what {was} sent counts as this member's, and {was} is taken off the roster" if was else ""
     say(f"{about.device} {'is taken off the roster' if gone else 'is vouched for'}{once}")

@@ -118,6 +118,11 @@ def test_wrapped_lines_fit_and_lose_nothing_but_blanks(text: str, width: int) ->
     assert all(not text[a:b].strip(" ") for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
+def test_a_line_is_wrapped_at_its_last_column() -> None:
+    """Not before it."""
+    assert wrap("aa bbb c", 3) == [(0, 2), (3, 6), (7, 8)]
+
+
 def test_lineages_that_a_restore_began_are_called_by_their_time() -> None:
     """Numbers stay numbers, a time reads as one in UTC; each label names its lineage again, anything else none."""
     assert [round_label(3, 2), round_label(1795406035, 1)] == ["3.2", "2026-11-23T03:53:55Z.1"]

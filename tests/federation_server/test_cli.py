@@ -29,7 +29,8 @@ def test_a_groups_life_by_commands(tmp_path: Path, capsys: Output) -> None:
         assert said.out or said.err
         return code, said.out
 
-    assert call("init", "--group", "herons")[0] == 0
+    code, said = call("init", "--group", "herons")
+    assert (code, [line.split()[0] for line in said.splitlines()]) == (0, ["group", "settings:", "next:"])
     assert call("members")[0] == call("rounds")[0] == call("forget")[0] == call("invite", "list")[0] == 1
     code, link = call("invite", "--note", "Ada")
     assert (code, from_link(link.strip()).address) == (0, "http://127.0.0.1:8421")

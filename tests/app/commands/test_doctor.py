@@ -27,6 +27,7 @@ def test_doctor_is_content_with_a_sound_device_and_finds_what_is_broken(device: 
     assert damaged.returncode == 2
     broken = [line.split()[1] for line in damaged.stdout.splitlines() if line.startswith("broken")]
     assert broken == ["settings:", "index:"]
+    assert damaged.stderr.startswith("foltr-search: 2 of ")
 
 
 def test_files_that_others_may_enter_are_named(device: Device) -> None:

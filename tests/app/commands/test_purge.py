@@ -24,6 +24,7 @@ def test_it_asks_and_deletes(device: Device) -> None:
     assert kept.returncode == 130
     assert len([line for line in kept.stdout.splitlines() if "(the index, " in line]) == 1
     assert str(device.data_dir / "state.sqlite") in kept.stdout or str(device.data_dir / "roots.json") in kept.stdout
+    assert kept.stdout.endswith("  in all\n")
     assert device.data_dir.is_dir()
     done = purge(device, "y\n")
     assert done.returncode == 0, done.stderr

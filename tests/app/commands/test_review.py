@@ -92,7 +92,9 @@ def test_what_is_done_with_what_was_judged(device: Device, tmp_path: Path) -> No
     done = device.run("review", "river", "--report", str(report), "--save", "rivers", "--teach")
     assert done.returncode == 0, done.stderr
     assert "2 found, all 6 documents read" in report.read_text()
-    assert device.run("saved").stdout.startswith("@rivers\triver ")
+    saved = device.run("saved").stdout
+    assert saved.startswith("@rivers\triver ")
+    assert f"saved as {saved.strip()}".replace("\t", ": ") in done.stderr
     assert "2 newly counted as opened" in done.stderr
     report.unlink()
     done = device.run("review", "--resume", "1", "--report", str(report), "--forget")

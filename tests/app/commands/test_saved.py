@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def test_a_search_is_saved_used_and_removed(device: Device) -> None:
     """With more words after it, and the same as its text but for the place of what is said; completed behind @."""
     device.index()
-    assert device.run("saved").returncode == 1
+    empty = device.run("saved")
+    assert (empty.returncode, "add one with foltr-search saved add" in empty.stderr) == (1, True)
     assert device.run("saved", "add", "diving", "fish", "-stork", "dives").returncode == 0
     assert device.run("saved").stdout == "@diving\tfish -stork dives\n"
     assert device.run("saved", "add", "heron", "x").stderr == "foltr-search: saved as @heron\n"

@@ -218,6 +218,9 @@ def test_picks_survive_and_are_seen_by_another_process(store: Store, picks: Pick
         assert look(other, ["budget"]).same_query[0] == 1 / 17
         pick(other, A, ["budget"])
         assert look(picks, ["budget"]).same_query[0] == 4 / 8
+        other.hold((), ())
+        for memory in (other, picks):
+            assert not matrix(look(memory, ["budget"])).any()
 
 
 def test_an_undone_transaction_leaves_no_trace_in_memory(store: Store, picks: Picks) -> None:

@@ -16,7 +16,7 @@ from app.tui.review_screen import ReviewScreen
 
 Stages = Callable[..., Any]
 TEXTS = {
-    "turbine.md": "# Wind turbines\n\nA turbine turns wind into power.\n",
+    "turbine.md": "# Wind turbines\n\nA turbine turns wind into power.\n" + "\nIt turns.\n" * 40,
     "solar.md": "# Solar panels\n\nPanels turn light into power.\n",
     "landlord.txt": "Dear landlord,\nthe windows let the wind in.\n",
 }
@@ -77,7 +77,15 @@ async def test_a_review_alone_ends_the_program(stage: Stages, paths: Paths) -> N
                 pilot,
                 lambda one=one: bool(name_on(one.app.screen)) if isinstance(one.app.screen, ReviewScreen) else False,
             )
-            await pilot.press("j", "space", "k", "b", "g", "G", "tab", "x")
+            body = one.app.screen.pane.body
+            whole, page = body.virtual_size.height - body.size.height, body.size.height - 1
+            for key, row, match in (
+                ("j", 1, 1), ("space", 1 + page, 1), ("k", page, 1), ("b", 0, 1), ("G", whole, 1), ("g", 0, 1),
+                ("tab", 0, 0), ("shift+tab", 0, 1), ("x", 0, 1),
+            ):  # fmt: skip
+                await pilot.press(key)
+                await pilot.pause()
+                assert (key, body.scroll_offset.y, body.current) == (key, row, match)
             assert answers(paths) == {}
             await pilot.press("escape")
         assert one.app.return_value == 0

@@ -102,6 +102,7 @@ async def test_resetting_brings_the_settings_back(stage: Stages, tmp_path: Path)
     keep_remembered(tmp_path, kept)
     one = stage(remembered=kept)
     async with one.searched("wind", size=WIDE) as pilot:
+        assert "as last time" in one.app.search_screen.line.text
         await pilot.press("ctrl+g", "R")
         await one.until(pilot, lambda: not one.app.search_screen.results.is_dense)
         await one.until(pilot, lambda: one.app.search_screen.query_one("#side").display)

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, event, select
 from federation_server import database
 from federation_server.database import reading
 from federation_server.group import enrolment
+from federation_server.running.web_server import ADDRESSES
 from federation_server.tables import updates
 from foltr.federated.wire import Accepted, Announcement, Farewell, ModelRecord, Receipt, decode, encode
 from tests.federation_server.client import (
@@ -123,6 +124,23 @@ def test_a_signature_is_for_one_request(ada: Client) -> None:
         ("GET", "/v1/round", b"", Client(ada.address).headers("GET", "/v1/round") | {"Foltr-Device": ada.device}),
     ):
         assert reason(ada.send(method, path, body, headers)) == "bad-signature", (method, path)
+
+
+def test_no_address_answers_another_key(ada: Client) -> None:
+    """What a stranger signed in a member's name is refused, but where a body or a depot brings its own key."""
+    answers = {}
+    for address, method, *_, is_signed in ADDRESSES:
+        path = address.replace("{hash}", "newest")
+        claimed = Client(ada.address).headers(method.upper(), path) | {"Foltr-Device": ada.device}
+        if is_signed:
+            answers[method, path] = reason(ada.send(method.upper(), path, b"", claimed))
+    assert {asked: answer for asked, answer in answers.items() if answer != "bad-signature"} == {
+        ("post", "/v1/members"): "malformed",
+        ("post", "/v1/roster"): "malformed",
+        ("get", "/v1/depot"): "no-depot",
+        ("get", "/v1/depot/files"): "no-depot",
+        ("post", "/v1/depot"): "malformed",
+    }
 
 
 def test_the_host_header_does_not_move_a_signature(ada: Client) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from indexer.confined.pool import WorkerPool, how_it_ended
+from indexer.confined.pool import WorkerPool, how_it_ended, start_process
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
@@ -74,7 +74,11 @@ def read_once_there(path, limits):
         time.sleep(0.01)
     return open(path).read()
 
+held = []
+
 def pid(path, limits):
+    if path.endswith("leak"):
+        held.extend(os.urandom(1_000_000) for _ in range(120))
     return os.getpid()
 
 def opened(path, limits):
@@ -238,12 +242,37 @@ def test_many_files_come_back_once_each(readers):
     assert found["big.3"] == "x" * 3_000_000
 
 
+@pytest.mark.parametrize(("from_copy", "threads"), [(True, {}), (False, {"OPENBLAS_NUM_THREADS": "3"})])
+def test_who_starts_a_process_stays_as_it_was(
+    from_copy: bool, threads: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ready for Ctrl-C, and with its own program and variables."""
+
+    def state() -> object:
+        return signal.pthread_sigmask(signal.SIG_BLOCK, ()), sys.modules["__main__"], dict(os.environ)
+
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    for name, value in threads.items():
+        monkeypatch.setenv(name, value)
+    before = state()
+    start_process(os.getpid, from_copy=from_copy).join()
+    assert state() == before
+
+
 def test_workers_stay_between_runs(readers):
     """A second run uses the process of the first."""
     with WorkerPool(readers.pid, n_workers=1, seconds=20, memory_mb=200) as pool:
         first = outcomes(pool, ["a", "b"])
         second = outcomes(pool, ["c"])
     assert len(set(first.values()) | set(second.values())) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not say how much it uses")
+def test_a_worker_that_holds_half_of_its_memory_ends_with_that_file(readers):
+    """The next file finds all of it free again."""
+    with WorkerPool(readers.pid, n_workers=1, seconds=20, memory_mb=200) as pool:
+        found = outcomes(pool, ["a", "leak", "b"])
+    assert found["a"] == found["leak"] != found["b"]
 
 
 def test_a_worker_killed_while_idle_is_replaced(readers):

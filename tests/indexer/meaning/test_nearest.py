@@ -154,8 +154,8 @@ def test_small_differences_stay_small_and_nothing_known_is_the_middle(make_index
     snapshot = make_index(["heron a", "heron b"]).snapshot()
     near = feature(snapshot, "heron", {i: [(Passage(0, 5, ""), 0.5 + i / 50)] for i in range(2)})
     assert near[1] - near[0] == pytest.approx(STEP * 0.02 / LEAST_DEVIATION, abs=0.02)
-    unknown = feature(snapshot, "heron", {0: []})
-    assert unknown.tolist() == [MIDDLE, MIDDLE]
+    for known in ([], [(Passage(0, 5, ""), 0.5)]):
+        assert feature(snapshot, "heron", {0: known}).tolist() == [MIDDLE, MIDDLE]
 
 
 def test_of_a_long_document_the_windows_with_the_words_count(make_index: MakeIndex) -> None:

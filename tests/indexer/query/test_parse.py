@@ -267,7 +267,9 @@ def test_too_deep() -> None:
     deep = 1000
     query = parse("(" * deep + "a" + ")" * deep, now=NOW)
     assert query.root == A
-    assert [problem.position for problem in query.problems] == [20]
+    assert [(problem.position, problem.message) for problem in query.problems] == [
+        (20, "brackets deeper than 20 are ignored")
+    ]
 
 
 def test_too_long() -> None:

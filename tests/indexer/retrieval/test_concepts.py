@@ -121,6 +121,11 @@ def test_what_an_apostrophe_leaves_of_a_word_is_a_function_word(make_index: Make
     assert forms(snapshot, "l'assurance", languages=("fr",)) == [{"l"}, {"assurance", "assurances"}]
 
 
+def test_a_word_with_one_piece_is_named_by_it(birds: Snapshot) -> None:
+    """Not by the punctuation around it as well."""
+    assert [one.surface[0] for one in concepts(birds, ".net --heron")] == ["net", "heron"]
+
+
 def test_ligatures_are_their_two_letters(make_index: MakeIndex) -> None:
     """Typed in either way, where the index holds the other."""
     snapshot = make_index(["une œuvre, l'œuf", "oeuvre encyclopædia", "poem"]).snapshot()

@@ -157,3 +157,12 @@ def test_a_whole_field_is_read_in_runs(
         (word, number, every[i].count(word)) for number, i in enumerate(ids) for word in dict.fromkeys(every[i])
     ]
     assert sorted(one for one in found if one[0].isascii()) == sorted(one for one in expected if one[0].isascii())
+
+
+def test_of_what_is_remembered_the_least_recently_used_goes_first() -> None:
+    """Of three arrays of 1,000 bytes two have room."""
+    cache = snapshot_module._Cache(2_500)
+    for key in ("a", "b", "a", "c"):
+        if cache.get((key,)) is None:
+            cache.put((key,), np.zeros(125))
+    assert [key for key in "abc" if cache.get((key,)) is not None] == ["a", "c"]

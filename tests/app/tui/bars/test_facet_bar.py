@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.search.results import Facets
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.text_lines import StatusLine
 from app.tui.results_list import ResultsList
@@ -32,6 +33,13 @@ async def test_facets_narrow_and_open_again(stage: Stages) -> None:
         assert bar.active["type"] == "markdown"
         await pilot.press("enter")
         await one.until(pilot, lambda: len(_rows(one)) == 4, "all again")
+        for tell, row in (
+            (lambda: bar.show_facets(Facets()), ["type", "all"]),
+            (lambda: bar.narrow("type", "pdf"), ["type", "all", "pdf"]),
+        ):
+            tell()
+            await pilot.pause()
+            assert one.text.splitlines()[bar.region.y].split() == row
 
 
 def test_a_chosen_folder_is_named_as_everywhere_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,5 +56,6 @@ async def test_the_cursor_is_where_the_arrow_keys_went(stage: Stages) -> None:
         await pilot.press("f4", "down", "right")
         bar = one.app.search_screen.query_one(FacetBar)
         cursor = bar.get_component_rich_style("facet--cursor")
-        under = [(y, part.text) for y in range(len(FACETS)) for part in bar.render_line(y) if part.style == cursor]
+        lines = one.app.screen._compositor.render_strips()[bar.region.y :]
+        under = [(y, part.text) for y in range(len(FACETS)) for part in lines[y] if part.style == cursor]
         assert under == [(1, f" {bar.chips(FACETS[1])[1].text} ")]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.search.results import Hit, ResultPage, SearchRequest
-from app.tui.bars.text_lines import Fact, KeyLine, fitted, fitting, found_of, hint_of
+from app.tui.bars.text_lines import Fact, HintLine, KeyLine, StatusLine, fitted, fitting, found_of, hint_of
 from app.tui.keys import BY_ID
 from indexer.query.nodes import Problem
 
@@ -99,6 +99,24 @@ def test_the_highest_rank_goes_first_and_the_order_stays() -> None:
     labels = [(BY_ID["open"], "a", "Open"), (BY_ID["order"], "b", "Order"), (BY_ID["quit"], "c", "Quit")]
     assert [action.id for action, _, _ in fitting(labels, 17)] == ["open", "quit"]
     assert [action.id for action, _, _ in fitting(labels, 24)] == ["open", "order", "quit"]
+
+
+async def test_what_is_said_is_on_the_screen_at_once(stage: Stages) -> None:
+    """Each part of the state and each hint, without waiting for another to change."""
+    one = stage()
+    async with one.searched("wind", size=(120, 40)) as pilot:
+        status, hint = one.app.search_screen.query_one(StatusLine), one.app.search_screen.query_one(HintLine)
+        for say, words in (
+            (lambda: status.show_doing("indexing 3", busy=True), "indexing 3"),
+            (lambda: status.show_group("synced at noon"), "synced at noon"),
+            (lambda: status.show_index(None), "opening the index"),
+            (lambda: status.show_page(PAGE, narrowed="to text"), "to text"),
+            (lambda: hint.show_page(replace(PAGE, suggestion="sea"), key="", width=60), "mean sea ?"),
+            (lambda: hint.show_page(replace(PAGE, suggestion="tea"), key="", width=60), "mean tea ?"),
+        ):
+            say()
+            await pilot.pause()
+            assert words in one.text
 
 
 async def test_a_click_is_the_key(stage: Stages) -> None:

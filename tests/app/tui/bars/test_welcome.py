@@ -33,6 +33,7 @@ async def test_recent_files_are_chosen_with_the_keys_of_the_results(
     async with one.app.run_test(size=WIDE) as pilot:
         await one.until(pilot, lambda: "swift" in one.text, "the recent files")
         assert "documents ready" in one.text
+        assert "Opened and changed lately, with Down:" in one.text
         await pilot.press("enter")
         await one.settle(pilot)
         assert engine.opened_paths == []

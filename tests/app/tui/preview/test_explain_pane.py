@@ -23,6 +23,7 @@ async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
         pane = one.app.search_screen.query_one(ExplainPane)
         await one.until(pilot, lambda: "words found in the title" in one.text)
         assert "+2.25    +0.50" in one.text
+        assert "▪▪▪··· BM25 of the text" in one.text
         assert "−0.25" in one.text
         assert "against the row below: Annual wind report" in one.text
         assert re.search(r"together +\+1\.25", one.text)

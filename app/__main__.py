@@ -15,6 +15,8 @@ def main() -> int:
         from app.resident.asking import COMMANDS, answered
         from console.standard_streams import open_missing
 
+        if os.environ.get("HOME") == "":  # it stands for none, and not for the top of the system
+            del os.environ["HOME"]
         open_missing()
         if (code := answered(sys.argv[1:])) is not None:
             return code

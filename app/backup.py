@@ -35,6 +35,8 @@ from foltr.errors import FoltrError
 ABOUT = "backup.json"
 STATE = "state.sqlite"
 KEY = "key"
+PACKED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+"""as a backup packs; what is packed otherwise is left unread, for it may ask for any memory"""
 _GROUP_TABLES = ("membership", "uploads", "group_ranker", "roster", "round_lists", "receipts")
 SEAT = "federation seat"
 _GROUP_VALUES = (
@@ -118,7 +120,7 @@ def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
     with source.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:
-                inside = {info.filename: archive.read(info) for info in archive.infolist() if _is_ours(info)}
+                inside = {own.filename: archive.read(own) for own in archive.infolist() if own.compress_type in PACKED}
         except _DAMAGE as error:
             raise NoBackupError(f"{source} is no backup of foltr-search, or is damaged") from error
     try:
@@ -132,11 +134,6 @@ def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
     if STATE in inside:
         _restorable(source, inside[STATE]).close()
     return about, inside
-
-
-def _is_ours(info: zipfile.ZipInfo) -> bool:
-    """Whether a member is packed as a backup packs; others are left unread, for they may ask for any memory."""
-    return info.compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def _restorable(source: Path, state: bytes) -> Store:

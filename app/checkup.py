@@ -83,7 +83,10 @@ def _settings(patient: Patient) -> Findings:
 def _folders(patient: Patient) -> Findings:
     folder = patient.paths.data_dir
     if not folder.exists():
-        yield "note", f"{display_path(str(folder))} does not exist yet; `foltr-search index FOLDER` creates it"
+        at = next(one for one in folder.parents if one.exists())
+        may = os.access(at, os.W_OK | os.X_OK)
+        how = "yet; `foltr-search index FOLDER` creates it" if may else f"and {display_path(str(at))} lets none be made"
+        yield "note" if may else "broken", f"{display_path(str(folder))} does not exist {how}"
         return
     try:
         patient.paths.refuse_foreign()

@@ -82,12 +82,8 @@ def suggest_roots(home: Path | None = None, *, searched: Sequence[str] = ()) -> 
         suggestion = count_files(str(folder), name, exports)
         if not suggestion.counted.startswith("0 "):
             found.append(suggestion)
-    found += _sources(home, stores, exports)
-    return [one for one in found if not _is_searched(one.choice, searched)]
-
-
-def _is_searched(choice: str, searched: Sequence[str]) -> bool:
-    return choice in searched if choice in SOURCES else root_of(os.path.realpath(choice), searched) is not None
+    found = [one for one in found if root_of(os.path.realpath(one.choice), searched) is None]
+    return found + [one for one in _sources(home, stores, exports) if one.choice not in searched]
 
 
 def count_files(folder: str, name: str = "", exports: Counter[str] | None = None) -> RootSuggestion:

@@ -66,6 +66,7 @@ def terminal_lines(
     indent = " " * len(number)
     room = max(width - len(number), 20)
     right = f"  {hit.type}  {iso_day(hit.modified)}"
+    right = right if columns(right) <= room // 2 else ""  # in a narrow terminal the name tells more
     title = fit(title_of(hit), room - columns(right))
     gap = " " * (room - columns(title) - columns(right))
     yield number + _marked(title, words, bold=True, strikethrough=hit.missing) + gap + click.style(right, dim=True)
@@ -73,6 +74,7 @@ def terminal_lines(
     if home and path.startswith(home + os.sep):
         path = "~" + path.removeprefix(home)
     notes = _notes(hit, why) + (f"  › {safe_line(snippet.heading)}" if snippet and snippet.heading else "")
+    notes = fit(notes, room - min(columns(path), room // 2))
     shown = fit_left(path, room - columns(notes))
     yield indent + _marked(shown, words, fg="green", strikethrough=hit.missing) + click.style(notes, dim=True)
     if snippet is not None and snippet.text:

@@ -127,7 +127,7 @@ def _head(account: Mapping[str, Any]) -> dict[str, str]:
         "folders": ", ".join(root["path"] for root in searched["folders"]),
         "index updated": searched["index_updated"],
         "documents": f"{searched['n_documents']:,} of {searched['n_documents_in_index']:,} in the index",
-        "passed over": passed_over or "nothing", "read": f"{found['n_read']:,}", "found": found["in_words"],
+        "passed over": passed_over or "nothing", "read": f"{found['n_read']:,}", "how far": found["in_words"],
         "not readable": f"{len(account['not_readable']):,}", "method": found["method"],
     }  # fmt: skip
 

@@ -220,7 +220,8 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
         return moments, BY_FILES
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
     in_names, all_series = _days(map(day_of_name, stems)), {dates.members_of[row] for row in rows}
-    is_series = _share_a_stem(all_series - {""})
+    named = all_series - {""}  # all begin as the shortest: "plan v2 with remarks" is a version of "plan" too
+    is_series = bool(named) and all(own.startswith(min(named, key=len)) for own in named)
     versions = _versions(stems, moments) if is_series else [UNMARKED] * len(rows)
     if len(set(in_names)) > 1:
         return _places(list(zip(in_names, versions, strict=True))), BY_NAMES
@@ -246,11 +247,6 @@ def _versions(stems: Sequence[str], moments: Sequence[float]) -> list[tuple[int,
         (1, sys.maxsize) if own == UNMARKED and moment > latest + BULK_SECONDS else own
         for own, moment in zip(versions, moments, strict=True)
     ]
-
-
-def _share_a_stem(all_series: set[str]) -> bool:
-    """Whether there is a series and all begin as the shortest: "plan v2 with remarks" is a version of "plan" too."""
-    return bool(all_series) and all(own.startswith(min(all_series, key=len)) for own in all_series)
 
 
 def _places(keys: Sequence[tuple[Any, ...]]) -> list[float]:

@@ -53,9 +53,10 @@ def completions(snapshot: Snapshot, prefix: str, fields: Fields) -> tuple[str, .
 # Days, numbers and codes
 
 _JOINTS, LONG_NUMBER = re.compile(r"[\W_]+"), re.compile(r"[a-z]{0,4}\d{6,}")
-"""a telephone, an account, an order; shorter ones may have a point before the last three digits"""
+"""a telephone, an account, an order; shorter ones may have a point or comma before the last three digits: 48,500"""
 _MIXED = re.compile(r"(?=\D*\d)(?=\d*[^\W\d_])[^\W_]{2,40}")
 """a number and its unit, a catalogue and its number, a licence plate: 23kg, bwv227"""
+_YEAR = re.compile(r"(19|20)\d\d")
 LEAST_COMPLETED = 4
 """signs of a code that is looked for as the beginning of others"""
 
@@ -74,11 +75,12 @@ def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     def look_up() -> Ways:
         found = [way for way in date_spellings(typed) if all(is_known(snapshot, term, fields) for term in way)]
         is_code = _MIXED.fullmatch(typed) and not is_known(snapshot, typed, fields)
+        is_year = _YEAR.fullmatch(typed) and is_known(snapshot, typed, fields)
         if is_code or LONG_NUMBER.fullmatch(number):
             found += _number_spellings(snapshot, typed, number, fields)
             if is_code and not found and len(typed) >= LEAST_COMPLETED:
                 found = [(term,) for term in completions(snapshot, typed, fields)[1:]]
-        elif typed.isdecimal() and len(typed) > 3 and not is_known(snapshot, typed, fields):
+        elif typed.isdecimal() and len(typed) > 3 and not is_year:
             found.append((typed[:-3], typed[-3:]))
         return tuple(dict.fromkeys(found))
 

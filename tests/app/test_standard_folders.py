@@ -46,6 +46,18 @@ def test_the_data_folder_may_be_chosen() -> None:
     assert data_folder({"FOLTR_DATA_DIR": ""}) == standard_folder("data", {})
 
 
+def test_an_empty_home_is_none(device: Device) -> None:
+    """HOME="" stands for the home that the system knows, as without HOME, and never for the top of the file system."""
+    variables = device.environment(FOLTR_DATA_DIR="", FOLTR_CONFIG_DIR="", XDG_CONFIG_HOME="")
+    del variables["HOME"]
+    command = [sys.executable, "-m", "app", "config", "path"]
+    places = [
+        subprocess.run(command, env=env, capture_output=True, check=False).stdout
+        for env in (variables, {**variables, "HOME": ""})
+    ]
+    assert places[0] == places[1] != b""
+
+
 NAMELESS = """
 import pwd, sys
 pwd.getpwuid = {}.__getitem__

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (188, 30_505),
+    "app": (188, 30_513),
     "console": (8, 1_063),
-    "indexer": (104, 20_664),
+    "indexer": (104, 20_662),
     "simulation": (95, 15_267),
     "federation_server": (51, 7_949),
     "foltr": (55, 8_043),

@@ -30,6 +30,16 @@ def test_doctor_is_content_with_a_sound_device_and_finds_what_is_broken(device: 
     assert damaged.stderr.startswith("foltr-search: 2 of ")
 
 
+def test_a_data_folder_that_cannot_be_made_is_broken(device: Device) -> None:
+    """`doctor` promises no folder where `index` will be refused one."""
+    in_the_way = device.notes / "plan.md"
+    in_the_way.write_text("no folder", encoding="utf-8")
+    folder = in_the_way / "share" / "data"
+    said = device.run("doctor", env={"FOLTR_DATA_DIR": str(folder)})
+    assert said.returncode == 2
+    assert f"{folder} does not exist and {in_the_way} lets none be made" in said.stdout
+
+
 def test_files_that_others_may_enter_are_named(device: Device) -> None:
     """As they are found; `doctor` itself closes none."""
     device.index()

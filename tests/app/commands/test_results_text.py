@@ -40,12 +40,24 @@ def test_a_terminal_gets_wrapped_and_coloured_lines(indexed: Device) -> None:
     assert max(map(len, results)) <= 60
 
 
+def test_a_narrow_terminal_still_tells_which_file_it_is(device: Device) -> None:
+    """Neither the type and the day nor a long heading take the room of the title and of the end of the path."""
+    long = "Remarks on everything that was ever said in this house about herons, and on who said it and when"
+    (device.notes / "diary.md").write_text(f"# Diary\n\n## {long}\n\nA pangolin came by.\n", encoding="utf-8")
+    device.index()
+    for width in ("20", "30", "80"):
+        plain = on_terminal(device, "search", "pangolin", NO_COLOR="1", COLUMNS=width)
+        first, second = plain.splitlines()[:2]
+        assert "Diary" in first
+        assert "diary.md" in second
+
+
 def on_terminal(device: Device, *arguments: str, **env: str) -> str:
-    """What a user of a 60-column terminal would see."""
+    """What a user of a terminal sees, of 60 columns if nothing else is said."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(device.home)
-        environment = device.environment(COLUMNS="60", LINES="24", TERM="xterm", **env)
+        environment = device.environment(**{"COLUMNS": "60", "LINES": "24", "TERM": "xterm", **env})
         os.execve(sys.executable, [sys.executable, "-m", "app", *arguments], environment)
     output = b""
     while True:

@@ -220,6 +220,18 @@ def test_a_number_is_found_however_it_is_grouped(office: Search, query: str, fir
     assert office.search(SearchRequest(query)).n_all_words == 1
 
 
+def test_an_amount_is_found_with_its_comma_beside_the_bare_number(tmp_path: Path) -> None:
+    """A table that holds the number as it was typed hides no contract; a year stays a year."""
+    texts = {
+        "table.md": f"rows 48499 48500 48501 of 2024. {SAID}", "contract.md": f"The sum of $48,500.00 is due. {SAID}",
+        "offer.md": f"Es gelten 48.500 Euro, Artikel 2.024. {SAID}", "other.md": f"48 pages, 500 words. {SAID}",
+    }  # fmt: skip
+    with searching(tmp_path, texts) as search:
+        found = search.search(SearchRequest("48500"))
+        assert {hit.path.rpartition("/")[2] for hit in found.hits} == {"table.md", "contract.md", "offer.md"}
+        assert search.search(SearchRequest("2024")).n_all_words == 1
+
+
 @pytest.mark.parametrize("day", ["2019-03-19", "19.3.2019", "20190319", "19.03.2019", "2019_03_19"])
 def test_a_day_is_found_however_it_is_written(office: Search, day: str) -> None:
     """In the name of a file, and in a text as 19. März 2019; not the day after."""

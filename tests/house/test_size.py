@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (188, 30_453),
     "console": (8, 1_063),
-    "indexer": (104, 20_664),
+    "indexer": (104, 20_698),
     "simulation": (95, 15_407),
     "federation_server": (51, 7_951),
     "foltr": (55, 8_047),

@@ -64,7 +64,9 @@ class Word(Meant, frozen=True, eq=False):
     position: int = 0
     length: int = 0
     made: tuple[str, ...] = ()
-    """words of the index that it makes up with a neighbour"""
+    """words of the index that it makes up with a neighbour, or is beside one"""
+    month: int = 0
+    """of a month beside a year, from 1"""
 
     @property
     def is_plain(self) -> bool:

@@ -411,10 +411,10 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     """A concept of one word with what it is in the languages of few documents, and what is made of it."""
     snapshot, word, node = lookup.snapshot, concept.surface[0], concept.node
     is_word = isinstance(node, Word) and not (node.exact or node.field or concept.pieces or concept.width > 1)
+    if month := getattr(node, "month", 0) or (MONTHS.get(word, 0) if is_word and word not in ABBREVIATED else 0):
+        concept = replace(concept, month=month)
     if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
         return concept
-    if word in MONTHS and word not in ABBREVIATED:
-        concept = replace(concept, month=MONTHS[word])
     own = lookup.own_languages
     if own and (found := _own_forms(lookup, word, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
@@ -520,16 +520,17 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
 
 
 def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[Ints, Floats]]:
-    """The documents whose names or folders tell a concept with a number: 7 as 07, a month by its own; in names also
-    scan and 2024 as scan0012 and 20240315."""
+    """The documents whose names or folders tell a concept with a number: 7 as 07, 24 as 2024, a month by its own; in
+    names also scan and 2024 as scan0012 and 20240315."""
     word, found = concept.surface[0], list[tuple[Ints, Floats]]()
     if concept.month:
         found.append(snapshot.keep(("month", field, concept.month), partial(_of_month, snapshot, field, concept.month)))
     if getattr(concept.node, "exact", True):
         return found
     if word.isdecimal() and len(word) < 4:
-        padded = {str(int(word)).zfill(n) for n in (1, 2, 3, 4)} - {word}
-        found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(padded))))
+        others = {str(int(word)).zfill(n) for n in (1, 2, 3, 4)} - {word}
+        others |= {f"20{word}"} if len(word) == 2 else set()
+        found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(others))))
     begins = word.isalpha() or (word.isdecimal() and int(word) in YEARS)
     if field == "name" and begins and len(word) > 2 and not concept.is_beginning:
         terms = snapshot.terms_with_prefix("name", word, variants.MAX_NAMES, rest="09")

@@ -14,7 +14,7 @@ _NAMES = (
     " styczeń stycznia leden ledna",
     "february feb februar février févr febrero febbraio fevereiro februari helmikuu февраль февраля február februarie"
     " şubat luty lutego únor února",
-    "march mar märz maerz mrz mars marzo maart marts maaliskuu март марта március martie mart"
+    "march mar märz maerz mrz mrt mars marzo maart marts maaliskuu март марта március martie mart"
     " marzec březen března",
     "april apr avril avr abril abr aprile huhtikuu апрель апреля április aprilie nisan kwiecień"
     " kwietnia duben dubna",
@@ -117,8 +117,9 @@ _TYPED = tuple(re.compile(pattern) for pattern in (
     r"(?P<y>(?:19|20)\d\d)(?P<joint>[-_./]?)(?P<m>0[1-9]|1[0-2])(?P=joint)(?P<d>0[1-9]|[12]\d|3[01])",
     r"(?P<d>0?[1-9]|[12]\d|3[01])(?P<joint>[-_./])(?P<m>0?[1-9]|1[0-2])(?P=joint)(?P<y>(?:19|20)\d\d)",
     r"(?P<y>(?:19|20)\d\d)[-_./](?P<m>0[1-9]|1[0-2])|(?P<M>0?[1-9]|1[0-2])[-_./](?P<Y>(?:19|20)\d\d)",
+    r"(?P<m>0?[1-9]|1[0-2])/(?P<y>\d\d)",
 ))  # fmt: skip
-"""a day and a month as they are typed as one word"""
+"""a day and a month as they are typed as one word; a month also without the century: 11/24"""
 
 
 @lru_cache(maxsize=1_000)
@@ -128,7 +129,7 @@ def date_spellings(typed: str) -> tuple[tuple[str, ...], ...]:
     if match is None:
         return ()
     parts = {name.lower(): value for name, value in match.groupdict().items() if value}
-    year, number = parts["y"], int(parts["m"])
+    year, number = f"20{parts['y']}"[-4:], int(parts["m"])
     month, names = (f"{number:02}", str(number)), MONTH_NAMES[number]
     ways: list[tuple[str, ...]]
     if "d" not in parts:

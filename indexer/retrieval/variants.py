@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import in_groups
-from indexer.retrieval.dates import date_spellings
+from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
 
@@ -186,7 +186,7 @@ _FIRST, _GROUP = re.compile(r"[A-Za-z]{0,4}\d+"), re.compile(r"\d+")
 def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) -> Query:
     """A short query with what its neighbours are in one: a number in groups that stands somewhere as one word or in
     other groups; of words each with the one that they make, as database of data base and take2 of take 2, and in
-    languages that join words mietvertrag of vertrag miet."""
+    languages that join words mietvertrag of vertrag miet; months beside years."""
     if not isinstance(query.root, And) or len(query.root.children) > MAX_JOINED:
         return query
     links = () if COMPOUNDING.isdisjoint(languages) else LINKS
@@ -199,6 +199,8 @@ def with_neighbours(query: Query, snapshot: Snapshot, languages: Iterable[str]) 
             made[i : i + n] = [own + in_one for own in made[i : i + n]]
     children = [replace(own, made=words) if isinstance(own, Word) and words else own
                 for own, words in zip(children, made, strict=True)]  # fmt: skip
+    for i in range(len(children) - 1):
+        children[i : i + 2] = _month_and_year(children[i], children[i + 1], snapshot)
     root = replace(query.root, children=tuple(children)) if len(children) > 1 else children[0]
     return replace(query, root=root)
 
@@ -221,6 +223,34 @@ def _numbers_joined(children: list[Node], snapshot: Snapshot) -> list[Node]:
                 break
         start += 1
     return children
+
+
+_MONTH_NUMBER, _YEAR, _SHORT_YEAR = map(re.compile, (r"0[1-9]|1[0-2]", r"(?:19|20)\d\d", r"['\u2019]?(\d\d)"))
+
+
+def _month_and_year(first: Node, second: Node, snapshot: Snapshot) -> tuple[Node, Node]:
+    """Neighbours as they are, but a month beside a year also by its other names, and the year in full: nov 2024,
+    2024 nov, 11 2024, nov 24."""
+    if not (isinstance(first, Word) and isinstance(second, Word) and first.is_plain and second.is_plain):
+        return first, second
+    if _YEAR.fullmatch(first.text):
+        return first, _named(second, snapshot, MONTHS.get(fold(second.text), 0))
+    if _YEAR.fullmatch(second.text):
+        number = int(first.text) if _MONTH_NUMBER.fullmatch(first.text) else MONTHS.get(fold(first.text), 0)
+        return _named(first, snapshot, number), second
+    short, month = _SHORT_YEAR.fullmatch(second.text), MONTHS.get(fold(first.text), 0)
+    if not (short and month):
+        return first, second
+    year = f"20{short[1]}"
+    if is_known(snapshot, year, WRITTEN_IN) or numbers_going_on(snapshot, year):
+        second = replace(second, text=year, made=(*second.made, short[1]))
+    return _named(first, snapshot, month), second
+
+
+def _named(word: Word, snapshot: Snapshot, month: int) -> Word:
+    """A word that means that month, from 1, also by the names that the index has of it; 0 for no month."""
+    names = (own for own in MONTH_NAMES.get(month, ()) if own not in word.made and is_known(snapshot, own, WRITTEN_IN))
+    return replace(word, made=(*word.made, *names), month=month) if month else word
 
 
 def _is_written_otherwise(snapshot: Snapshot, number: str, groups: tuple[str, ...]) -> bool:

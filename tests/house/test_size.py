@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (188, 30_513),
     "console": (8, 1_063),
-    "indexer": (104, 20_662),
+    "indexer": (104, 20_696),
     "simulation": (95, 15_267),
     "federation_server": (51, 7_949),
     "foltr": (55, 8_043),

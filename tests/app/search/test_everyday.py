@@ -192,6 +192,10 @@ OFFICE = {
     "Chor/Buergermeister.md": f"Die Rede. {GESAGT}",
     "School/move.md": f"To the lycée Guist'hau. {SAID}",
     "School/printer.md": f"Its cable is usb3. {SAID}",
+    **{f"Club/accounts {year}.md": f"Audited by 22 members. {SAID}" for year in (2021, 2023)},
+    "Club/accounts 2022.md": f"Audited by some members. {SAID}",
+    "Letters/answer.md": f"The contract was signed by 23 people. {SAID}",
+    "Letters/reply.md": f"The contract was signed in December 2023 by them. {SAID}",
 }  # fmt: skip
 
 
@@ -251,10 +255,20 @@ def test_a_day_is_found_however_it_is_written(office: Search, day: str) -> None:
         ("novel chapter 7", "Novel/Chapter 07 - The Crossing.md"),
         ("rfc 793", "Standards/rfc-0793.md"),
         ("drums take 2", "Band/drums_take2.md"),
+        ("statement feb 2024", "Bank/statement 2024-02.md"),
+        ("2024 feb statement", "Bank/statement 2024-02.md"),
+        ("statement 02 2024", "Bank/statement 2024-02.md"),
+        ("statement feb 24", "Bank/statement 2024-02.md"),
+        ("statement februari '24", "Bank/statement 2024-02.md"),
+        ("statement 2/24", "Bank/statement 2024-02.md"),
+        ("bill aug 23", "2023-08 Morocco/bill.md"),
+        ("contract signed dec 23", "Letters/reply.md"),
+        ("accounts 22", "Club/accounts 2022.md"),
     ],
 )
 def test_months_and_numbers_are_known_in_names_and_folders(office: Search, query: str, first: str) -> None:
-    """By the number of a month, by its name shortened, with a nought before, and behind a word without a blank."""
+    """By the number of a month, by its name shortened, a year without its century, with a nought before, and behind a
+    word without a blank."""
     assert paths(office, query)[0] == first
 
 

@@ -243,7 +243,7 @@ def _month_and_year(first: Node, second: Node, snapshot: Snapshot) -> tuple[Node
         return first, second
     year = f"20{short[1]}"
     if is_known(snapshot, year, WRITTEN_IN) or numbers_going_on(snapshot, year):
-        second = replace(second, text=year, made=(*second.made, short[1]))
+        second = replace(second, made=(*second.made, year))
     return _named(first, snapshot, month), second
 
 

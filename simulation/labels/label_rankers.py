@@ -20,6 +20,7 @@ from simulation.data.queries import QuerySet
 from simulation.errors import PresetError
 from simulation.labels.lambdamart import LambdaMART
 from simulation.labels.lambdarank import LambdaRank
+from simulation.labels.linear_systems import shortest_solution
 from simulation.labels.ranksvm import RankSVM
 
 
@@ -34,10 +35,9 @@ class LeastSquares:
 
     def fit(self, train: QuerySet, rng: np.random.Generator) -> FloatVector:
         """The theta `[n_features]`; draws nothing."""
-        x = train.features.astype(np.float64)
+        columns = train.features.T.astype(np.float64, order="C")
         grades = train.grades.astype(np.float64)
-        theta, *_ = np.linalg.lstsq(x - x.mean(axis=0), grades - grades.mean(), rcond=None)
-        return np.asarray(theta, dtype=np.float64)
+        return shortest_solution(columns - columns.mean(axis=1, keepdims=True), grades - grades.mean())
 
 
 class LabelRanker(Protocol):

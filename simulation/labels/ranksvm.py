@@ -24,6 +24,7 @@ from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched import compiled
 from simulation.data.queries import QuerySet
+from simulation.labels.linear_systems import positive_solution
 
 
 def label_pairs(data: QuerySet) -> tuple[Int64Vector, Int64Vector]:
@@ -106,7 +107,7 @@ class RankingProblem:
 def _newton_step(problem: RankingProblem, theta: FloatVector, h: float, before: float) -> tuple[FloatVector, float]:
     """Theta and objective after a Newton step, halved until the objective falls; the same ones where it never does."""
     slope, curvature = problem.slope_and_curvature(theta, h)
-    step = np.linalg.solve(curvature, slope)
+    step = positive_solution(curvature, slope)
     for _ in range(_HALVINGS):
         after = problem.objective(theta - step, h)
         if after < before:

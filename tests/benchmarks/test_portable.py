@@ -29,12 +29,22 @@ methods = {
 }
 run_here([(name, cell) for name, method in methods.items() for cell in cells_of(preset(method=method, **few))], None)
 """
+THETAS = """
+import json
+import numpy as np
+from simulation.labels.label_rankers import LABEL_RANKERS
+from tests.simulation.judged_queries import random_queries
+
+for name in ("least-squares", "ranksvm"):
+    theta = LABEL_RANKERS[name]().fit(random_queries(), np.random.default_rng(0))
+    print(json.dumps([name, theta.tobytes().hex(), False]))
+"""
 
 
-def digests(target: str) -> dict[str, str]:
-    """What three small cells give on a target."""
+def digests(target: str, lines_of: str = CELLS) -> dict[str, str]:
+    """What three small cells, or other lines, give on a target."""
     done = subprocess.run(
-        [sys.executable, "-c", CELLS],
+        [sys.executable, "-c", lines_of],
         env={**os.environ, **TARGETS[target]},
         cwd=ROOT,
         stdout=subprocess.PIPE,
@@ -52,6 +62,14 @@ def test_rows_are_those_of_a_processor_of_2010() -> None:
     found = digests("native")
     assert len(found) == 3
     assert found == digests("bare")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the targets are of x86-64")
+def test_what_is_solved_ends_in_the_same_digits_on_a_processor_of_2010() -> None:
+    """Least squares and the ranking SVM: every bit of theta, here and on `bare`."""
+    found = digests("native", THETAS)
+    assert len(found) == 2
+    assert found == digests("bare", THETAS)
 
 
 def test_cells_are_drawn_by_lot_and_made_short() -> None:

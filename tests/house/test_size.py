@@ -17,7 +17,7 @@ ROOMS = {
     "app": (188, 30_513),
     "console": (8, 1_063),
     "indexer": (104, 20_696),
-    "simulation": (95, 15_267),
+    "simulation": (96, 15_385),
     "federation_server": (51, 7_949),
     "foltr": (55, 8_043),
 }

@@ -311,8 +311,9 @@ def follow_rankers(store: Store, server: Correspondence, announced: wire.Announc
 def _is_list_shown(store: Store, member: Membership, ranker: wire.ModelRecord) -> bool | None:
     """Whether this device saw the list of a round that took its note; None for others, and where not all add up."""
     upload = ledger.find_upload(store, ranker.lineage, ranker.round)
-    everybody = len(group_roster.known(store, member.group_id).vouched) <= LARGEST_COMMITTEE
-    if upload is None or upload.state != "sent" or not everybody:
+    if upload is None or upload.state != "sent":
+        return None
+    if len(group_roster.known(store, member.group_id).vouched) > LARGEST_COMMITTEE:
         return None
     return bool(noted_lists(store, ranker.lineage, ranker.round))
 

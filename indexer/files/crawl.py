@@ -341,7 +341,8 @@ class Crawl:
         if types:
             self.by_rule["type"] += types.total()
             shown = ", ".join(f"{ending} ({n})" for ending, n in types.most_common(8))
-            yield Skipped(folder.path, "type", f"files of types that are not indexed, {types.total()} in all: {shown}")
+            files = f"{types.total()} file{'s' if types.total() > 1 else ''}"
+            yield Skipped(folder.path, "type", f"{files} of types that are not indexed: {shown}")
 
     def _visit(self, folder: Folder, entry: Entry) -> FileEntry | Folder | Skipped:
         """What the rules say of one entry of `folder`; raises OSError when it cannot be asked."""

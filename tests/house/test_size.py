@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (188, 30_513),
+    "app": (188, 30_514),
     "console": (8, 1_063),
-    "indexer": (104, 20_696),
+    "indexer": (104, 20_697),
     "simulation": (96, 15_385),
     "federation_server": (51, 7_949),
     "foltr": (55, 8_043),

@@ -288,5 +288,6 @@ def test_the_chain_of_rankers_is_followed(tmp_path: Path, chain: list[ModelRecor
     with Store(tmp_path / "state.sqlite") as store:
         note_standing(store, followed=seen)
         with pytest.raises(Distrusted, match=why) if why else contextlib.nullcontext():
-            taking_part.follow_rankers(store, SimpleNamespace(past_model=by_hash.__getitem__), announced)
+            server = SimpleNamespace(past_model=by_hash.__getitem__, member=None)  # who answered none of these rounds
+            taking_part.follow_rankers(store, server, announced)
         assert load_standing(store).followed == (seen if why else (newest.lineage, 3, digest(newest)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, replace
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -44,7 +44,7 @@ def played(play: federation.Round, method: FoltrES, where: Population, *, rounds
     model, seen = method.initial(streams.model), []
     for _ in range(rounds):
         model, shown = play(method, model, where, streams)
-        seen.append(astuple(shown))
+        seen.append(shown)
     return model, seen, streams
 
 

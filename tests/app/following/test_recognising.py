@@ -222,7 +222,7 @@ def test_what_was_said_is_found_with_its_moment_and_opened_there(device: Device)
     shutil.copy(SPOKEN, device.notes / "memo.ogg")
     (device.notes / "broken.mp4").write_bytes(bytes(range(256)) * 10)
     device.index()
-    assert found(device, "lighthouse keeper") == []
+    assert found(device, "cherry trees") == []
     assert "speech recognised in 0, 2 wait (`index --speech`, speech.background)" in device.run("status").stdout
     done = device.run("index", "--speech")
     assert "speech in recordings recognised: 1 files" in done.stderr, done.stderr
@@ -237,7 +237,7 @@ def test_what_was_said_is_found_with_its_moment_and_opened_there(device: Device)
     until(lambda: played.exists() and played.read_text() == f"--start=10 {device.notes / 'memo.ogg'}\n")
     assert "speech recognised in 1, 1 could not be read" in device.run("status").stdout
     device.run("index", "--rebuild")
-    assert found(device, "lighthouse keeper") == ["memo.ogg"]
+    assert found(device, "cherry trees") == ["memo.ogg"]
 
 
 @pytest.fixture

@@ -49,11 +49,14 @@ def heard(*paths: Path) -> list[Recognised | ExtractionError]:
 
 
 def test_each_sentence_stands_on_the_page_of_its_moment() -> None:
-    """Pages are five seconds long; what lies between is silent, and nothing is guessed there."""
+    """Pages are five seconds long; what lies between is silent, and nothing is guessed there.
+
+    (The keeper of the lighthouse is heard as one only by some processors.)
+    """
     (found,) = heard(SPOKEN)
     assert isinstance(found, Recognised), found
     assert [bool(page) for page in found.pages] == [True, False, True, False]
-    assert "lighthouse keeper" in found.pages[0]
+    assert "yellow boats" in found.pages[0]
     assert "cherry trees behind the school" in found.pages[2]
     assert (found.left_out, found.seconds > 0) == ("", True)
 

@@ -76,7 +76,10 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
 
 def _make_keys(folder: Path, settings: ServerSettings) -> None:
     """A key file where there is none; ServerSettingsError where a group's own is gone, which a new one would hide."""
-    keys, engine = folder / settings.server.keys, open_database(settings, folder)
+    keys = folder / settings.server.keys
+    if keys.exists():
+        return
+    engine = open_database(settings, folder)
     with reading(engine) as connection:
         is_made = group.fact(connection, "server_key") is not None
     engine.dispose()

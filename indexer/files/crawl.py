@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, field
 
+from console.wording import count
 from indexer.documents import MAX_FILE_BYTES, FileEntry, Listing, Skipped, storable
 from indexer.extract.kinds import (
     KIND_OF_EXTENSION,
@@ -341,7 +342,7 @@ class Crawl:
         if types:
             self.by_rule["type"] += types.total()
             shown = ", ".join(f"{ending} ({n})" for ending, n in types.most_common(8))
-            files = f"{types.total()} file{'s' if types.total() > 1 else ''}"
+            files = count(types.total(), "file")
             yield Skipped(folder.path, "type", f"{files} of types that are not indexed: {shown}")
 
     def _visit(self, folder: Folder, entry: Entry) -> FileEntry | Folder | Skipped:

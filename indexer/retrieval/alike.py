@@ -221,7 +221,8 @@ def _newer(rows: Sequence[int], dates: Dates) -> tuple[list[float], str]:
     stems = [os.path.splitext(dates.names[row])[0] for row in rows]
     in_names, all_series = _days(map(day_of_name, stems)), {dates.members_of[row] for row in rows}
     named = all_series - {""}  # all begin as the shortest: "plan v2 with remarks" is a version of "plan" too
-    is_series = bool(named) and all(own.startswith(min(named, key=len)) for own in named)
+    shortest = min(named, key=len, default="")
+    is_series = bool(named) and all(own.startswith(shortest) for own in named)
     versions = _versions(stems, moments) if is_series else [UNMARKED] * len(rows)
     if len(set(in_names)) > 1:
         return _places(list(zip(in_names, versions, strict=True))), BY_NAMES

@@ -531,10 +531,12 @@ def _in_numbers(snapshot: Snapshot, concept: Concept, field: str) -> list[tuple[
         others = {str(int(word)).zfill(n) for n in (1, 2, 3, 4)} - {word}
         others |= {f"20{word}"} if len(word) == 2 else set()
         found.append(_any_counts(snapshot, field, tuple((number,) for number in sorted(others))))
-    begins = word.isalpha() or (word.isdecimal() and int(word) in YEARS)
-    if field == "name" and begins and len(word) > 2 and not concept.is_beginning:
-        terms = snapshot.terms_with_prefix("name", word, variants.MAX_NAMES, rest="09")
-        numbered = tuple((term,) for term in terms if term[len(word) :].isdecimal())
+    words = (word, *getattr(concept.node, "made", ()))  # 24 beside a month is 2024, too
+    year = next((own for own in words if len(own) == 4 and own.isdecimal() and int(own) in YEARS), "")
+    begun = word if word.isalpha() and len(word) > 2 else year
+    if field == "name" and begun and not concept.is_beginning:
+        terms = snapshot.terms_with_prefix("name", begun, variants.MAX_NAMES, rest="09")
+        numbered = tuple((term,) for term in terms if term[len(begun) :].isdecimal())
         found += [_any_counts(snapshot, "name", numbered)] if numbered else []
     return found
 

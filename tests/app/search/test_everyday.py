@@ -224,6 +224,18 @@ def test_a_number_is_found_however_it_is_grouped(office: Search, query: str, fir
     assert office.search(SearchRequest(query)).n_all_words == 1
 
 
+def test_a_short_year_is_found_in_names_of_one_number_and_as_it_was_typed(tmp_path: Path) -> None:
+    """`nov 24` finds all its words in scan_20241103, though others spell 2024 out; `march 15` may be a day."""
+    names = ("scan_20241103", "scan_20241207", "scan_20231105", "report 2024")
+    texts = {f"{name}.md": SAID for name in names} | {
+        "roof.md": f"We meet for the roof on march 15 at ten. {SAID}", "fence.md": f"A fence of march 2015. {SAID}",
+    }  # fmt: skip
+    with searching(tmp_path, texts) as search:
+        page = search.search(SearchRequest("scan nov 24"))
+        assert (page.hits[0].path.rpartition("/")[2], page.n_all_words) == ("scan_20241103.md", 1)
+        assert search.search(SearchRequest("roof march 15")).hits[0].path.endswith("roof.md")
+
+
 def test_an_amount_is_found_with_its_comma_beside_the_bare_number(tmp_path: Path) -> None:
     """A table that holds the number as it was typed hides no contract; a year stays a year."""
     texts = {

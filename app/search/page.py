@@ -18,6 +18,7 @@ from app.search.reasons import Reasons
 from app.search.results import Hit, SearchRequest
 from app.search.shown_page import ShownPage
 from foltr.online.interleaving import FIRST, team_draft
+from indexer.meaning.nearest import Closeness
 from indexer.query.nodes import Problem, Query
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS
@@ -40,6 +41,8 @@ class Found(Struct, frozen=True, eq=False):
     completions: list[str]
     table: CandidateTable
     """in BM25F order, its features not yet scaled over the page"""
+    closeness: Closeness | None
+    """None where meaning has no part"""
     n_documents: int
     """of the whole collection"""
 

@@ -141,7 +141,7 @@ class Search:
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
         candidates, is_as_typed = found.candidates, found.query is typed
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
-        ranked = rank(table, candidates, reading.snapshot, self.learner, self.day_of)
+        ranked = rank(table, candidates, found.closeness, reading.snapshot, self.learner, self.day_of)
         n_matches = candidates.n_matches + sum(one.n_matches for one in far)
         n_all_words = candidates.n_all_words + sum(one.n_all_words for one in far)
         shown, owners = pages.arranged(
@@ -215,7 +215,9 @@ class Search:
         table = table_of(reading, self.catalogue, candidates, closeness, self.picks, terms, completions, now=tonight)
         if not asks_for_threads(query):
             table = with_threads(table, self.catalogue)
-        return pages.Found(query, candidates, better, terms, completions, table, reading.snapshot.n_documents)
+        return pages.Found(
+            query, candidates, better, terms, completions, table, closeness, reading.snapshot.n_documents
+        )
 
     def _look_up(
         self, reading: Reading, request: SearchRequest, query: Query, now: float, tonight: float

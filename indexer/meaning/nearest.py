@@ -56,6 +56,16 @@ class Closeness(Struct, frozen=True, eq=False):
             return np.zeros(numbers.size, dtype=np.bool_)
         return ~np.isnan(self.across.similarity[numbers])
 
+    def resemblance(self, docs: Ints) -> Floats:
+        """[n_docs, n_docs] how close documents are to each other by the sums of their passages; 0 for those without
+        vectors, for those in other languages than the query's, and of each to itself. A number below 0 is none."""
+        sums = self.asked.sums(docs)
+        sums[(docs < 0) | self.is_across(docs)] = 0.0
+        sums /= np.maximum(np.sqrt(np.vecdot(sums, sums)), np.finfo(np.float32).tiny)[:, None]
+        found = np.round(np.vecdot(sums[:, None], sums[None]).astype(np.float64), DECIMALS)
+        np.fill_diagonal(found, 0.0)
+        return np.asarray(np.maximum(found, 0.0))
+
     def passage(self, number: int) -> tuple[int, int]:
         """Where the closest passage of a document with vectors stands in its text."""
         if self.across is not None and not np.isnan(self.across.similarity[number]):
@@ -118,6 +128,17 @@ class Nearest:
             best = np.maximum.reduceat(products, self._starts)
             similarity[self._has] = best[self._group[self._has]]
         return Closeness(similarity, products, vector, self)
+
+    def sums(self, docs: Ints) -> Vectors:
+        """[n_docs, n_numbers] of the passages of each, 0 without any; not of length 1."""
+        found = np.zeros((docs.size, self._records["vector"].shape[1]), dtype=np.float32)
+        known = np.flatnonzero(self._has[docs])
+        if known.size:
+            first, after = self.first[docs[known]], self.after[docs[known]]
+            rows = self._passages[run_places(first, after - first)]
+            passages = self._records["vector"][rows] * self._records["scale"][rows][:, None]
+            found[known] = np.add.reduceat(passages, np.cumsum(after - first) - (after - first))
+        return found
 
     def products(self, vector: Vectors, rows: Ints) -> Floats:
         """[n] of a query's vector and the records `rows`, ascending where they are many."""

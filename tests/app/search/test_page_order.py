@@ -6,11 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from app.learning.picks import SAME_HALF, strength
 from app.search.candidate_table import PLAIN, Aside
-from app.search.page_order import RULES, called_first, chosen_first, other_languages, raised
+from app.search.page_order import (
+    NEAR_SHARE,
+    RULES,
+    called_first,
+    chosen_first,
+    near_in_meaning,
+    other_languages,
+    raised,
+)
 from app.search.reasons import PARTS
+from indexer.meaning.nearest import Closeness
+from indexer.postings import Floats, Ints
 from indexer.retrieval.features import NAMES
 from tests.app.search.pages import ranked, row, table
 
@@ -94,3 +105,38 @@ def test_what_was_opened_three_times_for_this_query_leads_what_never_was(tmp_pat
 def test_each_rule_is_a_part_of_the_score() -> None:
     """So that a reason can name it."""
     assert set(RULES) < set(PARTS)
+
+
+class Resembling(Closeness, frozen=True, eq=False):
+    """Of which nothing is known but how close the documents are to each other."""
+
+    matrix: Floats = np.zeros((0, 0))
+
+    def resemblance(self, docs: Ints) -> Floats:
+        return self.matrix[np.ix_(docs, docs)].copy()
+
+
+@pytest.mark.parametrize(("held", "share"), [(0.25, NEAR_SHARE), (0.65, NEAR_SHARE / 2), (0.8, 0.0)])
+def test_texts_move_towards_the_nearest_in_meaning_where_no_text_holds_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: float, share: float
+) -> None:
+    """Text scores 4, 2, 1, 0; with two nearest each: 0 has only 1; 1 has 0 and 2, 256 to one; 2 has 1 alone, as 3
+    is its copy; 3 has 1 alone for the same reason. What is opened, 10 points for 3, moves nobody."""
+    monkeypatch.setattr("app.search.page_order.N_NEAR", 2)
+    matrix = np.zeros((4, 4))
+    for i, j, value in ((0, 1, 0.6), (1, 2, 0.3), (1, 3, 0.1), (2, 3, 1.0)):
+        matrix[i, j] = matrix[j, i] = value
+    features = np.zeros((4, len(NAMES)))
+    features[:, NAMES.index("bm25f")] = [1.0, 0.5, 0.25, 0.0]
+    features[:, NAMES.index("any_coverage")] = [held, 1.0, 1.0, 1.0]
+    features[3, NAMES.index("same_query")] = 1.0
+    rows = [row(i, "same" if i > 1 else "") for i in range(4)]
+    closeness = Resembling(np.zeros(4), np.zeros(0), np.zeros(0, dtype=np.float32), None, matrix=matrix)  # type: ignore[arg-type]
+    page = ranked(
+        tmp_path, table(rows, features=features), [4.0, 2.0, 1.0, 10.0], weights={"bm25f": 4.0, "same_query": 10.0},
+        closeness=closeness,
+    )  # fmt: skip
+    points, _ = near_in_meaning(page)
+    means = [2.0, (256 * 4 + 1) / 257, 2.0, 2.0]
+    assert points == pytest.approx(share * (np.array(means) - [4.0, 2.0, 1.0, 0.0]))
+    assert not near_in_meaning(structs.replace(page, closeness=None))[0].any()

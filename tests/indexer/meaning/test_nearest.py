@@ -68,6 +68,26 @@ def test_a_document_is_as_close_as_its_closest_passage(make_index: MakeIndex, mo
     assert found.best(snapshot.alive, 3, least).tolist() == closest
 
 
+def test_documents_resemble_each_other_by_the_sums_of_their_passages(make_index: MakeIndex) -> None:
+    """Against cosines written out; one without vectors, one of another machine (-1), and each with itself have 0."""
+    rng = np.random.default_rng(4)
+    snapshot = make_index([f"text {i}" for i in range(6)]).snapshot()
+    content = dict(zip(snapshot.documents["doc_id"].tolist(), snapshot.documents["content"].tolist(), strict=True))
+    made = {i: np.abs(unit(rng, i + 1)) for i in (0, 1, 2, 4)}
+    spans = [Passage(10 * i, 10 * i + 5, "") for i in range(5)]
+    records = np.concatenate([records_of(content[i], spans[: len(own)], own) for i, own in made.items()])
+    closeness = Nearest(records, snapshot).to(unit(rng, 1)[0])
+    ids = snapshot.documents["doc_id"].tolist()
+    docs = np.array([ids.index(4), -1, ids.index(3), ids.index(0), ids.index(2)])
+    sums = {i: own.sum(axis=0) / np.linalg.norm(own.sum(axis=0)) for i, own in made.items()}
+    found = closeness.resemblance(docs)
+    for i, a in enumerate((4, None, 3, 0, 2)):
+        for j, b in enumerate((4, None, 3, 0, 2)):
+            known = i != j and a in sums and b in sums
+            assert found[i, j] == pytest.approx(float(sums[a] @ sums[b]) if known else 0.0, abs=0.02)
+    assert closeness.resemblance(docs[2:3]).tolist() == [[0.0]]
+
+
 def test_without_vectors_nothing_is_near(make_index: MakeIndex, tmp_path: Path) -> None:
     snapshot = make_index(["heron"]).snapshot()
     empty = Nearest(records_of(0, [], np.zeros((0, 4), dtype=np.float32)), snapshot)

@@ -206,8 +206,8 @@ class Picks:
         hashed, hashed_part = self._hasher.path(path), self._hasher.part(part)
         document = self._hasher.document(hashed, hashed_part)
         with self._store.transaction() as db:
-            before = db.execute("SELECT n_opened, last FROM picked_documents WHERE document = ?", (document,)).fetchone()
-            n_opened = decay(PickCount(*before) if before else None, now) + 1.0
+            found = db.execute("SELECT n_opened, last FROM picked_documents WHERE document = ?", (document,)).fetchone()
+            n_opened = decay(PickCount(*found) if found else None, now) + 1.0
             row = PickedDocument(document, hashed, hashed_part, self._hasher.type(type), n_opened, now)
             db.execute("INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)", row)
             picks = _record_query(db, document, pack(key), now) if key else []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 
 from app.resident import protocol
 from app.resident.local_socket import AVAILABLE, MAX_ANSWER, LineError, call, index_socket_path, socket_path
@@ -14,7 +15,7 @@ from app.standard_folders import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from app.resident.local_socket import LocalLine
 
@@ -40,7 +41,13 @@ def answered(arguments: Sequence[str]) -> int | None:
         parts = list(protocol.parts(answer))
     except (LineError, OSError, ValueError):
         return None
-    return _printed(parts)
+
+    def opened() -> None:  # the resident process could not know whether the program starts
+        with suppress(LineError, OSError, ValueError):
+            first, *others = arguments
+            ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, (first, "--print", *others)))
+
+    return _printed(parts, opened)
 
 
 def is_brief(arguments: Sequence[str], variables: Mapping[str, str]) -> bool:
@@ -133,7 +140,7 @@ def standing(data_dir: str) -> str:
         return ""
 
 
-def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
+def _printed(parts: Sequence[tuple[bytes, bytes]], opened: Callable[[], None]) -> int | None:
     kinds = [kind for kind, _ in parts]
     if protocol.ALONE in kinds or protocol.CODE not in kinds:
         return None
@@ -145,7 +152,7 @@ def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
             elif kind == protocol.CODE:
                 code = int(content)
             elif kind == protocol.PROGRAM:
-                return _run(content)
+                return _run(content, opened=opened)
     except BrokenPipeError:  # the reader has seen enough (`| head`)
         return 0
     return code
@@ -157,7 +164,7 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _run(program: bytes) -> int:
+def _run(program: bytes, *, opened: Callable[[], None]) -> int:
     """Start the program that opens a file: from here, for it wants this terminal, display and session."""
     from app.commands.command import FAILED, error_line, say
     from app.commands.open import run_prepared
@@ -166,7 +173,8 @@ def _run(program: bytes) -> int:
 
     needs_terminal, *argv = map(os.fsdecode, program.split(b"\0"))
     try:
-        return run_prepared(Prepared(Invocation(tuple(argv), needs_terminal=needs_terminal == "1")))
+        command = Invocation(tuple(argv), needs_terminal=needs_terminal == "1")
+        return run_prepared(Prepared(command), opened=opened)
     except OpenError as error:
         say(error_line(error))
         return FAILED

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -522,7 +523,7 @@ def test_openings_are_known_as_if_all_were_read_again(store: Store, tmp_path: Pa
         terms = [f"w{term}" for term in draw.integers(4, size=draw.integers(3))]
         document, now = documents[draw.integers(9)], NOW + n * DAY
         if draw.random() < 0.1:
-            with pytest.raises(ZeroDivisionError), store.transaction():
+            with suppress(ZeroDivisionError), store.transaction():
                 pick(one, document, terms, now=now)
                 _ = 1 / 0
         else:

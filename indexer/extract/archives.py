@@ -179,6 +179,8 @@ def _add_members(
         gathered.read(name, partial(_read_member, member, name, stream, depth, limits))
         if gathered.full:
             return
+    if archive.fileobj is not None and not archive.fileobj.read(1):  # tarfile takes any end for one
+        gathered.note(f"the archive ends without its mark: it may be cut off after {names[-1] if names else 'nothing'}")
 
 
 def _read_member(member: Extractor, name: str, stream: IO[bytes], depth: int, limits: Limits) -> Extraction:

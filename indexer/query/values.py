@@ -51,7 +51,7 @@ PROGRAMMING = {
     "kotlin": "kt", "perl": "pl", "python": "py", "ruby": "rb", "rust": "rs", "shell": "sh", "typescript": "ts",
     **{ending: ending for ending in _SOURCES.split()},
 }  # fmt: skip
-"""Names of programming languages and the endings of their files; no text is known to be in a language of such a code."""
+"""Names of programming languages and the endings of their files; none is the code of a language that texts are in."""
 
 YEARS = range(1900, 3000)
 LARGEST_SIZE = 2**62

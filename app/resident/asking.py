@@ -5,9 +5,10 @@ Whatever goes wrong before the first byte is printed, the command works alone: a
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 
 from app.resident import protocol
 from app.resident.local_socket import AVAILABLE, MAX_ANSWER, LineError, call, index_socket_path, socket_path
@@ -42,12 +43,20 @@ def answered(arguments: Sequence[str]) -> int | None:
     except (LineError, OSError, ValueError):
         return None
 
-    def opened() -> None:  # the resident process could not know whether the program starts
-        with suppress(LineError, OSError, ValueError):
-            first, *others = arguments
-            ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, (first, "--print", *others)))
+    return _printed(parts, lambda: _record(arguments))
 
-    return _printed(parts, opened)
+
+def _record(arguments: Sequence[str]) -> None:
+    """That what is opened was: before its program starts, the resident process cannot know that it does."""
+    told = (arguments[0], "--print", *arguments[1:])
+    with suppress(LineError, OSError, ValueError):
+        answer = ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, told))
+        if any(kind == protocol.CODE for kind, _ in protocol.parts(answer)):
+            return
+    from app import cli
+
+    with redirect_stdout(io.StringIO()):
+        cli.main(told)
 
 
 def is_brief(arguments: Sequence[str], variables: Mapping[str, str]) -> bool:

@@ -221,7 +221,7 @@ def _bytes_of(part: Message) -> bytes:
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
     if any(isinstance(one, InvalidBase64LengthDefect) for one in part.defects):
-        letters = b"".join(data.split())
+        letters = re.sub(rb"[^A-Za-z0-9+/]", b"", data)
         return base64.b64decode(letters[: len(letters) // 4 * 4])
     return data
 

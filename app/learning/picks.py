@@ -119,7 +119,7 @@ class PickTable:
                 found.setdefault(document, []).append(likeness**2 * float(own))
         return {document: math.fsum(strengths) for document, strengths in found.items()}  # in whatever order
 
-    def open(self, row: PickedDocument, picks: Iterable[Pick]) -> None:
+    def add_opening(self, row: PickedDocument, picks: Iterable[Pick]) -> None:
         """A document was opened at `row.last` and has this row now; `picks` are now all of the query it answered."""
         self.rows[row.document] = row
         self._add_document(row, PickCount(1.0, row.last))
@@ -372,7 +372,7 @@ class Picks:
         if opening is None:
             self._table = PickTable.read(self._store)
         else:
-            self._table.open(*opening)
+            self._table.add_opening(*opening)
 
 
 def _record_query(db: sqlite3.Connection, document: bytes, query: bytes, now: float) -> list[Pick]:

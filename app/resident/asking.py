@@ -5,10 +5,8 @@ Whatever goes wrong before the first byte is printed, the command works alone: a
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-from contextlib import redirect_stdout, suppress
 
 from app.resident import protocol
 from app.resident.local_socket import AVAILABLE, MAX_ANSWER, LineError, call, index_socket_path, socket_path
@@ -48,6 +46,9 @@ def answered(arguments: Sequence[str]) -> int | None:
 
 def _record(arguments: Sequence[str]) -> None:
     """That what is opened was: before its program starts, the resident process cannot know that it does."""
+    import io
+    from contextlib import redirect_stdout, suppress
+
     told = (arguments[0], "--print", *arguments[1:])
     with suppress(LineError, OSError, ValueError):
         answer = ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, told))

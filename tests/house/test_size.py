@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (188, 30_514),
+    "app": (188, 30_612),
     "console": (8, 1_063),
-    "indexer": (104, 20_701),
+    "indexer": (104, 20_728),
     "simulation": (96, 15_385),
     "federation_server": (51, 7_952),
     "foltr": (55, 8_043),

@@ -47,10 +47,10 @@ class Prepared(Struct, frozen=True):
     temporary: str = ""
     """a file to delete afterwards"""
 
-    def run(self) -> int:
-        """Start it, wait for its end where it needs the terminal, and give its exit code; raises OpenError."""
+    def run(self, *, opened: Callable[[], object] = lambda: None) -> int:
+        """As app.opener.run."""
         try:
-            return run(self.command)
+            return run(self.command, opened=opened)
         finally:
             self.discard()
 

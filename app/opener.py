@@ -10,10 +10,12 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -146,31 +148,50 @@ def is_plain(type_: str, part: str) -> bool:
     return type_ in AS_THEY_ARE and not part
 
 
-def run(command: Invocation) -> int:
+def run(command: Invocation, *, opened: Callable[[], object] = lambda: None) -> int:
     """Start a planned program and give its exit code; 0 for one that was detached and did not fail at once.
 
-    Raises OpenError where it cannot be started or fails at once.
+    `opened` is called once it has run for a moment, or ended well before. Raises OpenError where it cannot be started,
+    or is a detached one and fails at once.
     """
     if command.startfile:
-        return _startfile(command.argv[0])
+        code = _startfile(command.argv[0])
+        opened()
+        return code
+    detached = not command.needs_terminal
+    stream = subprocess.DEVNULL if detached else None
     try:
-        if command.needs_terminal:
-            return subprocess.run(command.argv, check=False).returncode
-        process = subprocess.Popen(
-            command.argv,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+        process = subprocess.Popen(command.argv, stdin=stream, stdout=stream, stderr=stream, start_new_session=detached)
     except OSError as error:
         raise OpenError(f"cannot start {display_path(command.argv[0])}: {error.strerror}") from error
-    try:
-        code = process.wait(timeout=START_SECONDS)
-    except subprocess.TimeoutExpired:
-        threading.Thread(target=process.wait, daemon=True).start()  # or it would stay a zombie until we end
-        return 0
-    if code:
+    with nullcontext() if detached else _deaf_to_interrupts():
+        try:
+            code = process.wait(START_SECONDS)
+        except subprocess.TimeoutExpired:
+            try:
+                opened()
+            finally:
+                if not detached:
+                    code = process.wait()
+            if detached:
+                threading.Thread(target=process.wait, daemon=True).start()  # or it would stay a zombie until we end
+            return 0 if detached else code
+    if code and detached:
         shown = display_path(shlex.join(command.argv))
         raise OpenError(f"{shown} failed with exit code {code}; set open.opener, or use the editor or pager")
-    return 0
+    if not code:
+        opened()
+    return code
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Within the block Ctrl-C is the other program's, as a pager stops its search by it."""
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class _Target(Struct, frozen=True):

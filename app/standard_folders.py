@@ -24,9 +24,14 @@ def standard_folder(kind: Literal["config", "data"], env: Mapping[str, str]) -> 
         return platformdirs.user_data_dir(NAME, appauthor=False)
     variable, default = _XDG[kind]
     folder = env.get(variable, "").strip() and env[variable]
-    if (place := folder or os.path.expanduser(default)) == default:  # a user without a name, as in a container
-        raise OSError(2, f"there is no home folder; set HOME, or {variable}")
-    return os.path.join(place, NAME)
+    return os.path.join(folder or home_folder(f"HOME, or {variable}") + default[1:], NAME)
+
+
+def home_folder(to_set: str = "HOME") -> str:
+    """The user's; OSError where there is none, as for a user without a name in a container."""
+    if (place := os.path.expanduser("~")) == "~":
+        raise OSError(2, f"there is no home folder; set {to_set}")
+    return place
 
 
 def data_folder(env: Mapping[str, str]) -> str:

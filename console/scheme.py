@@ -174,7 +174,7 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
 
         try:
             content = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except ValueError as error:  # also a number of thousands of digits
             raise self.error(f"{file}: wanted a TOML file, got: {error}") from error
         lines = _line_numbers(text)
         for section, value in content.items():
@@ -373,7 +373,7 @@ def _toml(text: str) -> Any:
 
     try:
         return tomllib.loads("value = " + text)["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return text
 
 

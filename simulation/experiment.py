@@ -46,7 +46,7 @@ def stored_preset(folder: Path) -> Preset:
         tables = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise SimulationError(f"{folder} holds no run to go on with: there is no {PRESET}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # TOML's and Unicode's errors are ValueErrors
         raise SimulationError(f"{path}: not TOML: {error}") from error
     return decode_preset(tables, source=str(path))
 

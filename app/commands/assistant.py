@@ -14,6 +14,7 @@ import click
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
 from app.commands.command import FOUND, NOTHING_FOUND, Group, ask, load, print_json, printed_path, say
 from app.paths import ASSISTANT
+from app.standard_folders import home_folder
 from console.printable import safe_line
 
 EXAMPLES = """
@@ -54,7 +55,7 @@ def list_() -> int:
     n_listed = 0
     for name, configuration in ASSISTANTS.items():
         try:
-            started = configuration.command(Path.home())
+            started = configuration.command(_home())
         except ConfigurationError as error:
             say(str(error))
             continue
@@ -82,7 +83,7 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
         raise click.UsageError(f"wanted a folder whose name is text, got {safe_line(repr(odd[0]))}")
     options = ["--as", name, *(["--learn"] if learn else [])]
     started = [*_own_command(), "mcp", *options, "--", *folders]
-    text = ASSISTANTS[name].with_entry(Path.home(), started)
+    text = ASSISTANTS[name].with_entry(_home(), started)
     return _exchange(ASSISTANTS[name], text, "restart the assistant to use it", yes=yes)
 
 
@@ -91,7 +92,7 @@ def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:
 @_yes
 def remove(name: str, yes: bool) -> int:
     """Remove this program from the configuration of the assistant NAME. Its log stays: see `reset`."""
-    text = ASSISTANTS[name].without_entry(Path.home())
+    text = ASSISTANTS[name].without_entry(_home())
     return _exchange(ASSISTANTS[name], text, "restart the assistant: until then it can still search", yes=yes)
 
 
@@ -149,6 +150,10 @@ def reset(name: str, yes: bool) -> int:
     return 0
 
 
+def _home() -> Path:
+    return Path(home_folder())
+
+
 def _own_command() -> list[str]:
     """How this program is started from anywhere."""
     program = shutil.which(sys.argv[0]) or shutil.which("foltr-search")
@@ -160,14 +165,14 @@ def _exchange(configuration: Configuration, text: str, afterwards: str, *, yes: 
     """Show what will change in a configuration, ask, and write it."""
     import difflib
 
-    path, before = configuration.path(Path.home()), configuration.text(Path.home())
+    path, before = configuration.path(_home()), configuration.text(_home())
     if text == before:
         say(f"{path} was not changed")
         return 0
     for line in difflib.unified_diff(before.splitlines(), text.splitlines(), str(path), str(path), lineterm=""):
         click.echo(line, err=True)
     ask("Write this?", yes=yes)
-    configuration.write(Path.home(), text)
+    configuration.write(_home(), text)
     say(f"wrote {path}; {afterwards}")
     return 0
 

@@ -41,8 +41,11 @@ def command(link: str, yes: bool) -> int:
     return 0
 
 
-def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:
-    """Shows the terms on stderr and asks, unless `yes` has agreed already."""
+def asking(*, yes: bool, goes_on: bool = False) -> Callable[[Sequence[str]], bool]:
+    """Shows the terms on stderr and asks, unless `yes` has agreed already.
+
+    Where nobody can answer, as from cron, that is a no if the command `goes_on` without it, else its end.
+    """
 
     def ask(lines: Sequence[str]) -> bool:
         for line in lines:
@@ -51,8 +54,10 @@ def asking(*, yes: bool) -> Callable[[Sequence[str]], bool]:
             return True
         try:
             return click.confirm("Do you agree?", err=True)
-        except click.Abort:
+        except click.Abort as error:
             click.echo(err=True)
+            if goes_on and isinstance(error.__context__, EOFError):
+                return False
             say("not agreed, nothing of yours was sent; the same command asks again, `foltr-search leave` ends it")
             raise
 

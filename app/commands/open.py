@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import closing
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -11,6 +12,8 @@ import click
 from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_numpy, print_line, printed_path, say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from app.handing_over import Prepared
     from app.opener import How
     from app.search.search import Search
@@ -43,9 +46,10 @@ def command(target: str, how: How | None, print_only: bool) -> int:
     """
     load_numpy()
     from app.handing_over import Place, Prepared, prepare
-    from app.opener import plan
+    from app.opener import OpenError, plan
     from app.resident.on_behalf import only_alone, search_for_command
     from app.search.shown_page import load_shown
+    from console.printable import display_path
     from indexer.storage.catalogue import Catalogue
 
     context = load()
@@ -62,17 +66,19 @@ def command(target: str, how: How | None, print_only: bool) -> int:
         if last is not None and far:
             only_alone()  # as where it was found
             row, how = search.machines.bring(last, rank, how, data_dir, whole=not print_only)
-            search.open_kept(rank, row)
             if how != "pager" and not print_only:
                 say(f"a copy from {far}: what is changed in it does not go back")
         path = row.path if row is not None else os.path.expanduser(target)
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
+        record = partial(search.open_kept, rank, row if far else None)
+        if row is None and not os.path.lexists(path):
+            raise OpenError(f"{display_path(path)}: there is no such file, here or in the index")
         if print_only:
-            return _print(search, rank, row, path, how)
+            return _print(row, path, how, opened=record)
         if row is None:
-            return _start(search, rank, Prepared(plan(path, how, settings=settings)))
+            return _start(Prepared(plan(path, how, settings=settings)), opened=record)
         doc_id = row.doc_id
 
         def text() -> str:
@@ -81,7 +87,7 @@ def command(target: str, how: How | None, print_only: bool) -> int:
 
         place = Place(*last.places[rank - 1]) if last is not None and 0 < rank <= len(last.places) else Place()
         ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)
-        return _start(search, rank, ready)
+        return _start(ready, opened=record)
 
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
@@ -89,12 +95,12 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     from app.paths import typed_path
 
     if target.isascii() and target.isdigit():
-        rank = int(target)
+        rank = int(target) if len(target) < 10 else 0
         if page is None or not page.n_shown:
             why = "there is no last search" if page is None else "the last search found nothing"
             raise click.UsageError(f"{why}; run foltr-search search QUERY, or name a file")
         if not 1 <= rank <= page.n_shown:
-            raise click.UsageError(f"the last search has results 1 to {page.n_shown}, not {rank}")
+            raise click.UsageError(f"the last search has results 1 to {page.n_shown}, not {target[:20]}")
         search.keep_places(page.places)  # where this fails, the last search could not be kept either: it was another
         if search.unkept:
             raise click.UsageError("the data folder cannot be written: the last search was not kept; name a file")
@@ -110,30 +116,27 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     return rank, catalogue.documents([doc_id]).get(doc_id)
 
 
-def _print(search: Search, rank: int, row: DocumentRow | None, path: str, how: How) -> int:
+def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[], object]) -> int:
     """Print the address of a page or mail that the system would open, else the path; it counts as opened."""
     from app.opener import address_of
 
     address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
     print_line(printed_path(address or path))
-    if rank:
-        search.open_kept(rank)
+    opened()
     return 0
 
 
-def _start(search: Search, rank: int, ready: Prepared) -> int:
+def _start(ready: Prepared, *, opened: Callable[[], object]) -> int:
     from app.resident.on_behalf import leave_to_asker
 
-    if rank:
-        search.open_kept(rank)  # before a program that may keep this terminal for hours
-    return 0 if leave_to_asker(ready.command) else run_prepared(ready)
+    return 0 if leave_to_asker(ready.command) else run_prepared(ready, opened=opened)
 
 
-def run_prepared(ready: Prepared) -> int:
-    """Start a program that opens a file; the exit code of the command. Raises OpenError."""
+def run_prepared(ready: Prepared, *, opened: Callable[[], object]) -> int:
+    """Start a program that opens a file; the exit code of the command. `opened` as app.opener.run; raises OpenError."""
     from console.printable import display_path
 
-    code = ready.run()
+    code = ready.run(opened=opened)
     if code:
         say(f"{display_path(ready.command.argv[0])} ended with exit code {code}")
     return FAILED if code else 0

@@ -166,11 +166,13 @@ class Dialogue:
                 local, how, place=Place(passage.line, passage.page), settings=context.settings,
                 data_dir=context.paths.data_dir, text_of=lambda: self._search.preview(page, hit).text,
             )  # fmt: skip
-            run_prepared(ready)
-            self._search.opened(page, hit)
-            self._was_opened = True
+            run_prepared(ready, opened=lambda: self._record(page, hit))
         except OpenError as error:
             print(error)
+
+    def _record(self, page: ResultPage, hit: Hit) -> None:
+        self._search.opened(page, hit)
+        self._was_opened = True
 
     def _say_why(self, page: ResultPage, hit: Hit) -> None:
         print(self._search.explain(page, hit).summary)

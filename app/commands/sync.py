@@ -37,7 +37,7 @@ def command(yes: bool, now: bool) -> int:
     context = load()
     meet = partial(meet_others, context.paths, context.settings)
     with state_of_member(meets_first=False) as (store, settings):
-        report = Sync(store, settings, asking(yes=yes), at_once=now, meet=meet).run()
+        report = Sync(store, settings, asking(yes=yes, goes_on=True), at_once=now, meet=meet).run()
     for line in filter(None, (*report.said, report.refused, who_answers(context.paths, context.settings))):
         say(line)
     return FAILED if report.refused else 0

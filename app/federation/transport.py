@@ -298,7 +298,7 @@ def _read(response: requests.Response, gone: threading.Event) -> bytes:
         if len(body) > LARGEST_ANSWER or gone.is_set():
             raise Distrusted(f"the server's answer is longer than {LARGEST_ANSWER:,} bytes")
     declared = response.headers.get("Content-Length", "")
-    if declared.isdigit() and len(body) != int(declared):
+    if declared.isdecimal() and str(len(body)) != (declared.lstrip("0") or "0"):
         raise _Later("the answer broke off")
     return bytes(body)
 

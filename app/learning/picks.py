@@ -87,7 +87,7 @@ class PickTable:
         self.by_query: dict[bytes, dict[bytes, PickCount]] = {}
         self._by_term: dict[bytes, set[bytes]] = {}
         for row in self.rows.values():
-            self._add_document(row)
+            self._add_document(row, PickCount(row.n_opened, row.last))
         for pick in picks:
             self.by_query.setdefault(pick.query, {})[pick.document] = PickCount(pick.n_picks, pick.last)
             for term in unpack(pick.query):
@@ -119,12 +119,23 @@ class PickTable:
                 found.setdefault(document, []).append(likeness**2 * float(own))
         return {document: math.fsum(strengths) for document, strengths in found.items()}  # in whatever order
 
-    def _add_document(self, row: PickedDocument) -> None:
-        cell, folder = PickCount(row.n_opened, row.last), folder_of(row.path)
-        self.documents[row.document] = cell
-        self.total = merge(self.total, cell)
+    def add_opening(self, row: PickedDocument, picks: Iterable[Pick]) -> None:
+        """A document was opened at `row.last` and has this row now; `picks` are now all of the query it answered."""
+        self.rows[row.document] = row
+        self._add_document(row, PickCount(1.0, row.last))
+        cells = {pick.document: PickCount(pick.n_picks, pick.last) for pick in picks}
+        for query in {pick.query for pick in picks}:
+            self.by_query[query] = cells
+            for term in unpack(query):
+                self._by_term.setdefault(term, set()).add(query)
+
+    def _add_document(self, row: PickedDocument, added: PickCount) -> None:
+        """Note its row, and count what was `added` by its folder and type."""
+        folder = folder_of(row.path)
+        self.documents[row.document] = PickCount(row.n_opened, row.last)
+        self.total = merge(self.total, added)
         for table, name in ((self.by_folder, folder), (self.by_parent, folder_of(folder)), (self.by_type, row.type)):
-            table[name] = merge(table.get(name), cell)
+            table[name] = merge(table.get(name), added)
 
 
 RECENT_HALF_LIFE = 14 * 86400.0
@@ -195,18 +206,14 @@ class Picks:
         hashed, hashed_part = self._hasher.path(path), self._hasher.part(part)
         document = self._hasher.document(hashed, hashed_part)
         with self._store.transaction() as db:
-            table = self._current()
-            n_opened = decay(table.documents.get(document), now) + 1.0
-            db.execute(
-                "INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)",
-                (document, hashed, hashed_part, self._hasher.type(type), n_opened, now),
-            )
-            if key:
-                _record_query(db, table.by_query.get(pack(key), {}), document, pack(key), now)
-            _forget_oldest(db)
+            found = db.execute("SELECT n_opened, last FROM picked_documents WHERE document = ?", (document,)).fetchone()
+            n_opened = decay(PickCount(*found) if found else None, now) + 1.0
+            row = PickedDocument(document, hashed, hashed_part, self._hasher.type(type), n_opened, now)
+            db.execute("INSERT OR REPLACE INTO picked_documents VALUES (?, ?, ?, ?, ?, ?)", row)
+            picks = _record_query(db, document, pack(key), now) if key else []
             if self._log:
-                self._log.opened(pack(key), (hashed, hashed_part, self._hasher.type(type)), path, part, now=now)
-            self._changed()
+                self._log.opened(pack(key), row[1:4], path, part, now=now)
+            self._changed((row, picks) if not _forget_oldest(db) else None)
 
     def usage(
         self, query_terms: Sequence[str], documents: Sequence[Document], *, now: float, completions: Sequence[str] = ()
@@ -352,27 +359,39 @@ class Picks:
             self._revision = revision
         return self._table
 
-    def _changed(self) -> None:
-        """Read the table again here, where a click can wait, rather than in the next query."""
-        revision = os.urandom(8)
+    def _changed(self, opening: tuple[PickedDocument, list[Pick]] | None = None) -> None:
+        """After an opening, add it to a table that is as it was before; else read the table again.
+
+        Both here, where a click can wait, rather than in the next query.
+        """
+        before, revision = self._store.value(_REVISION), os.urandom(8)
         self._store.set_value(_REVISION, revision)
-        self._table, self._revision = PickTable.read(self._store), revision
+        if opening is not None and before != self._revision:
+            return  # others have changed it, or it was never read: a query will
+        self._revision = revision
+        if opening is None:
+            self._table = PickTable.read(self._store)
+        else:
+            self._table.add_opening(*opening)
 
 
-def _record_query(
-    db: sqlite3.Connection, cells: dict[bytes, PickCount], document: bytes, query: bytes, now: float
-) -> None:
-    """One more pick of the document for the query, and a little less of every other."""
+def _record_query(db: sqlite3.Connection, document: bytes, query: bytes, now: float) -> list[Pick]:
+    """One more pick of the document for the query, and a little less of every other; gives all of the query."""
     db.execute(
         "UPDATE picks SET n_picks = n_picks * ? WHERE query = ? AND document != ?", (RIVAL_FACTOR, query, document)
     )
     db.execute("DELETE FROM picks WHERE query = ? AND n_picks < ?", (query, FADED))
-    n_picks = decay(cells.get(document), now) + 1.0
-    db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", (document, query, n_picks, now))
+    of_query = "SELECT document, query, n_picks, last FROM picks WHERE query = ?"
+    picks = {pick.document: pick for pick in map(Pick._make, db.execute(of_query, (query,)))}
+    before = picks.get(document)
+    n_picks = decay(PickCount(before.n_picks, before.last) if before else None, now) + 1.0
+    picks[document] = Pick(document, query, n_picks, now)
+    db.execute("INSERT OR REPLACE INTO picks VALUES (?, ?, ?, ?)", picks[document])
+    return list(picks.values())
 
 
-def _forget_oldest(db: sqlite3.Connection) -> None:
-    """Keep the tables below their caps; a tenth goes at a time, so that this is rare."""
+def _forget_oldest(db: sqlite3.Connection) -> bool:
+    """Keep the tables below their caps; a tenth goes at a time, so that this is rare. Gives whether any went."""
     (n_picks,) = db.execute("SELECT count(*) FROM picks").fetchone()
     if n_picks > MAX_PICKS:
         oldest = "SELECT document, query FROM picks ORDER BY last LIMIT ?"
@@ -383,6 +402,7 @@ def _forget_oldest(db: sqlite3.Connection) -> None:
         surplus = n_documents - MAX_DOCUMENTS * 9 // 10
         db.execute(f"DELETE FROM picked_documents WHERE document IN ({oldest})", (surplus,))
         db.execute("DELETE FROM picks WHERE document NOT IN (SELECT document FROM picked_documents)")
+    return bool(n_picks > MAX_PICKS or n_documents > MAX_DOCUMENTS)
 
 
 def _rename(db: sqlite3.Connection, table: PickTable, row: PickedDocument, path: bytes, new: bytes) -> None:

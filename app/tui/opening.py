@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 from textual.app import SuspendNotSupported
 from textual.message import Message
@@ -108,13 +109,16 @@ class Opening:
 
     def _step_aside(self, message: TerminalWanted) -> None:
         """Leave the terminal to a program until it ends; the screen comes back as it was."""
+        opened = Event()
         try:
             with self._screen.app.suspend():
-                code = message.ready.run()
+                code = message.ready.run(opened=opened.set)
         except (OpenError, SuspendNotSupported) as error:
             self._failed(str(error))
             return
-        if message.hit is None:
+        if not opened.is_set():
+            self._failed(f"{display_path(message.ready.command.argv[0])} ended with exit code {code}")
+        if message.hit is None or not opened.is_set():
             return
         self._record(message.hit)
         ended = f" (it ended with code {code})" if code else ""

@@ -181,6 +181,9 @@ class ResultsList(LineView, can_focus=True):
 
     def clear_marks(self, *, but: Collection[str] = ()) -> None:
         self.marks.clear(but=but)
+        self.draw_anew()
+
+    def draw_anew(self) -> None:
         self._lines.clear()
         self.repaint()
 
@@ -232,8 +235,7 @@ class ResultsList(LineView, can_focus=True):
     def turn_sizes(self) -> None:
         """Show the size of each file in its row, or no longer."""
         self.sized = not self.sized
-        self._lines.clear()
-        self.repaint()
+        self.draw_anew()
 
     def action_go(self, action: str) -> None:
         n_hits = len(self.page.hits) if self.page else 0

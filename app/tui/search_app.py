@@ -242,7 +242,7 @@ def start(
         history=StoredHistory(settings, paths),
         read_stats=read_stats,
         group=None if settings.federation.sync == "off" else make_group,
-        folder=os.path.realpath(Path(folder).expanduser()) if folder else "",
+        folder=os.path.realpath(os.path.expanduser(folder)) if folder else "",
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
         picking=picking,

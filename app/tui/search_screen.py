@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
+from datetime import date
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
@@ -100,6 +101,8 @@ class SearchScreen(Screen[None]):
         self.progress = ProgressLine("", -1, False)
         self._recent: ResultPage | None = None
         """what was opened and changed lately"""
+        self._day = date.today()
+        """on which what is shown was asked for"""
         self._leaving = False
         """Escape was pressed where there was nothing to go back from"""
         self._held: list[Callable[[], object]] = []
@@ -221,7 +224,7 @@ class SearchScreen(Screen[None]):
             self.start_indexing((self.setup.folder,) if self.setup.folder else ())
         else:
             self._ask_for_folders()
-        self.set_interval(LOOK_SECONDS, self.session.look_again)
+        self.set_interval(LOOK_SECONDS, self._look_again)
         self.syncing.begin()
 
     def to_remember(self) -> Remembered:
@@ -439,6 +442,16 @@ class SearchScreen(Screen[None]):
             self.session.look_again()
         if self.welcome.display and not self.box.value.strip():
             self.show_welcome()
+
+    def _look_again(self) -> None:
+        """For a newer commit, and whether the day is another: rows and facets say what is of today."""
+        self.session.look_again()
+        if self._day != (today := date.today()):
+            self._day = today
+            self.results.draw_anew()
+            self.session.want_recent()
+            if self.box.value.strip() and not self.questions.is_reading:
+                self.questions.again(unbidden=True)
 
     @on(messages.IndexChanged)
     def _index_changed(self, message: messages.IndexChanged) -> None:

@@ -179,6 +179,9 @@ def _add_members(
         gathered.read(name, partial(_read_member, member, name, stream, depth, limits))
         if gathered.full:
             return
+    rest = archive.fileobj.read(512) if archive.fileobj is not None else b""
+    if not rest or rest.strip(b"\0"):  # two empty blocks are the end, and tarfile takes whatever is no header for it
+        gathered.note(f"the archive ends without its mark: it may be cut off after {names[-1] if names else 'nothing'}")
 
 
 def _read_member(member: Extractor, name: str, stream: IO[bytes], depth: int, limits: Limits) -> Extraction:

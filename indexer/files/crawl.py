@@ -12,7 +12,6 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 def normal_roots(roots: Iterable[str]) -> tuple[str, ...]:
     """`roots` as absolute paths without `..`, each once, in the given order; symbolic links stay as they are."""
-    return tuple(dict.fromkeys(os.path.abspath(Path(root).expanduser()) for root in roots))
+    return tuple(dict.fromkeys(os.path.abspath(os.path.expanduser(root)) for root in roots))
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -45,6 +45,14 @@ LANGUAGES = {
 }  # fmt: skip
 """Names of languages and their codes (ISO 639-1)."""
 
+_SOURCES = "bash cpp css dart go java js lua php py r rb rs scala sh sql swift ts zig"
+PROGRAMMING = {
+    "c": "c", "c#": "cs", "c++": "cpp", "csharp": "cs", "golang": "go", "haskell": "hs", "javascript": "js",
+    "kotlin": "kt", "perl": "pl", "python": "py", "ruby": "rb", "rust": "rs", "shell": "sh", "typescript": "ts",
+    **{ending: ending for ending in _SOURCES.split()},
+}  # fmt: skip
+"""Names of programming languages and the endings of their files; none is the code of a language that texts are in."""
+
 YEARS = range(1900, 3000)
 LARGEST_SIZE = 2**62
 """bytes; fits a 64-bit integer with room to add"""
@@ -210,6 +218,7 @@ def document_type(text: str) -> str:
         return known[word]
     close = nearest(word, known)
     hint = f"did you mean {close}?" if close else f"there are {', '.join(TYPES)}"
+    hint = f"ext:{PROGRAMMING[word]} finds such files" if word in PROGRAMMING else hint
     raise NotUnderstoodError(f"no type {text!r}: {hint}")
 
 
@@ -226,6 +235,8 @@ def language(text: str) -> str:
     word = text.strip().lower()
     if word in LANGUAGES:
         return LANGUAGES[word]
+    if word in PROGRAMMING:
+        raise NotUnderstoodError(f"no language {text!r} that people speak: ext:{PROGRAMMING[word]} finds such files")
     match = re.fullmatch(r"([a-z]{2,3})(?:[-_][a-z0-9]+)*", word)
     if match is None:
         close = nearest(word, LANGUAGES)

@@ -72,7 +72,7 @@ def parse_value(word: str) -> Any:
     """A number, a truth or a list as TOML has it, or .5 for 0.5; any other word is itself."""
     try:
         return tomllib.loads(f"value = {word}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:  # also a number of thousands of digits
         return float(word) if word[:1] == "." and word[1:].isdecimal() else word
 
 
@@ -111,7 +111,7 @@ def _read_tables(name: str) -> dict[str, Any]:
         raise PresetError(f"no preset {name!r}, and no such file; `--list` shows the presets")
     try:
         tables = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:  # TOML's and Unicode's errors are ValueErrors
         raise PresetError(f"{name}: not TOML: {error}") from error
     brought = tables.get("with", [])
     return {**tables, "with": absolute(brought, file.parent)} if isinstance(brought, list) and brought else tables
@@ -201,7 +201,7 @@ def parse_values(text: str) -> list[Any]:
     """`1,2` or `perfect,pbm` or `[1, 2]` as the values to try; a word without quotes is itself."""
     try:
         return list(tomllib.loads(f"values = [{text}]")["values"])
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         return [parse_value(word.strip()) for word in text.split(",")]
 
 

@@ -251,5 +251,5 @@ def _from_file(path: Path) -> str:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File).datasets
     except FileNotFoundError:
         return ""
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except ValueError as error:  # TOML's, Unicode's and msgspec's errors are ValueErrors
         raise PresetError(f"{path}: {error}") from error

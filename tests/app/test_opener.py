@@ -220,3 +220,11 @@ def test_a_detached_program_that_fails_at_once_is_an_error(monkeypatch: pytest.M
 def test_a_program_in_the_terminal_gives_its_exit_code() -> None:
     """`run` waits for a program that takes the terminal."""
     assert run(Invocation((sys.executable, "-S", "-c", "raise SystemExit(7)"), needs_terminal=True)) == 7
+
+
+def test_an_interrupt_is_the_program_s_that_has_the_terminal() -> None:
+    """Ctrl-C in a pager stops its search, and neither the pager nor us; that it was open counts meanwhile."""
+    stages: list[str] = []
+    code = "import os, signal, sys, time; time.sleep(1); os.kill(os.getppid(), signal.SIGINT); raise SystemExit(5)"
+    ran = run(Invocation((sys.executable, "-S", "-c", code), needs_terminal=True), opened=lambda: stages.append("open"))
+    assert (ran, stages) == (5, ["open"])

@@ -114,6 +114,7 @@ def test_unknown_keys_name_their_path_their_line_and_the_nearest_known_one(paths
         ("[index]\nroots = ['notes']", "index.roots wants absolute folders", "'notes'"),
         ("[index.max_file_mb]\npdf = -3", "index.max_file_mb wants a table", "-3"),
         ("[index", "wanted a TOML file", "Expected"),
+        (f"[index]\nworkers = {'9' * 5000}", "wanted a TOML file", "4300 digits"),
     ],
 )
 def test_a_value_that_cannot_be_used_says_what_was_wanted_and_what_came(

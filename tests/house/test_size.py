@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (188, 30_557),
+    "app": (188, 30_655),
     "console": (8, 1_063),
-    "indexer": (104, 20_722),
+    "indexer": (104, 20_749),
     "simulation": (96, 15_385),
     "federation_server": (51, 7_952),
     "foltr": (55, 8_043),

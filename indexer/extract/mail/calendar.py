@@ -50,6 +50,8 @@ def extract(source: Source, limits: Limits, wanted: str = "VCALENDAR") -> Extrac
             break
     if truncated:
         gathered.note(f"only the {truncated} of the file")
+    elif text.upper().rfind(f"BEGIN:{wanted}") > text.upper().rfind(f"END:{wanted}"):
+        gathered.note("the file is cut off within its entries")
     return gathered.extraction()
 
 

@@ -6,7 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
-from email.errors import MessageError
+from email.errors import InvalidBase64LengthDefect, MessageError
 from email.header import decode_header
 from email.message import Message
 from email.parser import BytesParser
@@ -193,8 +193,7 @@ class _Reader(AttachmentReader):
         wanted = name if name and "." in name else "attachment" + _EXTENSIONS.get(part.get_content_type(), ".bin")
         if not holds_text(wanted) or part.get_content_maintype() in ("image", "audio", "video"):
             return
-        payload = part.get_payload(decode=True)
-        if not isinstance(payload, bytes) or not payload:
+        if not (payload := _bytes_of(part)):
             return
         inner = (one for one in self.add_file(name, wanted, payload) if one.type == "mail")
         self.attachments.extend(value for one in inner for key, value in one.properties if key == "attachment")
@@ -217,10 +216,19 @@ def _best(parts: list[Message]) -> list[Message]:
     return plain[:1] or parts[-1:]
 
 
-def _shown(part: Message) -> str:
-    """The text of a text part, decoded by what it declares and what its bytes say."""
+def _bytes_of(part: Message) -> bytes:
+    """The bytes of a part; of base64 that is cut off those that are whole, which email gives as they are written."""
     payload = part.get_payload(decode=True)
     data = payload if isinstance(payload, bytes) else b""
+    if any(isinstance(one, InvalidBase64LengthDefect) for one in part.defects):
+        letters = re.sub(rb"[^A-Za-z0-9+/]", b"", data)
+        return base64.b64decode(letters[: len(letters) // 4 * 4])
+    return data
+
+
+def _shown(part: Message) -> str:
+    """The text of a text part, decoded by what it declares and what its bytes say."""
+    data = _bytes_of(part)
     declared = part.get_content_charset("") or ""
     if part.get_content_subtype() in ("html", "xhtml"):
         return read_html(data, declared=declared).text
@@ -375,6 +383,5 @@ def web_page(data: bytes) -> bytes:
     """The first HTML part of a MIME file; ExtractionError "malformed" when there is none."""
     for part in BytesParser().parsebytes(data).walk():
         if part.get_content_type() in ("text/html", "application/xhtml+xml"):
-            payload = part.get_payload(decode=True)
-            return payload if isinstance(payload, bytes) else b""
+            return _bytes_of(part)
     raise ExtractionError("malformed", "no web page in the file")

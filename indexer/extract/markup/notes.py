@@ -160,7 +160,7 @@ def _unquoted(value: str) -> str:
 def _toml(head: str) -> list[tuple[str, str]] | None:
     try:
         values = tomllib.loads(head)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # also a number of thousands of digits
         return None
     return list(_flat(values.items()))
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+from msgspec import structs
+
 from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode_page
@@ -93,5 +95,8 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
             for name, reader in _READERS.items():
                 if name in compound:
                     found: Extraction = load(reader)(compound, limits)
-                    return found
+                    cut = ("damaged or cut off: some of it may be missing",) if ole.parsing_issues else ()
+                    return structs.replace(found, notes=(*found.notes, *cut))
+            if ole.parsing_issues:
+                raise ExtractionError("malformed", "damaged or cut off: nothing that is known is left")
     raise ExtractionError("unsupported", "an Office file of a kind that is not read")

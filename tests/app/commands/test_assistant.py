@@ -16,6 +16,7 @@ from app.assistants.configurations import ASSISTANTS, ConfigurationError
 from app.assistants.granted import Granted
 from app.paths import Paths
 from app.settings import MeaningSettings, Settings
+from tests import copied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -169,3 +170,12 @@ def test_the_log_says_what_was_asked_and_given(device: Device, name: str) -> Non
     assert "wanted" in device.run("assistant", "log", "../x").stderr
     assert device.run("purge", "--yes").returncode == 0
     assert not device.data_dir.exists()
+
+
+def test_a_user_without_a_home_is_told_what_to_set(device: Device) -> None:
+    """Without HOME and without a name, as in a container: one line, from each command that needs the home."""
+    nameless = f"import pwd; pwd.getpwuid = {{}}.__getitem__; {copied.COMMAND}"
+    for words in (["list"], ["install", "cursor", str(device.notes), "--yes"], ["remove", "cursor", "--yes"]):
+        variables = device.environment(HOME="")
+        done = copied.run(["assistant", *words], variables=variables, cwd=device.home, code=nameless)
+        assert (done.returncode, done.stderr) == (2, "foltr-search: there is no home folder; set HOME\n")

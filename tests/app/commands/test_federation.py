@@ -150,3 +150,17 @@ def test_agreeing_to_background_syncing(device: Device, group: Group) -> None:
     assert json.loads(device.run("federation", "status", "--json").stdout)["background"] == "off"
     env = {"FOLTR_FEDERATION__SYNC": "daily"}
     assert json.loads(device.run("federation", "status", "--json", env=env).stdout)["background"] == "daily"
+
+
+def test_a_sync_that_nobody_can_answer_goes_on_without_its_note(device: Device, group: Group) -> None:
+    """As from cron: a question at the end of stdin is a no, so nothing is sent and the rest is done and noted."""
+    see_pages(device, 30)
+    assert device.run("join", group.link(), "--yes").returncode == 0
+    with Store(device.data_dir / "state.sqlite") as store:
+        store.set_value(membership.UNLISTED, b"1 2")
+    done = device.run("sync", "--now")
+    assert (done.returncode, "Do you agree?" in done.stderr) == (2, True)
+    assert "nothing was sent: this device saw no list" in done.stderr
+    with Store(device.data_dir / "state.sqlite") as store:
+        assert membership.load_standing(store).synced > 0
+    assert json.loads(device.run("federation", "status", "--json").stdout)["updates"] == []

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import zipfile
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+import pytest
+
+from app.resident.local_socket import AVAILABLE
 from tests.app.commands.picking import model, names, pick
+from tests.app.resident.conftest import serving
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -118,3 +124,39 @@ def test_learning_can_be_switched_off(device: Device) -> None:
         pick(device, "heron", before[-1])
     assert names(device, "heron") == before
     assert (model(device)["n_picks"], model(device)["n_documents_remembered"]) == (0, 0)
+
+
+@pytest.mark.parametrize("is_resident", [False, True])
+def test_what_could_not_be_opened_is_not_learned(device: Device, is_resident: bool) -> None:
+    """A program that is missing or fails at once teaches nothing, whoever answers; one that starts counts once."""
+    device.index()
+    with serving(device) if is_resident and AVAILABLE else nullcontext():
+        device.run("search", "heron")
+        for how, program in itertools.product(("opener", "editor"), ("no-such-program", "false")):
+            with_ = ("--with", "editor") if how == "editor" else ()
+            failed = device.run("open", "1", *with_, env={f"FOLTR_OPEN__{how.upper()}": program, "DISPLAY": ":9"})
+            assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
+        device.run("search", "fish")
+        assert "nothing was opened yet" in device.run("stats").stderr
+        assert device.run("open", "1", "--with", "editor", env={"FOLTR_OPEN__EDITOR": "true"}).returncode == 0
+        device.run("search", "heron")
+        assert "1 result opened" in device.run("stats").stdout
+
+
+def test_a_file_that_never_was_is_not_called_gone(device: Device) -> None:
+    """Neither here nor in the index: so it is told, also where only the path is asked for."""
+    device.index()
+    for options in ((), ("--print",)):
+        done = device.run("open", "no/such.txt", *options)
+        said = "no/such.txt: there is no such file, here or in the index\n"
+        assert (done.returncode, done.stdout, done.stderr.endswith(said)) == (2, "", True)
+
+
+@pytest.mark.parametrize("digits", ["9" * 10, "9" * 5000])
+def test_a_rank_of_any_length_is_one_message(device: Device, digits: str) -> None:
+    """Python reads no number of more than 4,300 digits."""
+    device.index()
+    device.run("search", "boat")
+    done = device.run("open", digits)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"has results 1 to 1, not {digits[:20]};" in done.stderr

@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import math
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -492,3 +493,40 @@ def test_documents_are_marked_by_type_and_the_three_folders_above(store: Store, 
     assert not any(word in mark for mark in near for word in ("may", "2026", "notes", "anna"))
     assert len(far) == 2
     assert Picks(store, b"k" * 32, enabled=False).marks([A]) == [("markdown",)]
+
+
+def test_an_opening_costs_what_it_changes(picks: Picks, store: Store) -> None:
+    """One opening beside 3,000 others takes fewer of SQLite's steps than there are others."""
+    with store.transaction():
+        for n in range(3000):
+            pick(picks, (f"/home/anna/{n}.md", "", "markdown"), ["plan", str(n)])
+    n_steps = [0]
+
+    def count() -> None:
+        n_steps[0] += 1
+
+    with store.transaction() as db:
+        db.set_progress_handler(count, 1)
+        pick(picks, A, ["budget"])
+        db.set_progress_handler(None, 0)
+    assert 0 < n_steps[0] < 3000
+
+
+def test_openings_are_known_as_if_all_were_read_again(store: Store, tmp_path: Path) -> None:
+    """By one that opens, by another that opens in between, and after an opening that was undone."""
+    key = load_key(tmp_path / "key", store)
+    draw = np.random.default_rng(7)
+    documents = [(f"/home/anna/{n % 3}/{n}.md", "", ("markdown", "pdf")[n % 2]) for n in range(9)]
+    memories = [Picks(store, key), Picks(store, key)]
+    for n in range(120):
+        one = memories[int(draw.random() < 0.2)]
+        terms = [f"w{term}" for term in draw.integers(4, size=draw.integers(3))]
+        document, now = documents[draw.integers(9)], NOW + n * DAY
+        if draw.random() < 0.1:
+            with suppress(ZeroDivisionError), store.transaction():
+                pick(one, document, terms, now=now)
+                _ = 1 / 0
+        else:
+            pick(one, document, terms, now=now)
+        seen, fresh = (picks.usage(["w0", "w1"], documents, now=now) for picks in (one, Picks(store, key)))
+        assert matrix(seen) == pytest.approx(matrix(fresh))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from app.following.indexing import update_index
 from app.search.search import Search
@@ -134,3 +138,27 @@ async def test_a_thread_is_one_row_until_a_key_shows_its_mails(stage: Stages, tm
         await pilot.press("alt+i")
         await one.until(pilot, lambda: screen.session.page.request.text == "boat type:mail")
     screen.session.close()
+
+
+async def test_a_screen_left_open_over_midnight_tells_the_new_day(
+    stage: Stages, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was changed four hours ago is of today at eight in the evening, and not at two; by another time zone."""
+    monkeypatch.setattr("app.tui.search_screen.LOOK_SECONDS", 0.05)
+    now = time.time()
+    for name in TEXTS:
+        os.utime(tmp_path / "files" / name, (now - 4 * 3600, now - 4 * 3600))
+    update_index(Settings(), paths, roots=[str(tmp_path / "files")])
+    evening, night = (f"XXX{(time.gmtime(now).tm_hour - local + 12) % 24 - 12}" for local in (20, 2))
+    one = stage(open_engine=lambda: Search(Settings(), paths))
+    one.app.search_screen.results._now = None  # the real one
+
+    def move_to(zone: str) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+
+    move_to(evening)
+    async with one.searched("wind", size=(120, 40)) as pilot:
+        await one.until(pilot, lambda: one.text.count(" 16:") == 3)
+        move_to(night)
+        await one.until(pilot, lambda: " 16:" not in one.text and " 22:" not in one.text)

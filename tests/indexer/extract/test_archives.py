@@ -216,3 +216,11 @@ def test_names_in_a_zip_that_does_not_say_how_they_are_written(extract, encoding
     found = extract("a.zip", stream.getvalue().replace(b"x" * len(name), name))
     assert found.documents[0].text == "Füße.txt"
     assert (found.documents[1].part, found.documents[1].text) == ("Füße.txt", "heron")
+
+
+def test_a_tar_without_its_end_is_told_to_be_cut_off(extract) -> None:
+    """Cut between two files, or damaged there: its end has a mark, which tarfile does not ask for."""
+    whole = tar({f"{n}.txt": b"zebra" for n in range(4)})
+    assert extract("a.tar", whole).notes == ()
+    for cut in (whole[:2048], whole[:2048] + b"x" * 512 + whole[2560:]):
+        assert extract("a.tar", cut).notes == ("the archive ends without its mark: it may be cut off after 1.txt",)

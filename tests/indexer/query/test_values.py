@@ -9,8 +9,10 @@ from datetime import datetime
 import pytest
 
 from indexer.documents import TYPES
+from indexer.extract.kinds import KIND_OF_EXTENSION
 from indexer.query.values import (
     LANGUAGES,
+    PROGRAMMING,
     TYPE_ALIASES,
     NotUnderstoodError,
     date_range,
@@ -20,6 +22,7 @@ from indexer.query.values import (
     language,
     size_range,
 )
+from indexer.text.language import NAMES
 
 NOW = datetime(2024, 3, 31, 14, 30, 5)
 """a Sunday, and the last day of a month"""
@@ -174,3 +177,12 @@ def test_extensions_folders_and_languages() -> None:
     assert all(len(code) == 2 for code in LANGUAGES.values())
     with pytest.raises(NotUnderstoodError, match="did you mean german"):
         language("germn")
+
+
+def test_a_programming_language_is_told_to_be_an_ending() -> None:
+    """Behind lang: and type:, by its name or its ending; none is the code of a language that texts are known by."""
+    assert not PROGRAMMING.keys() & ({*NAMES, *LANGUAGES.values()} | LANGUAGES.keys())
+    assert {KIND_OF_EXTENSION[ending] for ending in PROGRAMMING.values()} == {"source"}
+    for asked, read in (("Rust", language), ("rs", language), ("c++", language), ("rust", document_type)):
+        with pytest.raises(NotUnderstoodError, match=f"ext:{PROGRAMMING[asked.lower()]} finds such files"):
+            read(asked)

@@ -63,7 +63,14 @@ def test_toml_front_matter(single: Single) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["---\nno mapping at all\n---\nb\n", "+++\nx = \n+++\nb\n", "---\nopen: yes\nbody\n", "b\n---\n"]
+    "text",
+    [
+        "---\nno mapping at all\n---\nb\n",
+        "+++\nx = \n+++\nb\n",
+        f"+++\nx = {'9' * 5000}\n+++\nb\n",
+        "---\nopen: yes\nbody\n",
+        "b\n---\n",
+    ],
 )
 def test_what_is_no_front_matter_stays(text: str) -> None:
     """A rule, damaged TOML and a head without an end are text."""

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from pathlib import Path
 
 import numpy as np
@@ -276,14 +275,11 @@ def fill(store: Store, picks: Picks, n: int) -> list[Document]:
     return documents
 
 
-def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: Picks) -> None:
-    """100 candidates against 10,000 picks: the answer equals a plain loop over all picks (and takes about 1 ms)."""
-    documents = fill(store, picks, 10_000)[:100]
+def test_many_picks_are_looked_up_as_by_a_plain_loop(store: Store, picks: Picks) -> None:
+    """100 candidates against 1,000 picks of 200 documents: the answer equals a plain loop over all picks."""
+    documents = fill(store, picks, 1_000)[:100]
     terms = ["word1", "word2", "word3"]
-    look(picks, terms, *documents)
-    started = time.perf_counter()
     usage = look(picks, terms, *documents)
-    print(f"usage of 100 documents: {1000 * (time.perf_counter() - started):.2f} ms")
     key, n = picks.query_key(terms), dict.fromkeys(range(100), 0.0)
     names = [picks._hasher.document(picks._hasher.path(p), picks._hasher.part(part)) for p, part, _ in documents]
     for document, query in store.rows("SELECT document, query FROM picks"):
@@ -293,16 +289,6 @@ def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: P
     expected = np.array(list(n.values())) * (1 / 17)
     np.testing.assert_allclose(usage.similar_query, np.minimum(expected, 1.0), atol=1e-12)
     assert usage.similar_query.any()
-
-
-def test_the_memory_is_capped(store: Store, picks: Picks) -> None:
-    """Beyond the caps the oldest go, and the newest stay."""
-    documents = fill(store, picks, MAX_PICKS + 5)
-    pick(picks, A, ["budget"], now=NOW + 10 * DAY)
-    assert store.rows("SELECT count(*) FROM picks")[0][0] <= MAX_PICKS
-    assert picks.count() <= MAX_DOCUMENTS
-    assert look(picks, ["budget"], now=NOW + 10 * DAY).same_query[0] == 1 / 17
-    assert len(documents) > 100
 
 
 def test_a_pick_of_which_nothing_is_left_is_removed(store: Store, picks: Picks) -> None:

@@ -107,14 +107,3 @@ def test_opening_by_path_counts_when_it_was_a_result(device: Device) -> None:
     assert device.run("open", str(device.notes / "code" / "fish_counter.py"), "--print").returncode == 0
     names(device, "something else")
     assert model(device)["n_picks"] == 1
-
-
-def test_learning_can_be_switched_off(device: Device) -> None:
-    """With learning off, opening teaches nothing and remembers nothing."""
-    device.config_file.write_text("[learning]\nenabled = false\n", encoding="utf-8")
-    device.index()
-    before = names(device, "heron")
-    for _ in range(3):
-        pick(device, "heron", before[-1])
-    assert names(device, "heron") == before
-    assert (model(device)["n_picks"], model(device)["n_documents_remembered"]) == (0, 0)

@@ -175,15 +175,6 @@ def test_picks_follow_a_moved_folder(picks: Picks) -> None:
     assert moved.opened.tolist() == pytest.approx([1 / 82, 0, 1 / 82, 1 / 82])
 
 
-def test_renaming_onto_a_picked_file_adds_up(picks: Picks) -> None:
-    """Where the new name has picks of its own, both are kept."""
-    pick(picks, A, ["budget"])
-    pick(picks, B, ["plan"])
-    picks.rename(A[0], B[0])
-    assert look(picks, ["plan"]).opened[1] == pytest.approx(16 / 97)
-    assert picks.rename("/nowhere", "/elsewhere") == 0
-
-
 def test_names_that_are_not_utf8(picks: Picks) -> None:
     """A path with undecodable bytes and a term with a lone surrogate are remembered like others."""
     odd: Document = ("/home/anna/caf\udce9/\udcff.txt", "", "text")
@@ -391,6 +382,7 @@ def test_renaming_onto_a_picked_file_adds_what_is_left_of_both(picks: Picks) -> 
     pick(picks, B, ["plan"], now=NOW + 60 * DAY)
     pick(picks, C, ["report"])
     assert picks.rename(A[0], B[0]) == 1
+    assert picks.rename("/nowhere", "/elsewhere") == 0
     later, n = NOW + 60 * DAY, (2 + 2) / 2 + 1
     assert picks.count() == 2
     assert look(picks, ["other"], now=later).opened.tolist() == pytest.approx(

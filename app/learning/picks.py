@@ -11,6 +11,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
@@ -119,15 +120,18 @@ class PickTable:
                 found.setdefault(document, []).append(likeness**2 * float(own))
         return {document: math.fsum(strengths) for document, strengths in found.items()}  # in whatever order
 
-    def add_opening(self, row: PickedDocument, picks: Iterable[Pick]) -> None:
-        """A document was opened at `row.last` and has this row now; `picks` are now all of the query it answered."""
-        self.rows[row.document] = row
-        self._add_document(row, PickCount(1.0, row.last))
-        cells = {pick.document: PickCount(pick.n_picks, pick.last) for pick in picks}
+    def with_opening(self, row: PickedDocument, picks: Sequence[Pick]) -> PickTable:
+        """This table, which others may be reading, after a document was opened at `row.last` that has this row now;
+        `picks` are now all of the query it answered."""
+        after = copy(self)
+        vars(after).update((name, dict(of)) for name, of in vars(self).items() if isinstance(of, dict))
+        after.rows[row.document] = row
+        after._add_document(row, PickCount(1.0, row.last))
         for query in {pick.query for pick in picks}:
-            self.by_query[query] = cells
+            after.by_query[query] = {pick.document: PickCount(pick.n_picks, pick.last) for pick in picks}
             for term in unpack(query):
-                self._by_term.setdefault(term, set()).add(query)
+                after._by_term[term] = {*after._by_term.get(term, ()), query}
+        return after
 
     def _add_document(self, row: PickedDocument, added: PickCount) -> None:
         """Note its row, and count what was `added` by its folder and type."""
@@ -372,7 +376,7 @@ class Picks:
         if opening is None:
             self._table = PickTable.read(self._store)
         else:
-            self._table.add_opening(*opening)
+            self._table = self._table.with_opening(*opening)
 
 
 def _record_query(db: sqlite3.Connection, document: bytes, query: bytes, now: float) -> list[Pick]:

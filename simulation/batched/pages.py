@@ -54,15 +54,15 @@ class Pages(NamedTuple):
 @lru_cache(maxsize=8)
 def pages_of(population: Population) -> Pages:
     """The arrays of a population, kept for the rounds to come; ValueRangeError for a grade the users do not know."""
-    data, users = population.data, population.users
-    n_grades = users.n_grades
+    data, users, n_grades = population.data, population.users, population.users.n_grades
     if data.grades.min() < 0 or data.grades.max() >= n_grades:
         raise ValueRangeError(f"users know grades 0 to {n_grades - 1}, not {data.grades.min()} to {data.grades.max()}")
     discounts = 1.0 / np.log2(np.arange(2, users.k + 2))
+    features, grades = np.ascontiguousarray(data.features), data.grades.view(np.uint8)
     return Pages(
-        np.ascontiguousarray(data.features),
-        data.grades.view(np.uint8),
-        data.offsets,
+        np.broadcast_to(features, features.shape),  # read-only, as mapped files are: kernels are compiled for these
+        np.broadcast_to(grades, grades.shape),
+        np.broadcast_to(data.offsets, data.offsets.shape),
         ideal_dcg(data, discounts),
         np.exp2(np.arange(n_grades)) - 1.0,
         discounts,

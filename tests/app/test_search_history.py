@@ -4,13 +4,6 @@ from app.settings import HistorySettings
 from app.store import SearchHistory, Store
 
 
-def test_nothing_is_kept_by_default(store: Store) -> None:
-    """History is off unless switched on."""
-    history = SearchHistory(store, HistorySettings())
-    history.add("secret", now=1.0)
-    assert history.list() == ()
-
-
 def test_the_newest_comes_first_and_once(store: Store) -> None:
     """Repeating a query moves it to the front; blanks around it and empty queries do not count."""
     history = SearchHistory(store, HistorySettings(enabled=True))

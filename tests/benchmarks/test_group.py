@@ -13,7 +13,7 @@ from tests.federation_server.client import opened, running
 from tests.federation_server.sealed_members import NOTES, make_sealed, members, occasion_of, send_answer, share
 
 
-def test_a_real_server_moves_the_ranker_as_the_benchmark_does(tmp_path: Path) -> None:
+def test_a_real_server_moves_the_ranker_as_the_benchmark_does(tmp_path: Path, few_coins: None) -> None:
     """Five members send notes with their proofs, one of them a lie as long as the clip, and add up, in two rounds: the
     published ranker and its noise are those of `summed` to the last bit, and each device adds the noise of `mechanism`.
     """

@@ -130,7 +130,7 @@ def test_the_way_of_a_text_file(device: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.fixture
-def sealed(tmp_path: Path) -> Iterator[tuple[Group, Walk]]:
+def sealed(tmp_path: Path, few_coins: None) -> Iterator[tuple[Group, Walk]]:
     """A sealed group of two weights, and the walk through its threads."""
     walk = Walk()
     threading.setprofile(walk.note)

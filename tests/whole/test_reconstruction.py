@@ -42,7 +42,7 @@ from simulation.studies.reconstruction import (
     noise_seen,
 )
 
-K, N_FEATURES, N_MEMBERS, N_ROUNDS, N_PAGES = 10, len(NAMES), 5, 4, 12
+K, N_FEATURES, N_MEMBERS, N_ROUNDS = 10, len(NAMES), 5, 4
 PRIOR = by_position(K)
 
 
@@ -65,15 +65,16 @@ METHODS = {
 
 @cache
 def trials(name: str, n_asked: int, n_trials: int, *, positions: bool = False) -> tuple[Evidence, ...]:
-    """Budgets of four rounds of twelve pages with random features; the truth drawn alike, or as people click."""
-    rng, found = np.random.default_rng(n_asked), []
+    """Budgets of four rounds of twelve pages, or of five for few that were asked for, with random features; the truth
+    drawn alike, or as people click."""
+    rng, found, n_pages = np.random.default_rng(n_asked), [], 5 if n_asked <= 8 else 12
     for _ in range(n_trials):
         theta = rng.normal(size=N_FEATURES)
 
         def page(theta: np.ndarray = theta) -> Interaction:
             return page_shown(rng.random((K, N_FEATURES)), theta, PRIOR, rng)
 
-        budget = draw_budget(page, n_rounds=N_ROUNDS, n_pages=N_PAGES, n_asked=n_asked)
+        budget = draw_budget(page, n_rounds=N_ROUNDS, n_pages=n_pages, n_asked=n_asked)
         opened = int(rng.choice(K, p=PRIOR) if positions else rng.integers(K))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(pdgd, "gradient", once_a_page(pdgd.gradient))

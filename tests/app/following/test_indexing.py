@@ -21,7 +21,6 @@ from app.learning.picks import Picks
 from app.paths import remember_root
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
-from indexer.errors import LockedError
 from indexer.progress import Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.file_lock import FileLock
@@ -108,14 +107,6 @@ def test_damage_found_on_the_way_is_repaired_in_the_same_run(paths: Paths, notes
     assert "indexed again" in summary.note
     assert known(paths) == {"a.txt", "b.txt", "c.txt"}
     assert len(Index.open(paths.index).snapshot().documents) == 3
-
-
-def test_a_second_process_is_told_who_is_writing(paths: Paths, notes: Path) -> None:
-    """The holder of the lock is named."""
-    update_index(SETTINGS, paths)
-    (notes / "c.txt").write_text("crane")
-    with Index.open(paths.index).writer("foltr-search watch"), pytest.raises(LockedError, match="foltr-search watch"):
-        update_index(SETTINGS, paths)
 
 
 def test_settings_become_rules(paths: Paths, notes: Path) -> None:

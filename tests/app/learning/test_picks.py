@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -177,15 +176,6 @@ def test_picks_follow_a_moved_folder(picks: Picks) -> None:
     assert moved.opened.tolist() == pytest.approx([1 / 82, 0, 1 / 82, 1 / 82])
 
 
-def test_renaming_onto_a_picked_file_adds_up(picks: Picks) -> None:
-    """Where the new name has picks of its own, both are kept."""
-    pick(picks, A, ["budget"])
-    pick(picks, B, ["plan"])
-    picks.rename(A[0], B[0])
-    assert look(picks, ["plan"]).opened[1] == pytest.approx(16 / 97)
-    assert picks.rename("/nowhere", "/elsewhere") == 0
-
-
 def test_names_that_are_not_utf8(picks: Picks) -> None:
     """A path with undecodable bytes and a term with a lone surrogate are remembered like others."""
     odd: Document = ("/home/anna/caf\udce9/\udcff.txt", "", "text")
@@ -277,14 +267,11 @@ def fill(store: Store, picks: Picks, n: int) -> list[Document]:
     return documents
 
 
-def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: Picks) -> None:
-    """100 candidates against 10,000 picks: the answer equals a plain loop over all picks (and takes about 1 ms)."""
-    documents = fill(store, picks, 10_000)[:100]
+def test_many_picks_are_looked_up_as_by_a_plain_loop(store: Store, picks: Picks) -> None:
+    """100 candidates against 1,000 picks of 200 documents: the answer equals a plain loop over all picks."""
+    documents = fill(store, picks, 1_000)[:100]
     terms = ["word1", "word2", "word3"]
-    look(picks, terms, *documents)
-    started = time.perf_counter()
     usage = look(picks, terms, *documents)
-    print(f"usage of 100 documents: {1000 * (time.perf_counter() - started):.2f} ms")
     key, n = picks.query_key(terms), dict.fromkeys(range(100), 0.0)
     names = [picks._hasher.document(picks._hasher.path(p), picks._hasher.part(part)) for p, part, _ in documents]
     for document, query in store.rows("SELECT document, query FROM picks"):
@@ -294,16 +281,6 @@ def test_ten_thousand_picks_are_looked_up_through_indexes(store: Store, picks: P
     expected = np.array(list(n.values())) * (1 / 17)
     np.testing.assert_allclose(usage.similar_query, np.minimum(expected, 1.0), atol=1e-12)
     assert usage.similar_query.any()
-
-
-def test_the_memory_is_capped(store: Store, picks: Picks) -> None:
-    """Beyond the caps the oldest go, and the newest stay."""
-    documents = fill(store, picks, MAX_PICKS + 5)
-    pick(picks, A, ["budget"], now=NOW + 10 * DAY)
-    assert store.rows("SELECT count(*) FROM picks")[0][0] <= MAX_PICKS
-    assert picks.count() <= MAX_DOCUMENTS
-    assert look(picks, ["budget"], now=NOW + 10 * DAY).same_query[0] == 1 / 17
-    assert len(documents) > 100
 
 
 def test_a_pick_of_which_nothing_is_left_is_removed(store: Store, picks: Picks) -> None:
@@ -406,6 +383,7 @@ def test_renaming_onto_a_picked_file_adds_what_is_left_of_both(picks: Picks) -> 
     pick(picks, B, ["plan"], now=NOW + 60 * DAY)
     pick(picks, C, ["report"])
     assert picks.rename(A[0], B[0]) == 1
+    assert picks.rename("/nowhere", "/elsewhere") == 0
     later, n = NOW + 60 * DAY, (2 + 2) / 2 + 1
     assert picks.count() == 2
     assert look(picks, ["other"], now=later).opened.tolist() == pytest.approx(

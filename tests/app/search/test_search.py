@@ -432,23 +432,6 @@ def test_a_page_is_learned_from_exactly_once(open_search: Open) -> None:
     assert (search.learner.model.n_pages, search.learner.model.n_picks) == (1, 1)
 
 
-def test_a_page_on_which_nothing_was_opened_teaches_nothing(open_search: Open) -> None:
-    """It leaves no trace."""
-    search = open_search()
-    assert search.leave(ask(search, "heron")) is None
-    assert search.store.count_interactions() == 0
-
-
-def test_a_click_far_down_is_learned_from(open_search: Open) -> None:
-    """The page then reaches down to the result after it."""
-    search = open_search()
-    page = ask(search, "heron")
-    search.opened(page, page.hits[11])
-    search.leave(page)
-    (interaction,) = search.store.interactions(MANIFEST_HASH)
-    assert interaction.clicks.tolist() == [i == 11 for i in range(11 + 2)]
-
-
 @pytest.mark.parametrize("order", [order for order in ORDERS if order != "learned"])
 def test_other_orders_remember_picks_and_teach_nothing(open_search: Open, order: str) -> None:
     """Their ranks say nothing about the ranker; nor do they enter the comparison with BM25."""

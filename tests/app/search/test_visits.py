@@ -95,13 +95,6 @@ def test_a_page_in_another_order_or_of_another_version_is_no_lesson(room: Room, 
     assert (room.clicks(), outcomes.read(room.store), room.picks.count()) == ([], (), 1)
 
 
-def test_switched_off_nothing_is_recorded(tmp_path: Path) -> None:
-    """Learning off is one switch."""
-    room = Room(tmp_path, enabled=False)
-    assert room.visits.leave(room.visit(0, 1), source="screen") is None
-    assert (room.clicks(), outcomes.read(room.store), room.picks.count()) == ([], (), 0)
-
-
 def test_outcomes_say_where_each_opened_result_stood(room: Room) -> None:
     """In the learned order and in BM25's, with where it was opened."""
     room.visits.leave(room.visit(4, 0), source="command")

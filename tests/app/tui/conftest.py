@@ -17,6 +17,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 from msgspec.structs import replace
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer
@@ -330,6 +332,23 @@ def conftest_types() -> SimpleNamespace:
         Folder=RootSuggestion,
         ProgressLine=ProgressLine,
     )
+
+
+@pytest.fixture(autouse=True, scope="session")
+def style_sheets_are_parsed_once() -> Iterator[None]:
+    """What Textual has parsed of a style sheet with the colours of a theme serves the next screen, too: parsing is an
+    eighth of a test."""
+    parse, parsed = Stylesheet._parse_rules, dict[tuple[object, ...], list[RuleSet]]()
+
+    def parsed_once(sheet: Stylesheet, css: str, read_from: Any, *place: Any, **named: Any) -> list[RuleSet]:
+        key = (frozenset(sheet._variables.items()), css, read_from, place, tuple(named.items()))
+        if key not in parsed:
+            parsed[key] = parse(sheet, css, read_from, *place, **named)
+        return parsed[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stylesheet, "_parse_rules", parsed_once)
+        yield
 
 
 @pytest.fixture

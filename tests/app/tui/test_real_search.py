@@ -55,18 +55,6 @@ async def test_from_typing_to_a_lesson(stage: Stages, paths: Paths, tmp_path: Pa
     one.app.search_screen.session.close()
 
 
-async def test_the_screen_and_the_command_line_agree(stage: Stages, paths: Paths) -> None:
-    """One query path: once typing rests, the order is the one that `search` prints."""
-    other = Search(Settings(), paths)
-    one = stage(open_engine=lambda: Search(Settings(), paths))
-    async with one.searched("wind power", size=(120, 40)) as pilot:
-        screen = one.app.search_screen
-        await one.until(pilot, lambda: not screen.session.page.request.as_you_type)
-        shown = screen.session.page
-        assert [hit.path for hit in shown.hits] == [hit.path for hit in other.search(shown.request).hits]
-    other.close()
-
-
 async def test_the_order_that_is_named_is_the_one_shown(stage: Stages, paths: Paths) -> None:
     """Filters alone have no learned order: the newest come first."""
     one = stage(open_engine=lambda: Search(Settings(), paths))

@@ -32,13 +32,6 @@ def test_worked_vectors(optimizer: Optimizer, expected: list[float]) -> None:
     np.testing.assert_allclose(theta, expected, atol=5e-11)
 
 
-def test_sgd_with_rate_one_is_the_mean() -> None:
-    """With eta = 1 the server ends at the clients' weighted mean: FedAvg."""
-    theta, moments = SGD().step(START, GRADIENT, ())
-    np.testing.assert_allclose(theta, MEAN, rtol=1e-15)
-    assert moments == ()
-
-
 def test_corrected_adam_by_hand() -> None:
     """Two steps of PyTorch's Adam: eps stands beside the corrected root, and t counts from 1."""
     adam = Adam(learning_rate=0.01, beta1=0.9, beta2=0.999, tau=1e-8, bias_correction=True)

@@ -155,16 +155,6 @@ def test_a_list_of_ones_costs_one_byte_a_document(tmp_path: Path) -> None:
     assert segment.positions("tag", 0, np.array([0, 2]))[1].size == 0
 
 
-def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
-    """Whatever the user's mask says, nobody else may read the words of the documents."""
-    before = os.umask(0o000)
-    try:
-        written(tmp_path, {"body": {b"a": {0: [1]}}})
-    finally:
-        os.umask(before)
-    assert {(tmp_path / f"s{extension}").stat().st_mode & 0o777 for extension in EXTENSIONS} == {0o600}
-
-
 @pytest.mark.parametrize("extension", EXTENSIONS)
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[: len(data) // 2], lambda data: b"",
                                     lambda data: data + b"x", lambda data: os.urandom(len(data) + 3)])  # fmt: skip

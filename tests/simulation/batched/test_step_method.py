@@ -48,22 +48,29 @@ class Towards(StepMethod):
     step = staticmethod(clicked_step)
 
 
+def attacked(dtype: type, n_malicious: int = 1) -> Population:
+    """Four clients; tests of one kind of population share what is compiled for it."""
+    return Population(queries(dtype), cascade(), 4, 6, attack=LittleIsEnough(), n_malicious=n_malicious)
+
+
 @pytest.mark.parametrize(
-    ("method", "privacy", "dtype", "rtol"),
+    ("method", "privacy", "n_malicious", "dtype", "rtol"),
     [
-        (OwnPDGD, NoPrivacy(), np.float64, 1e-9),
-        (Towards, FpdgdPaper(sensitivity=0.3, epsilon=5.0, n_clients=4), np.float64, 1e-9),
-        (Towards, NoPrivacy(), np.float32, 1e-4),
+        (OwnPDGD, NoPrivacy(), 1, np.float64, 1e-9),
+        (Towards, FpdgdPaper(sensitivity=0.3, epsilon=5.0, n_clients=4), 1, np.float64, 1e-9),
+        (Towards, NoPrivacy(), 0, np.float32, 1e-4),
     ],
 )
-def test_the_compiled_round_is_the_four_verbs(method: Any, privacy: Any, dtype: type, rtol: float) -> None:
-    """Under an attack, with and without privacy: the same theta, pages and clicks; and where it is recorded.
+def test_the_compiled_round_is_the_four_verbs(
+    method: Any, privacy: Any, n_malicious: int, dtype: type, rtol: float
+) -> None:
+    """With and without an attack and privacy: the same theta, pages and clicks; and where it is recorded.
 
     A field of its own is a number of the step.
     """
     own = method(Linear(N_FEATURES), learning_rate=0.02, temperature=0.7, privacy=privacy)
     assert own.numbers == ((0.02, 0.5) if method is Towards else (0.02,))
-    population = Population(queries(dtype), cascade(), 4, 6, attack=LittleIsEnough(), n_malicious=1)
+    population = attacked(dtype, n_malicious)
     model, pages = rounds(run_round, own, population, 4)
     twin, twin_pages = rounds(federation.run_round, own, population, 4)
     np.testing.assert_allclose(model.theta, twin.theta, rtol=rtol, atol=rtol * np.abs(twin.theta).max())
@@ -76,7 +83,7 @@ def test_the_compiled_round_is_the_four_verbs(method: Any, privacy: Any, dtype: 
 
 def test_pdgd_as_a_step_is_pdgd() -> None:
     """Written as a step of one's own it is what the program has, to the order in which products are added."""
-    population = Population(queries(np.float64), cascade(), 4, 6)
+    population = attacked(np.float64)
     own, known = (rounds(run_round, kind(Linear(N_FEATURES)), population, 4)[0] for kind in (OwnPDGD, FPDGD))
     np.testing.assert_allclose(own.theta, known.theta, rtol=1e-9)
 
@@ -92,7 +99,7 @@ def test_many_rounds_go_by_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         rank = called
 
     monkeypatch.setattr(StepMethod, "learn", called)
-    population, streams = Population(queries(np.float64), cascade(), 4, 6), make_streams(3, 4)
+    population, streams = attacked(np.float64), make_streams(3, 4)
     for method in (OwnPDGD(Linear(N_FEATURES)), Ranking(Linear(N_FEATURES))):
         start, play = method.initial(streams.model), fast_play(method)
         if isinstance(method, Ranking):
@@ -123,7 +130,7 @@ def test_what_a_step_cannot_do_is_refused() -> None:
     class Beyond(StepMethod):
         step = staticmethod(beyond)
 
-    population = Population(queries(np.float64), cascade(), 4, 6)
+    population = attacked(np.float64)
     for kind, reason in ((Wrong, "wrong cannot be compiled: .*no_such_thing"), (Beyond, "Beyond.step: index .*bounds")):
         with pytest.raises(ValueRangeError, match=reason):
             rounds(run_round, kind(Linear(N_FEATURES)), population, 1)

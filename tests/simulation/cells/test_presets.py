@@ -116,6 +116,7 @@ def cells_of(study: Preset) -> tuple[Cell, ...]:
     return expand(study, folds_of=lambda dataset: (1,))
 
 
+@cache
 def different_presets() -> list[str]:
     """Presets without those that are another one on other data, or in other lengths."""
     first: dict[str, str] = {}

@@ -24,8 +24,8 @@ from msgspec import Struct
 from app.federation import group_ranker, membership
 from app.federation.failures import Declined
 from app.federation.group_ranker import GroupRanker
+from app.federation.round_answer import ReplayPages, newest_pages
 from app.federation.server import Correspondence, check_terms, theta_of
-from app.federation.taking_part import ReplayPages, newest_pages
 from app.federation.terms import method_of
 from app.learning.learner import Learner, theta_prior
 from app.learning.pace import Pace

@@ -5,9 +5,9 @@
     -> bytes sent -> newest ranker | hang up -> tested on this device's own pages -> adopted or not -> blended
 
 What the server sees is the same whatever was opened: the same requests over the same two connections, and an answer in
-every round, at a moment that does not depend on the pages (app.federation.taking_part). In the background a round is
+every round, at a moment that does not depend on the pages (app.federation.round_answer). In the background a round is
 answered by the first sync after that moment. In a sealed group the roster is followed first, and a member of the
-committee adds up what waits for it (app.federation.taking_part): one sync may do both.
+committee adds up what waits for it (app.federation.round_answer): one sync may do both.
 
 No lock and no transaction is held while the network is waited for, so searching and learning go on meanwhile.
 """
@@ -21,14 +21,14 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.federation import consent, group_roster, ledger, membership, moving, pen, taking_part
+from app.federation import consent, group_roster, ledger, membership, moving, pen, round_answer
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
 from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
+from app.federation.round_answer import ReplayPages, RoundPlace, newest_pages, rounds_left
 from app.federation.server import Connect, Correspondence, Reach, theta_of
-from app.federation.taking_part import ReplayPages, RoundPlace, newest_pages, rounds_left
 from app.federation.terms import method_of
 from app.federation.transport import Transport
 from app.settings import Settings
@@ -74,7 +74,7 @@ class Sync(Struct, frozen=True):
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
     at_once: bool = True
-    """whether to answer now, or with a sync in the later part of the round's time (app.federation.taking_part)"""
+    """whether to answer now, or with a sync in the later part of the round's time (app.federation.round_answer)"""
     meet: Callable[[], str] = str
     """exchanges with this person's other devices, and gives why it did not, else ""; a device alone does nothing"""
 
@@ -120,7 +120,7 @@ class Sync(Struct, frozen=True):
         upload, said = decision.upload, [*entering, summed, lost if lost != known else ""]
         if decision.start is not None:
             upload = self._prepared(member, announced, place.occasion, decision.start)
-            self.sleep(taking_part.pause(taking_part.chance(announced, member), self.clock() - began))
+            self.sleep(round_answer.pause(round_answer.chance(announced, member), self.clock() - began))
         sent, sentence = announced.received or (upload is not None and upload.state == "sent"), decision.sentence
         if upload is not None and upload.body is not None:
             self._meet()
@@ -140,7 +140,7 @@ class Sync(Struct, frozen=True):
     def _enter(self, server: Correspondence) -> tuple[Announcement, tuple[str, ...]]:
         """The present round, once the user agrees to its terms and the ledger knows what was spent; sentences about a
         new name, a restored server, and rounds that this device did not know of."""
-        if broken := taking_part.broken_word(self.store):
+        if broken := round_answer.broken_word(self.store):
             raise Distrusted(broken)
         agreed = membership.load_standing(self.store).agreed_terms
         if agreed is not None and agreed.mode != "open":
@@ -173,7 +173,7 @@ class Sync(Struct, frozen=True):
 
     def add_up(self, server: Correspondence) -> None:
         """That alone, before this device leaves."""
-        if not taking_part.broken_word(self.store):
+        if not round_answer.broken_word(self.store):
             self._help_to_sum(server, self._announced(server))
 
     def _decide(self, server: Correspondence, announced: Announcement, place: RoundPlace) -> _Decision:
@@ -197,18 +197,18 @@ class Sync(Struct, frozen=True):
         """Where this device stands in a sealed round; nowhere in an open group, or while the group rests."""
         if announced.terms.mode == "open":
             return RoundPlace(None)
-        taking_part.follow_rankers(self.store, server, announced)
-        taking_part.note_roster(self.store, server.member, announced)
+        round_answer.follow_rankers(self.store, server, announced)
+        round_answer.note_roster(self.store, server.member, announced)
         if self._begins(server.member) or announced.phase == "rest":
             return RoundPlace(None)
-        return taking_part.place(self.store, server, announced)
+        return round_answer.place(self.store, server, announced)
 
     def _answer_list(self, server: Correspondence, announced: Announcement, occasion: Occasion) -> str:
         """Add up as a member of the committee; a sentence, "" where this device is not in it or was too late."""
         if occasion.cohort.point(server.member.device) is None:
             return ""
         try:
-            return taking_part.add_up(self.store, server, announced, occasion)
+            return round_answer.add_up(self.store, server, announced, occasion)
         except Declined as refusal:
             if refusal.reason == "wrong-list":
                 return f"round {announced.round} is added up anew, because a message does not hold; sync once more"
@@ -270,7 +270,7 @@ class Sync(Struct, frozen=True):
         ledger.check_budget(spent, cost, self.settings.federation)
         consent.ask_about_members(self.store, membership.member(self.store), announced.terms, agrees=self.agrees)
         consent.ask_about_list(self.store, agrees=self.agrees)
-        moment = taking_part.moment(announced, taking_part.chance(announced, member))
+        moment = round_answer.moment(announced, round_answer.chance(announced, member))
         if not self.at_once and self.clock() < moment:
             return f"answers round {announced.round} after {iso_minute(moment)}; `sync --now` does at once"
         return ""
@@ -282,9 +282,9 @@ class Sync(Struct, frozen=True):
         pages, theta = self._pages(announced), theta_of(start)
         state: State = "waiting" if occasion is None else "drafted"
         if occasion is None:
-            body = encode(taking_part.sealed_update(announced, theta, pages, member))
+            body = encode(round_answer.sealed_update(announced, theta, pages, member))
         else:
-            local = taking_part.learned(announced, theta, pages, member)
+            local = round_answer.learned(announced, theta, pages, member)
             body = encode_vector(method_of(announced.terms).hidden(local))  # a draft without noise, which stays here
         last = 0 if announced.purpose == "forget" else pages.last
         upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
@@ -327,7 +327,7 @@ class Sync(Struct, frozen=True):
         """Hand the answer over; whether the server has it, and a sentence."""
         try:
             if upload.state == "drafted" and upload.body is not None and occasion is not None:
-                made = taking_part.shared_update(server, occasion, announced, upload.body)
+                made = round_answer.shared_update(server, occasion, announced, upload.body)
                 upload = ledger.finish_upload(self.store, upload, encode(made))
             if upload.state != "waiting" or upload.body is None:
                 return upload.state == "sent", f"round {upload.round} is not answered by this device as it is now"

@@ -22,7 +22,7 @@ from app.federation.adoption import (
     voices_of,
 )
 from app.federation.group_ranker import CommonRanker
-from app.federation.taking_part import newest_pages
+from app.federation.round_answer import newest_pages
 from app.learning.learner import Learner, theta_prior
 from app.settings import LearningSettings, Settings
 from app.store import Store

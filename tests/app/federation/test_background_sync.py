@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from app.federation import ledger, membership, taking_part
+from app.federation import ledger, membership, round_answer
 from app.federation.background_sync import RETRY_SECONDS, BackgroundSync
 from app.settings import Paths
 from tests.app.federation.groups import Group, Person, hasty
@@ -39,7 +39,7 @@ def test_it_syncs_when_due_and_only_with_consent(group: Group, person: Person, m
     assert "answers round 1 after" in news.text
     assert ledger.entries(person.store) == ()
     assert syncing.sync_when_due() is None
-    monkeypatch.setattr(taking_part, "moment", lambda told, chance: told.opened)
+    monkeypatch.setattr(round_answer, "moment", lambda told, chance: told.opened)
     membership.note_standing(person.store, synced=0)
     news = background(person, lambda: moment[0]).sync_when_due()
     assert news is not None

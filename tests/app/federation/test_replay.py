@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from app.federation.taking_part import newest_pages, rounds_left
+from app.federation.round_answer import newest_pages, rounds_left
 from app.learning.learner import theta_prior
 from app.store import StateError
 from federation_server.database import reading

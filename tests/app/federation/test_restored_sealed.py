@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from app.federation import group_ranker, group_roster, ledger, membership, moving, taking_part
+from app.federation import group_ranker, group_roster, ledger, membership, moving, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from federation_server import backup
@@ -116,7 +116,7 @@ def test_the_roster_is_handed_back(
             members = enrolment.all_members(connection)
         assert {member.device for member in members} == {device(person) for person in everyone}
         assert {member.expires for member in members} == {None}
-    noted = taking_part.noted_lists(everyone[0].store, *where)
+    noted = round_answer.noted_lists(everyone[0].store, *where)
     assert len(noted) == 1
 
 

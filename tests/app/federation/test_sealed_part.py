@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from app.commands.federation import rows_of_status
-from app.federation import group_roster, ledger, membership, pen, taking_part
+from app.federation import group_roster, ledger, membership, pen, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from app.federation.server import Correspondence
@@ -272,10 +272,10 @@ def test_a_second_list_for_a_round_is_never_answered(
         person.sync()
     store, told = everyone[0].store, told_to(everyone[0])
     with everyone[0].reach.talk(membership.member(store)) as server:
-        occasion = taking_part.place(store, server, told).occasion
+        occasion = round_answer.place(store, server, told).occasion
         assert occasion is not None
         task = server.list_task()
-        assert taking_part.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
+        assert round_answer.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
         first = decode(task.signed_list.body, ShareList)
         others, n_answers = [], kept(sealed, answers)
         for left_out in (4, 4, 3, 2):
@@ -287,9 +287,9 @@ def test_a_second_list_for_a_round_is_never_answered(
             monkeypatch.setattr(server, "list_task", lambda shown=shown: shown)
             lying = msgspec.structs.replace(told, list_hash=digest(fewer))
             with pytest.raises(Distrusted, match="two lists for round 1"):
-                taking_part.add_up(store, server, lying, occasion)
+                round_answer.add_up(store, server, lying, occasion)
     assert kept(sealed, answers) == n_answers
-    assert [one.body for one in taking_part.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
+    assert [one.body for one in round_answer.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
 
 
 def test_whose_note_was_taken_and_not_listed_is_told_before_it_sends_another(
@@ -434,7 +434,7 @@ def test_whoever_answered_another_list_than_the_published_one_stops(
         for _ in range(2):
             with pytest.raises(Distrusted, match="two lists for round 1"):
                 person.sync()
-        listed, ranker = taking_part.noted_lists(person.store, 1, 1)
+        listed, ranker = round_answer.noted_lists(person.store, 1, 1)
         key = membership.member(person.store).server_key
         proof = open_document(key, listed, "list", ShareList), open_document(key, ranker, "model", ModelRecord)
         assert digest(proof[0]) != proof[1].list_hash
@@ -501,7 +501,7 @@ KILLED = """
 import os, signal
 from pathlib import Path
 from tests.app.federation.groups import hasty
-from app.federation import taking_part
+from app.federation import round_answer
 from app.federation import ledger
 from app.federation.server import Correspondence
 from app.settings import Settings
@@ -529,7 +529,7 @@ SHARING = {
     "between sending and noting that it was sent": "Correspondence.send = after(Correspondence.send)",
 }
 ADDING = {
-    "before the list is noted": "taking_part._note = die",
+    "before the list is noted": "round_answer._note = die",
     "between the note and the answer": "Correspondence.send = die",
     "after the answer": "Correspondence.send = after(Correspondence.send)",
 }
@@ -573,7 +573,7 @@ def test_killed_while_adding_up_the_round_is_added_up_once(sealed: Group, make_p
         person.sync()
     sealed.service.tick()
     assert closed_rounds(sealed) == 1
-    assert len(taking_part.noted_lists(everyone[0].store, 1, 1)) == 1
+    assert len(round_answer.noted_lists(everyone[0].store, 1, 1)) == 1
     rounds_paid = [(entry.lineage, entry.round) for entry in ledger.entries(everyone[0].store)]
     assert rounds_paid == [(1, 1)]
 

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 from sqlalchemy import select, update
 
-from app.federation import ledger, taking_part
+from app.federation import ledger, round_answer
 from app.federation.failures import Distrusted, Unreachable
 from app.federation.membership import Membership, load_standing, note_standing
+from app.federation.round_answer import LONGEST_WALK, newest_pages
 from app.federation.server import Answer, Correspondence
-from app.federation.taking_part import LONGEST_WALK, newest_pages
 from app.federation.terms import method_of
 from app.federation.transport import Transport
 from app.learning.learner import theta_prior
@@ -104,7 +104,7 @@ def test_other_pages_get_other_noise(group: Group, person: Person) -> None:
     some = [newest_pages(person.store, MANIFEST_HASH, n=n) for n in (5, 6)]
     noises = []
     for pages in some:
-        inner = decode(opened(group, encode(taking_part.sealed_update(told, theta, pages, member))), Update)
+        inner = decode(opened(group, encode(round_answer.sealed_update(told, theta, pages, member))), Update)
         local = method.begin(Model(theta), np.random.default_rng(0))
         for page in pages.interactions:
             local = method.learn(local, page)
@@ -123,11 +123,11 @@ def test_the_noise_depends_on_all_that_it_must(group: Group, person: Person) -> 
         msgspec.structs.replace(told, model_hash="f" * 64),
         msgspec.structs.replace(told, terms=msgspec.structs.replace(told.terms, group_id="other")),
     ]
-    contexts = {taking_part.noise_context(one, hidden) for one in (told, *others)}
-    contexts.add(taking_part.noise_context(told, np.array([0.0, 0.0, 1e-300])))
+    contexts = {round_answer.noise_context(one, hidden) for one in (told, *others)}
+    contexts.add(round_answer.noise_context(told, np.array([0.0, 0.0, 1e-300])))
     assert len(contexts) == 6
     later = msgspec.structs.replace(told, server_time=told.server_time + 1, answered=5, deadline=told.deadline + 1)
-    assert taking_part.noise_context(later, hidden) == taking_part.noise_context(told, hidden)
+    assert round_answer.noise_context(later, hidden) == round_answer.noise_context(told, hidden)
 
 
 @dataclass(slots=True, eq=False)
@@ -196,24 +196,24 @@ def test_when_the_answer_leaves_does_not_depend_on_the_pages(
         with contextlib.suppress(Unreachable):
             one.sync(sleep=moments.append)
     assert moments[0] == moments[1] != moments[2]
-    assert all(taking_part.SHORTEST_PAUSE <= moment < taking_part.LONGEST_PAUSE for moment in moments)
+    assert all(round_answer.SHORTEST_PAUSE <= moment < round_answer.LONGEST_PAUSE for moment in moments)
 
 
 def test_the_pause_makes_up_for_what_preparing_took() -> None:
     """A quarter of the way is 1.75 seconds after the announcement; whoever needs 1.8 or 6 leaves 4 or 8 later."""
-    assert taking_part.pause(0.25, 0.0) == 1.75
-    assert taking_part.pause(0.25, 0.5) == 1.25
-    assert taking_part.pause(0.25, 1.8) == pytest.approx(3.95)
-    assert taking_part.pause(0.25, 6.0) == pytest.approx(3.75)
+    assert round_answer.pause(0.25, 0.0) == 1.75
+    assert round_answer.pause(0.25, 0.5) == 1.25
+    assert round_answer.pause(0.25, 1.8) == pytest.approx(3.95)
+    assert round_answer.pause(0.25, 6.0) == pytest.approx(3.75)
 
 
 def test_a_device_answers_in_the_later_part_of_a_round(group: Group, person: Person) -> None:
     """Of 100,000 seconds after the first 50,000, at a chance of .5 after 67,500, and before the last 15,000."""
     person.join(group)
     told = msgspec.structs.replace(told_to(person), opened=1_000, deadline=101_000)
-    assert taking_part.moment(told, 0.0) == 51_000
-    assert taking_part.moment(told, 0.5) == 68_500
-    assert taking_part.moment(told, 1.0) == 86_000
+    assert round_answer.moment(told, 0.0) == 51_000
+    assert round_answer.moment(told, 0.5) == 68_500
+    assert round_answer.moment(told, 1.0) == 86_000
 
 
 def test_before_its_moment_a_device_prepares_nothing_unless_asked_to(group: Group, person: Person) -> None:
@@ -289,5 +289,5 @@ def test_the_chain_of_rankers_is_followed(tmp_path: Path, chain: list[ModelRecor
         note_standing(store, followed=seen)
         with pytest.raises(Distrusted, match=why) if why else contextlib.nullcontext():
             server = SimpleNamespace(past_model=by_hash.__getitem__, member=None)  # who answered none of these rounds
-            taking_part.follow_rankers(store, server, announced)
+            round_answer.follow_rankers(store, server, announced)
         assert load_standing(store).followed == (seen if why else (newest.lineage, 3, digest(newest)))

@@ -24,7 +24,7 @@ from app.devices.records import DeviceCard, DeviceRecord, Removed, bodies
 from app.devices.sealing import DevicesError, public_key
 from app.devices.server_depot import ServerDepot, is_server
 from app.devices.shared_folder import SharedFolder
-from app.federation.pen import bring_along
+from app.federation.answering_device import bring_along
 from app.learning.pick_keys import load_key
 from app.paths import Paths
 from app.search.open_commit import Reader, language_codes

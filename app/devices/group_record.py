@@ -10,9 +10,9 @@ import msgspec
 from app.devices.record_log import RecordLog
 from app.devices.records import DeviceRecord, GroupTold, bodies
 from app.devices.sealing import DevicesError
-from app.federation import membership, pen
+from app.federation import answering_device, membership
 from app.federation.adoption import consider_known
-from app.federation.pen import GroupView
+from app.federation.answering_device import GroupView
 from app.settings import Settings
 from foltr.errors import FoltrError
 
@@ -23,7 +23,7 @@ TOLD = "devices group"
 def note_group(log: RecordLog) -> None:
     """Make a record of what this device knows, where that is something else than it said last."""
     with log.store.transaction():
-        view = msgspec.msgpack.encode(pen.view(log.store))
+        view = msgspec.msgpack.encode(answering_device.view(log.store))
         if log.store.value(TOLD) != (digest := hashlib.blake2b(log.device + view, digest_size=16).digest()):
             log.add(GroupTold(log.device, view))
             log.store.set_value(TOLD, digest)
@@ -45,9 +45,9 @@ def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, GroupView]:
 def follow_group(log: RecordLog, counting: Sequence[DeviceRecord], settings: Settings, *, now: float) -> None:
     """Be the member that the others are, say what this one knows then, and test a ranker that has come."""
     store = log.store
-    pen.follow(store, list(views(counting).values()))
+    answering_device.follow(store, list(views(counting).values()))
     note_group(log)
-    if not pen.holds(store) and membership.load(store) is not None:
+    if not answering_device.holds(store) and membership.load(store) is not None:
         try:
             consider_known(store, settings, now=int(now))
         except FoltrError as error:  # of another version: said at the next sync, and stops no exchange
@@ -60,12 +60,12 @@ def hand_pen(log: RecordLog, to: bytes) -> None:
     if seat is None:
         raise DevicesError("nothing came from that computer yet; `foltr-search devices sync` on both, then again")
     with log.store.transaction():
-        pen.hand_over(log.store, seat)
+        answering_device.hand_over(log.store, seat)
         note_group(log)
 
 
 def holder(log: RecordLog) -> bytes:
     """The device that answers for all, b"" where none that is known does."""
     known = views(log.counting())
-    seat = max((view.pen for view in known.values()), key=lambda one: one.rank, default=pen.Pen()).seat
+    seat = max((view.pen for view in known.values()), key=lambda one: one.rank, default=answering_device.Pen()).seat
     return next((name for name, view in known.items() if view.seat == seat), b"")

@@ -23,7 +23,7 @@ from app.devices.records import DeviceCard, Removed, bodies
 from app.devices.sealing import DevicesError
 from app.devices.server_depot import address_of, is_of, is_server, make_depot
 from app.devices.shared_folder import SharedFolder
-from app.federation import membership, pen
+from app.federation import answering_device, membership
 from app.federation.failures import Unreachable
 from app.learning.pick_keys import load_key
 from app.paths import Paths, SettingsError
@@ -122,9 +122,9 @@ class OwnDevices:
             with Store(self._paths.state) as store:
                 RecordLog(store, self.keys.device).drop_all()
                 store.set_value(NOTED, None)
-                pen.be_alone(store)  # until it is one of several, which a kill may prevent
+                answering_device.be_alone(store)  # until it is one of several, which a kill may prevent
                 if is_first:
-                    pen.be_one_of_several(store, is_first=True)
+                    answering_device.be_one_of_several(store, is_first=True)
             write_keys(self._paths, self.keys)
             return self._meet()
 
@@ -230,7 +230,7 @@ class OwnDevices:
         self.meet()
         with self._alone():
             with Store(self._paths.state) as store:
-                pen.take(store)
+                answering_device.take(store)
             return self._meet()
 
     def holder(self) -> bytes:
@@ -270,7 +270,7 @@ class OwnDevices:
                 RecordLog(store, keys.device).drop_all()
                 if others:
                     membership.erase(store, is_over=False)
-                pen.be_alone(store)
+                answering_device.be_alone(store)
             self.keys = self._joined().left()
             write_keys(self._paths, self.keys)
         return trouble
@@ -278,7 +278,7 @@ class OwnDevices:
     def _leave_group_to(self, heirs: Sequence[DeviceCard]) -> None:
         keys = self._joined()
         with Store(self._paths.state) as store:
-            for heir in heirs if pen.holds(store) else ():
+            for heir in heirs if answering_device.holds(store) else ():
                 with suppress(DevicesError):  # of one that nothing came from
                     hand_pen(RecordLog(store, keys.device), heir.name)
                     break
@@ -302,7 +302,7 @@ def who_answers(paths: Paths, settings: Settings) -> str:
     if not paths.device_keys.exists():
         return ""
     with Store(paths.state) as store:
-        if pen.holds(store) or membership.load(store) is None:
+        if answering_device.holds(store) or membership.load(store) is None:
             return ""
     devices = OwnDevices(paths, settings)
     holder = devices.holder()

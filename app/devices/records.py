@@ -114,7 +114,7 @@ class Removed(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", ta
 
 
 class GroupTold(msgspec.Struct, frozen=True, array_like=True, tag_field="kind", tag="group"):
-    """What a device knows of its person's groups (app.federation.pen.GroupView, packed)."""
+    """What a device knows of its person's groups (app.federation.answering_device.GroupView, packed)."""
 
     name: bytes
     """the device"""

@@ -12,7 +12,7 @@ from functools import partial
 
 from msgspec import Struct
 
-from app.federation import consent, group_roster, ledger, membership, pen
+from app.federation import answering_device, consent, group_roster, ledger, membership
 from app.federation.failures import ConsentError, Unreachable
 from app.federation.server import Connect
 from app.federation.sync import Sync
@@ -50,7 +50,7 @@ class BackgroundSync:
             member, terms = membership.load(store), membership.load_standing(store).agreed_terms
             if member is None or not member.agreed or member.background != "unasked" or terms is None:
                 return ()
-            if not pen.holds(store):
+            if not answering_device.holds(store):
                 return ()
             spent, now = ledger.entries(store), int(self._clock())
             here = group_roster.company(group_roster.known(store, member.group_id), member)
@@ -68,7 +68,9 @@ class BackgroundSync:
             return None
         with Store(self._paths.state) as store:
             member = membership.load(store)
-            agreed = pen.holds(store) and member is not None and member.agreed and member.background == "yes"
+            agreed = (
+                answering_device.holds(store) and member is not None and member.agreed and member.background == "yes"
+            )
             if not agreed or self._clock() < membership.load_standing(store).synced + every:
                 return None
             self._not_before = self._clock() + RETRY_SECONDS

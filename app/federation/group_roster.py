@@ -24,7 +24,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from app.federation import membership, pen
+from app.federation import answering_device, membership
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence, Reach
@@ -225,7 +225,7 @@ class Invitation(Struct, frozen=True):
 
 def invite(store: Store, reach: Reach) -> Invitation:
     """An invite by which this device vouches for the one person who redeems it."""
-    member, token = pen.speaker(store), secrets.token_urlsafe(TOKEN_BYTES)
+    member, token = answering_device.speaker(store), secrets.token_urlsafe(TOKEN_BYTES)
     with reach.talk(member) as server:
         roster = follow(store, server)
         me = roster.of_device(member.device)
@@ -247,7 +247,7 @@ def invite(store: Store, reach: Reach) -> Invitation:
 
 def of_now(store: Store, reach: Reach) -> Roster:
     """The roster as the server has it, verified."""
-    with reach.talk(pen.speaker(store)) as server:
+    with reach.talk(answering_device.speaker(store)) as server:
         return follow(store, server)
 
 
@@ -276,7 +276,7 @@ def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False, was: s
 
     `was` begins the pseudonym under which the same person was a member before, and is none from then on.
     """
-    with reach.talk(pen.speaker(store)) as server:
+    with reach.talk(answering_device.speaker(store)) as server:
         roster = follow(store, server)
         found, former = chosen(roster, device), chosen(roster, was) if was else None
         if found.vouched and not gone and former is None:

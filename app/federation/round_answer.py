@@ -36,7 +36,7 @@ from itertools import pairwise
 import msgspec
 from msgspec import Struct
 
-from app.federation import group_roster, ledger, membership, pen
+from app.federation import answering_device, group_roster, ledger, membership
 from app.federation.failures import Distrusted, FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence, opened
@@ -392,7 +392,7 @@ def noted_lists(store: Store, lineage: int, round: int) -> tuple[wire.Signed, ..
 def _note(store: Store, announced: wire.Announcement, signed: wire.Signed) -> None:
     """Durable before anything is answered; Distrusted, with the proof kept, when another list was noted before."""
     with store.transaction() as db:
-        pen.require(store)
+        answering_device.require(store)
         before = noted_lists(store, announced.lineage, announced.round)
         if len(before) < PROOF and signed.body not in [one.body for one in before]:
             db.execute(

@@ -21,7 +21,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.federation import consent, group_roster, ledger, membership, moving, pen, round_answer
+from app.federation import answering_device, consent, group_roster, ledger, membership, moving, round_answer
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
@@ -88,7 +88,7 @@ class Sync(Struct, frozen=True):
         A device that does not hold the pen asks nothing: what the one that does has fetched is there.
         """
         self._meet()
-        if not pen.holds(self.store):
+        if not answering_device.holds(self.store):
             membership.member(self.store)
             tested = consider_known(self.store, self.settings, now=int(self.clock()))
             return SyncReport(membership.load_standing(self.store).round, False, tuple(filter(None, (tested,))))
@@ -289,7 +289,7 @@ class Sync(Struct, frozen=True):
         last = 0 if announced.purpose == "forget" else pages.last
         upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         with self.store.transaction():
-            pen.require(self.store)
+            answering_device.require(self.store)
             cost, spent = self._cost(member, announced, occasion), ledger.entries(self.store)
             if not ledger.has(spent, cost):  # by another process; the pen may have been away since this was decided
                 ledger.check_budget(spent, cost, self.settings.federation)
@@ -313,7 +313,7 @@ class Sync(Struct, frozen=True):
     def _begins(self, member: Membership) -> int:
         """Before when nothing is sent or added up, because the pen was lost; 0 once that is past."""
         now = self._moment(member)
-        begins = pen.begin(self.store, self.settings.federation, now=now)
+        begins = answering_device.begin(self.store, self.settings.federation, now=now)
         return begins if now < begins else 0
 
     def _moment(self, member: Membership) -> int:

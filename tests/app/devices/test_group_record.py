@@ -17,7 +17,7 @@ from app.devices.group_record import follow_group, hand_pen, note_group, views
 from app.devices.record_log import RecordLog
 from app.devices.records import DeviceRecord, GroupTold
 from app.devices.sealing import DevicesError
-from app.federation import ledger, membership, pen
+from app.federation import answering_device, ledger, membership
 from app.federation.failures import SpentError
 from app.federation.ledger import DAY, LedgerEntry, Upload
 from app.paths import Paths
@@ -48,7 +48,7 @@ class Held:
         """of the files that it wrote, which have to come from elsewhere like those of others"""
         self.clock_is_off_by = draw.choice([0, 0, 0, -3 * 365 * DAY, 5 * 365 * DAY])
         with Store(self.paths.state) as store:
-            pen.be_one_of_several(store, is_first=number == 0)
+            answering_device.be_one_of_several(store, is_first=number == 0)
 
     def meet(self, now: int, others: list[Held]) -> None:
         """Read what has come, late or again, and all of its own files that its disk has; write what is new."""
@@ -74,14 +74,14 @@ class Held:
     def answer(self, number: int, now: int) -> LedgerEntry | None:
         """What it costs to answer, written down; None where this device must not."""
         with Store(self.paths.state) as store:
-            if not pen.holds(store):
+            if not answering_device.holds(store):
                 return None
             moment = ledger.latest_moment(ledger.entries(store), now)
             cost = LedgerEntry(moment, "g", 1, number, 10, Gaussian(clip=0.8, noise_multiplier=1.0), False)
             with store.transaction():
-                pen.require(store)
+                answering_device.require(store)
                 spent = ledger.entries(store)
-                if moment < pen.begin(store, BUDGET, now=moment) or ledger.has(spent, cost):
+                if moment < answering_device.begin(store, BUDGET, now=moment) or ledger.has(spent, cost):
                     return None
                 try:
                     ledger.check_budget(spent, cost, BUDGET)
@@ -151,7 +151,7 @@ def history(
             this.meet(now, others)
         elif what == "take":
             with Store(this.paths.state) as store:
-                pen.take(store)
+                answering_device.take(store)
             this.meet(now, others)
     return sent
 
@@ -189,12 +189,12 @@ def test_a_view_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     """Of a newer version, or of half of its bytes: what the others say still counts."""
     with Store(tmp_path / "state.sqlite") as store:
         log = RecordLog(store, b"a" * 16)
-        pen.be_one_of_several(store, is_first=True)
+        answering_device.be_one_of_several(store, is_first=True)
         note_group(log)
         log.add(GroupTold(b"b" * 16, b"\x81\xa1v\x02"))
         assert list(views(log.counting())) == [b"a" * 16]
         follow_group(log, log.counting(), SETTINGS, now=1.0)
-        assert pen.holds(store)
+        assert answering_device.holds(store)
 
 
 HOSTILE: list[Callable[[dict[str, Any]], object]] = [
@@ -222,16 +222,16 @@ def test_what_a_stolen_device_says_stops_nothing(tmp_path: Path, number: int) ->
         membership.save(other, MEMBER)
         cost = LedgerEntry(1, "g", 1, 1, 10, Gaussian(clip=0.8, noise_multiplier=1.0), False)
         ledger.add_entries(other, [cost], ())
-        view = msgspec.msgpack.decode(msgspec.msgpack.encode(pen.view(other)))
+        view = msgspec.msgpack.decode(msgspec.msgpack.encode(answering_device.view(other)))
     HOSTILE[number](view)
     for has_pen in (True, False):
         with Store(tmp_path / f"{has_pen}.sqlite") as store:
             log = RecordLog(store, b"a" * 16)
-            pen.be_one_of_several(store, is_first=has_pen)
+            answering_device.be_one_of_several(store, is_first=has_pen)
             log.add(GroupTold(b"b" * 16, msgspec.msgpack.encode(view)))
             follow_group(log, log.counting(), SETTINGS, now=1.0)
-            assert pen.holds(store) == has_pen
-            pen.take(store)
+            assert answering_device.holds(store) == has_pen
+            answering_device.take(store)
             follow_group(log, log.counting(), SETTINGS, now=1.0)
-            assert pen.holds(store)
+            assert answering_device.holds(store)
             assert b"a" * 16 in views(log.counting())

@@ -16,7 +16,7 @@ from sqlalchemy import delete, insert, select
 
 from app import backup
 from app.devices.own_devices import meet_others, who_answers
-from app.federation import group_ranker, ledger, membership, moving, pen
+from app.federation import answering_device, group_ranker, ledger, membership, moving
 from app.federation.failures import FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence
@@ -116,9 +116,9 @@ def test_who_has_no_pen_hears_in_a_line_who_has_or_what_ends_that(
     group: Group, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Computers that met before there was a pen have none until one takes it; a move is followed where it is."""
-    begin = pen.be_one_of_several
+    begin = answering_device.be_one_of_several
     with monkeypatch.context() as before:
-        before.setattr(pen, "be_one_of_several", lambda store, *, is_first: begin(store, is_first=False))
+        before.setattr(answering_device, "be_one_of_several", lambda store, *, is_first: begin(store, is_first=False))
         laptop, desk = two(tmp_path)
     member = join(laptop, group)
     desk.meet()
@@ -178,7 +178,7 @@ def test_the_pen_takes_along_what_was_spent(group: Group, tmp_path: Path) -> Non
     sync(laptop, nobody)
     assert "was answered before" in " ".join(sync(desk).said)
     with Store(laptop.paths.state) as store, pytest.raises(FederationError, match="do this there"):
-        pen.speaker(store)
+        answering_device.speaker(store)
     with person_of_their_own(tmp_path / "other") as other:
         other.join(group)
         assert other.sync().sent  # which closes the round
@@ -270,7 +270,7 @@ def test_a_backup_does_not_bring_the_pen_back(group: Group, tmp_path: Path) -> N
     for path in away.iterdir():
         (tmp_path / "cloud" / path.name).unlink()  # nothing has come yet
     with Store(laptop.paths.state) as store:
-        assert not pen.holds(store)
+        assert not answering_device.holds(store)
     with pytest.raises(FederationError, match="is empty and was not"):
         sync(laptop, nobody)
 
@@ -286,7 +286,7 @@ def test_who_goes_alone_hands_the_pen_over(group: Group, tmp_path: Path) -> None
     desk.devices().leave()
     assert member_of(desk) == member
     with Store(desk.paths.state) as store:
-        assert pen.holds(store)
+        assert answering_device.holds(store)
 
 
 def test_a_member_that_pairs_is_the_member_of_both(group: Group, tmp_path: Path) -> None:

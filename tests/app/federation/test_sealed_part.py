@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from app.commands.federation import rows_of_status
-from app.federation import group_roster, ledger, membership, pen, round_answer
+from app.federation import answering_device, group_roster, ledger, membership, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from app.federation.server import Correspondence
@@ -197,7 +197,7 @@ def test_a_list_that_must_not_be_keeps_nobody_from_leaving(
     with leaver.reach.talk(membership.member(leaver.store)) as server:
         task = server.list_task()
     if why == "without the pen":
-        pen.be_one_of_several(leaver.store, is_first=False)
+        answering_device.be_one_of_several(leaver.store, is_first=False)
     elif why == "caught before":
         with leaver.store.transaction() as db:
             db.execute("INSERT INTO round_lists VALUES (1, 0, 1, ?)", (encode(task.signed_list),))

@@ -11,7 +11,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, ask, print_json
 from console.wording import iso_minute
 
 if TYPE_CHECKING:
-    from app.federation.admission import JournalFinding
+    from app.federation.join_and_leave import JournalFinding
     from app.federation.membership import KeptReceipt
 
 EXAMPLES = """
@@ -34,7 +34,7 @@ def command(at_once: bool, yes: bool, as_json: bool) -> int:
     journal; exit code 2 if it does not keep to them.
     """
     from app.federation import membership
-    from app.federation.admission import Admission, what_others_miss
+    from app.federation.join_and_leave import Admission, what_others_miss
 
     with state_of_member() as (store, settings):
         joining = Admission(store, settings)

@@ -26,7 +26,7 @@ def command(link: str, yes: bool) -> int:
     import time
 
     from app.commands.federation import sums_in_words
-    from app.federation.admission import Admission
+    from app.federation.join_and_leave import Admission
     from app.federation.overview import overview
     from foltr.federated.links import from_link
 

@@ -22,7 +22,7 @@ def command(local: bool, at_once: bool, yes: bool) -> int:
     What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
     """
     from app.federation import membership
-    from app.federation.admission import Admission, what_others_miss
+    from app.federation.join_and_leave import Admission, what_others_miss
 
     by_itself = "`foltr-search leave --local` ends the membership here without telling the server"
     with state_of_member(by_itself) as (store, settings):

@@ -13,7 +13,7 @@ from app.devices.device_keys import DeviceKeys, read_keys
 from app.devices.naming import ADOPTED
 from app.devices.own_devices import OwnDevices
 from app.federation import membership
-from app.federation.admission import Admission
+from app.federation.join_and_leave import Admission
 from app.following.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search

@@ -17,8 +17,8 @@ from app.devices.own_devices import meet_quietly
 from app.devices.sealing import LEAST_SIZE, DevicesError, key_of
 from app.devices.server_depot import address_of, depot_seed
 from app.federation import membership
-from app.federation.admission import Admission
 from app.federation.failures import Distrusted, FederationError
+from app.federation.join_and_leave import Admission
 from app.federation.transport import Transport
 from app.search.saved import SavedSearches
 from app.settings import FederationSettings

@@ -15,7 +15,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from app.federation import group_roster, membership
-from app.federation.admission import Admission
+from app.federation.join_and_leave import Admission
 from app.federation.membership import Membership
 from app.federation.server import Connect, Reach
 from app.federation.sync import Sync, SyncReport

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, select, update
 
-from app.federation.admission import JournalFinding
+from app.federation.join_and_leave import JournalFinding
 from federation_server import backup, setup
 from federation_server.database import writing
 from federation_server.group import group

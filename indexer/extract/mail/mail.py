@@ -18,8 +18,8 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.kinds import holds_text
-from indexer.extract.mail import letterhead
-from indexer.extract.mail.letterhead import Letterhead, header_states, header_tags, ids_in, is_attachment
+from indexer.extract.mail import mail_headers
+from indexer.extract.mail.mail_headers import Letterhead, header_states, header_tags, ids_in, is_attachment
 from indexer.extract.markup import html
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.markup.texts import extract_text
@@ -56,7 +56,7 @@ def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     data, states = _of_apple_mail(decode(data).encode() if is_wide else data)
     if not _HEADER.search(data[:20_000]):
         raise ExtractionError("malformed", "not a mail: it has no header")
-    return read_message(data, source.depth, limits, member, states=states or letterhead.maildir_states(source.name))
+    return read_message(data, source.depth, limits, member, states=states or mail_headers.maildir_states(source.name))
 
 
 def without_envelope(data: bytes) -> bytes:
@@ -71,7 +71,7 @@ def _of_apple_mail(data: bytes) -> tuple[bytes, tuple[str, ...]]:
         return data, ()
     end = begin.end() + int(begin[1])
     flags = _EMLX_FLAGS.search(data, end)
-    return data[begin.end() : end], letterhead.apple_states(int(flags[1])) if flags else ()
+    return data[begin.end() : end], mail_headers.apple_states(int(flags[1])) if flags else ()
 
 
 def read_message(
@@ -327,7 +327,7 @@ def extract_mbox(source: Source, limits: Limits, member: Extractor) -> Extractio
             gathered.note(f"only the first {limits.max_messages} messages are read")
             break
         part = f"message {number}"
-        if letterhead.is_expunged(data):
+        if mail_headers.is_expunged(data):
             continue
         if size > limits.max_member_bytes:
             gathered.note(f"{part}: {shown_size(size)}, more than {shown_size(len(data))}")

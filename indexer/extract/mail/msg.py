@@ -11,8 +11,8 @@ from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode_page
 from indexer.extract.kinds import document_type
-from indexer.extract.mail.letterhead import Letterhead, ids_in, is_attachment
 from indexer.extract.mail.mail import AttachmentReader
+from indexer.extract.mail.mail_headers import Letterhead, ids_in, is_attachment
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.office.compound import Compound
 from indexer.extract.office.rtf import read_rtf

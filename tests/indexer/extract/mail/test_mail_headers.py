@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.extract.mail.letterhead import MAX_PEOPLE, Letterhead, apple_states, is_attachment, is_expunged
+from indexer.extract.mail.mail_headers import MAX_PEOPLE, Letterhead, apple_states, is_attachment, is_expunged
 
 
 def test_a_head_as_properties() -> None:

@@ -21,8 +21,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from app.tui.preview.picture_drawing import Drawing
 from app.tui.preview.preview_rows import Piece, Row
+from app.tui.preview.rasteriser import Drawing
 
 if TYPE_CHECKING:
     import numpy as np

@@ -1,6 +1,6 @@
 """Pictures and pages of PDFs as rows of the preview, in the way that the terminal can show them.
 
-They are drawn in a process of its own (app.tui.preview.picture_drawing), which may take so much time and memory and no
+They are drawn in a process of its own (app.tui.preview.rasteriser), which may take so much time and memory and no
 more; what was overtaken is given up. All but `forget` is called in the worker of previews.
 """
 
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from app.tui.preview.picture_drawing import NO_PILLOW, Drawing, address_of, draw, files_of
 from app.tui.preview.picture_rows import (
     BLOCK_POINTS,
     CELL,
@@ -29,6 +28,7 @@ from app.tui.preview.picture_rows import (
     transmission,
 )
 from app.tui.preview.preview_rows import Piece, Row
+from app.tui.preview.rasteriser import NO_PILLOW, Drawing, address_of, draw, files_of
 from app.tui.terminal.terminal_traits import TerminalTraits, places_pictures
 from console.extras import how_to_add
 from console.printable import safe_line

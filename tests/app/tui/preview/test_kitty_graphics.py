@@ -7,7 +7,6 @@ import re
 import zlib
 from base64 import b64decode
 
-from app.tui.preview.picture_drawing import Drawing
 from app.tui.preview.picture_rows import (
     CHUNK,
     MOST_COLUMNS,
@@ -19,6 +18,7 @@ from app.tui.preview.picture_rows import (
 )
 from app.tui.preview.pictures import HIGHEST
 from app.tui.preview.preview_rows import cells
+from app.tui.preview.rasteriser import Drawing
 
 
 def test_the_protocols_own_example() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.preview.picture_drawing import MOST_BYTES, NO_PILLOW, Drawing, address_of, draw
+from app.tui.preview.rasteriser import MOST_BYTES, NO_PILLOW, Drawing, address_of, draw
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from app.tui.preview.picture_rows import (
+from app.tui.preview.graphics_protocols import (
     BLOCK_POINTS,
     CELL,
     MOST_COLUMNS,

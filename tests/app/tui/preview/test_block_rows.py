@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.tui.preview.picture_rows import BLOCK_POINTS, QUARTERS, block_rows
+from app.tui.preview.graphics_protocols import BLOCK_POINTS, QUARTERS, block_rows
 from app.tui.preview.rasteriser import Drawing
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)

@@ -7,7 +7,7 @@ import re
 import zlib
 from base64 import b64decode
 
-from app.tui.preview.picture_rows import (
+from app.tui.preview.graphics_protocols import (
     CHUNK,
     MOST_COLUMNS,
     _diacritics,

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.tui.preview.picture_rows import sixel_rows
+from app.tui.preview.graphics_protocols import sixel_rows
 from app.tui.preview.rasteriser import Drawing
 
 COMMAND = re.compile(r'"1;1;(\d+);(\d+)|#(\d+);2;(\d+);(\d+);(\d+)|#(\d+)|(\$)|(-)|!(\d+)(.)|(.)')

@@ -88,7 +88,7 @@ if TYPE_CHECKING:
 
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from app.tui.preview.pictures import Pictures
+    from app.tui.preview.picture_preview import Pictures
     from app.tui.preview.preview_rows import PagePictures
 
 CLOSING_SECONDS = 3.0
@@ -311,7 +311,7 @@ class Session:
     def _shown_pictures(self) -> Pictures:
         """Made for the first preview, for tmux may have to be asked."""
         if self._pictures is None:
-            from app.tui.preview.pictures import Pictures, way_of
+            from app.tui.preview.picture_preview import Pictures, way_of
 
             way = way_of(self._pictures_wanted, self._terminal, os.environ)
             self._pictures = Pictures(way, cell=self._terminal.cell)

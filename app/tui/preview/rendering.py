@@ -16,7 +16,7 @@ from app.search.headings import head_of
 from app.search.results import Hit, Preview
 from app.tui.preview.markdown_rows import LONGEST as LONGEST_MARKDOWN
 from app.tui.preview.markdown_rows import markdown_rows
-from app.tui.preview.pictures import Picture
+from app.tui.preview.picture_preview import Picture
 from app.tui.preview.preview_rows import Headed, Layout, PagePictures, Piece, Rendered, Row, Rows, lay_out, wrap_pieces
 from app.tui.preview.table_rows import LONGEST as LONGEST_TABLE
 from app.tui.preview.table_rows import SEPARATORS, delimited_rows

@@ -26,7 +26,7 @@ from app.following.indexing import reader_pool
 from app.following.recognising import Recognising
 from app.paths import Paths
 from app.settings import Settings
-from app.tui.preview.pictures import _make_pool
+from app.tui.preview.picture_preview import _make_pool
 from app.tui.preview.rasteriser import address_of
 from indexer.confined import confinement
 from indexer.confined.confinement import available

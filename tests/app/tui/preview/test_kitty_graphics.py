@@ -16,7 +16,7 @@ from app.tui.preview.graphics_protocols import (
     through_tmux,
     transmission,
 )
-from app.tui.preview.pictures import HIGHEST
+from app.tui.preview.picture_preview import HIGHEST
 from app.tui.preview.preview_rows import cells
 from app.tui.preview.rasteriser import Drawing
 

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.search.results import Hit, Preview
-from app.tui.preview.pictures import Picture
+from app.tui.preview.picture_preview import Picture
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.preview.rendering import MOST_ABOVE, render
 

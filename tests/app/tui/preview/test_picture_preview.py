@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from app.settings import ScreenSettings
-from app.tui.preview.pictures import MOST_KEPT, Pictures, way_of
+from app.tui.preview.picture_preview import MOST_KEPT, Pictures, way_of
 from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.preview_rows import cells
 from app.tui.terminal.terminal_traits import TerminalTraits
@@ -155,7 +155,7 @@ def test_what_takes_too_long_or_cannot_be_read_is_one_line(
     make: Callable[..., Pictures], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page that would take minutes, a picture that is none; the next one is shown as ever."""
-    monkeypatch.setattr("app.tui.preview.pictures.SECONDS", 0.1)
+    monkeypatch.setattr("app.tui.preview.picture_preview.SECONDS", 0.1)
     pdf_that_takes_minutes(tmp_path / "slow.pdf")
     (tmp_path / "words.png").write_text("no picture")
     Image.new("RGB", (20, 4), (0, 0, 255)).save(tmp_path / "a.png")
@@ -182,7 +182,7 @@ async def test_a_slow_page_holds_up_no_other_preview(
     stage: Stages, conftest_types: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it is drawn the cursor moves on, and the text there is shown long before the page could be."""
-    monkeypatch.setattr("app.tui.preview.pictures.SECONDS", 10_000.0)
+    monkeypatch.setattr("app.tui.preview.picture_preview.SECONDS", 10_000.0)
     monkeypatch.setenv("COLORTERM", "truecolor")
     pdf_that_takes_minutes(tmp_path / "slow.pdf")
     documents = [

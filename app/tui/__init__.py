@@ -31,10 +31,10 @@ def run(
     to the end. The terminal is restored however the screen ends; it may be asked what it is while the screen loads.
     """
     gc.disable()  # all that is made until the first frame stays; the screen begins to collect after it
-    from app.tui.terminal.terminal_traits import TerminalTraits, asked_terminal, places_pictures
+    from app.tui.terminal.terminal_capabilities import TerminalCapabilities, asked_terminal, places_pictures
 
     is_asked = "auto" in (settings.screen.theme, settings.screen.pictures) and "NO_COLOR" not in os.environ
-    with asked_terminal(os.environ) if is_asked else nullcontext(TerminalTraits) as answer:
+    with asked_terminal(os.environ) if is_asked else nullcontext(TerminalCapabilities) as answer:
         from app.tui.search_app import start  # takes longer than most answers
 
         terminal = answer()

@@ -18,7 +18,7 @@ from msgspec import Struct, field
 
 from app.paths import forget_chosen
 from app.settings import Paths, Settings, anything_to_index, chosen_to_index, index_roots
-from app.tui.terminal.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 from console.durable import replace_durably
 from console.printable import safe_line
 from console.wording import count
@@ -241,7 +241,7 @@ class Setup(Struct, frozen=True):
     """lines to show at the start: settings that cannot be used"""
     remembered: Remembered = field(default_factory=Remembered)
     """what the last screen left"""
-    terminal: TerminalTraits = field(default_factory=TerminalTraits)
+    terminal: TerminalCapabilities = field(default_factory=TerminalCapabilities)
     """what is known of the terminal"""
     picking: Picking | None = None
     """the screen chooses paths for another program; None where it opens them itself"""

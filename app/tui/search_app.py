@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.tui.screen_setup import Picking
-    from app.tui.terminal.terminal_traits import TerminalTraits
+    from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 
 GONE = 129
 """the exit code where the terminal went away, that of SIGHUP"""
@@ -209,7 +209,7 @@ def _as_written(part: str) -> str:
 
 
 def start(
-    settings: Settings, paths: Paths, *, terminal: TerminalTraits, folder: str | None = None,
+    settings: Settings, paths: Paths, *, terminal: TerminalCapabilities, folder: str | None = None,
     picking: Picking | None = None, review: str | int = "",
 ) -> int:  # fmt: skip
     """Show the screen until the user leaves it, and give the exit code."""

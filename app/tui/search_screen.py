@@ -38,7 +38,7 @@ from app.tui.results_list import ResultsList
 from app.tui.screen_setup import LEFT, ProgressLine, Remembered, Setup
 from app.tui.search_as_you_type import Questions, same_list
 from app.tui.session import Session
-from app.tui.terminal.terminal_traits import without_late_answers
+from app.tui.terminal.terminal_capabilities import without_late_answers
 from console.wording import count, short_path
 
 if TYPE_CHECKING:

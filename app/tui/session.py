@@ -22,7 +22,7 @@ from textual.message import Message
 from app.opener import How
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.tui import messages
-from app.tui.terminal.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 from console.printable import safe_line
 
 Job = Callable[[], object]
@@ -106,11 +106,11 @@ class Session:
         post: Callable[[Message], object],
         *,
         pictures: str = "off",
-        terminal: TerminalTraits | None = None,
+        terminal: TerminalCapabilities | None = None,
     ) -> None:
         """`pictures` is a value of `screen.pictures`, `terminal` what is known of the terminal."""
         self._open_engine = open_engine
-        self._pictures_wanted, self._terminal = pictures, terminal or TerminalTraits()
+        self._pictures_wanted, self._terminal = pictures, terminal or TerminalCapabilities()
         self._pictures: Pictures | None = None
         self._overtaken = threading.Event()
         """set when the preview that is being made is no longer wanted"""

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from app.settings import Paths, examine
 from app.tui import search_app
 from app.tui.search_app import FoltrApp
-from app.tui.terminal.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 from tests.app.tui.conftest import Stage
 
 
@@ -58,4 +58,4 @@ if __name__ == "__main__":
     os.umask(0o077)
     search_app.show = show
     paths = Paths.from_environment()
-    sys.exit(search_app.start(examine(paths, os.environ, flags={})[0].settings, paths, terminal=TerminalTraits()))
+    sys.exit(search_app.start(examine(paths, os.environ, flags={})[0].settings, paths, terminal=TerminalCapabilities()))

@@ -29,7 +29,7 @@ from app.tui.preview.graphics_protocols import (
 )
 from app.tui.preview.preview_rows import Piece, Row
 from app.tui.preview.rasteriser import NO_PILLOW, Drawing, address_of, draw, files_of
-from app.tui.terminal.terminal_traits import TerminalTraits, places_pictures
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities, places_pictures
 from console.extras import how_to_add
 from console.printable import safe_line
 from indexer.documents import FileEntry
@@ -59,7 +59,7 @@ class Picture(Struct, frozen=True):
     """of the document; 0 where it cannot be shown, and the rows say why"""
 
 
-def way_of(setting: str, terminal: TerminalTraits, env: Mapping[str, str]) -> Way:
+def way_of(setting: str, terminal: TerminalCapabilities, env: Mapping[str, str]) -> Way:
     """How pictures are shown with a value of `screen.pictures` on this terminal."""
     if setting == "off" or "NO_COLOR" in env:
         return "off"

@@ -14,7 +14,7 @@ from textual.theme import BUILTIN_THEMES
 
 from app.settings import ScreenSettings
 from app.tui.preview.preview_pane import PreviewBody
-from app.tui.terminal.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 from app.tui.themes import DAY, contrast, problem_of
 
 Stages = Callable[..., Any]
@@ -142,7 +142,7 @@ async def test_what_lies_behind_a_panel_stays_in_sight(stage: Stages, theme: str
 @pytest.mark.parametrize(("is_light", "theme"), [(False, "ansi-dark"), (True, "ansi-light")])
 async def test_a_terminal_of_sixteen_colours_gets_its_own(stage: Stages, is_light: bool, theme: str) -> None:
     """Ours would be turned into the nearest of them, amber into red; one that was asked for by name is given."""
-    one = stage(terminal=TerminalTraits(is_light=is_light))
+    one = stage(terminal=TerminalCapabilities(is_light=is_light))
     two = stage(screen=ScreenSettings(theme="nord"))
     for made, wanted in ((one, theme), (two, "nord")):
         made.app.console._color_system = ColorSystem.STANDARD

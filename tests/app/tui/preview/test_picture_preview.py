@@ -15,7 +15,7 @@ from app.settings import ScreenSettings
 from app.tui.preview.picture_preview import MOST_KEPT, Pictures, way_of
 from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.preview_rows import cells
-from app.tui.terminal.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 
 Image = pytest.importorskip("PIL.Image")
 Stages = Callable[..., Any]
@@ -68,7 +68,7 @@ def pdf_that_takes_minutes(path: Path) -> None:
 )
 def test_the_way_of_each_terminal(setting: str, terminal: str, env: dict[str, str], way: str) -> None:
     """By name where it is known to place pictures, as half blocks on all others and where colours are few."""
-    assert way_of(setting, TerminalTraits(name=terminal), env) == way
+    assert way_of(setting, TerminalCapabilities(name=terminal), env) == way
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_the_way_of_each_terminal(setting: str, terminal: str, env: dict[str, st
 )
 def test_sixels_where_the_terminal_says_so(setting: str, name: str, cell: tuple[int, int], way: str) -> None:
     """Among its attributes, with the size of a cell; what places pictures by characters does that."""
-    assert way_of(setting, TerminalTraits(name=name, has_sixels=True, cell=cell), FULL) == way
+    assert way_of(setting, TerminalCapabilities(name=name, has_sixels=True, cell=cell), FULL) == way
 
 
 def test_a_row_of_cells_is_an_image(make: Callable[..., Pictures], tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_tmux_is_asked_what_it_hands_on(answer: str, way: str, tmp_path: Path, m
     tmux.write_text(f"#!/bin/sh\nprintf '{answer}'\n")
     tmux.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert way_of("auto", TerminalTraits(name="tmux 3.4"), FULL) == way
+    assert way_of("auto", TerminalCapabilities(name="tmux 3.4"), FULL) == way
 
 
 def test_a_picture_is_sent_once(make: Callable[..., Pictures], tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ async def test_a_slow_page_holds_up_no_other_preview(
         conftest_types.Document(str(tmp_path / "slow.pdf"), "wind scanned", "pdf", ""),
         conftest_types.Document("/home/anna/notes/wind.txt", "wind", "text", "the wind blows"),
     ]
-    one = stage(engine=conftest_types.FakeSearch(documents), terminal=TerminalTraits(name=KITTY))
+    one = stage(engine=conftest_types.FakeSearch(documents), terminal=TerminalCapabilities(name=KITTY))
     async with one.app.run_test(size=(120, 40)) as pilot:
         await pilot.press(*"wind")
         session, pane = one.app.search_screen.session, one.app.search_screen.query_one(PreviewPane)

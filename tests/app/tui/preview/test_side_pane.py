@@ -13,7 +13,7 @@ from app.tui.bars.text_lines import StatusLine
 from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.side_pane import SHARES
 from app.tui.results_list import ResultsList
-from app.tui.terminal.terminal_traits import TerminalTraits
+from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 
 Stages = Callable[..., Any]
 
@@ -25,7 +25,7 @@ async def test_a_picture_is_sent_again_when_another_program_had_the_terminal(
     pytest.importorskip("PIL.Image").new("RGB", (20, 20)).save(tmp_path / "a.png")
     monkeypatch.setenv("COLORTERM", "truecolor")
     picture = conftest_types.Document(str(tmp_path / "a.png"), "wind", "image", "")
-    one = stage(engine=conftest_types.FakeSearch([picture]), terminal=TerminalTraits(name="ghostty 1.1.0"))
+    one = stage(engine=conftest_types.FakeSearch([picture]), terminal=TerminalCapabilities(name="ghostty 1.1.0"))
     sent: list[str] = []
     monkeypatch.setattr(one.app, "send", sent.append)
     async with one.searched("wind", size=(120, 40)) as pilot:

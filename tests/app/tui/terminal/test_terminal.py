@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from app.tui.terminal.terminal_traits import QUESTION
+from app.tui.terminal.terminal_capabilities import QUESTION
 
 LEFT = b"\x1b[?1049l"
 """leaves the alternate screen"""

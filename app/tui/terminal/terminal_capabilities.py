@@ -38,7 +38,7 @@ _KITTY = re.compile(r"kitty\((\d+)\.(\d+)")
 _KITTY_PLACES_SINCE = (0, 28)
 
 
-class TerminalTraits(Struct, frozen=True):
+class TerminalCapabilities(Struct, frozen=True):
     """What is known of the terminal that the screen is shown on."""
 
     is_light: bool = False
@@ -56,12 +56,12 @@ class TerminalTraits(Struct, frozen=True):
 @contextmanager
 def asked_terminal(
     env: Mapping[str, str], *, reading: int = 0, writing: int = 1
-) -> Iterator[Callable[[], TerminalTraits]]:
+) -> Iterator[Callable[[], TerminalCapabilities]]:
     """Ask the terminal at these descriptors, where both are one; what is yielded gives its answer, once.
 
     Between the two there is time for other work. The answer is waited for until `SECONDS` after the question at most.
     """
-    told = TerminalTraits(is_light=_told_by(env))
+    told = TerminalCapabilities(is_light=_told_by(env))
     is_asked = env.get("TERM", "") not in SILENT and os.isatty(reading) and os.isatty(writing)
     try:
         import termios
@@ -73,7 +73,7 @@ def asked_terminal(
         return
     before, end, is_read = termios.tcgetattr(reading), time.monotonic() + SECONDS, False
 
-    def answer() -> TerminalTraits:
+    def answer() -> TerminalCapabilities:
         nonlocal is_read
         is_read = True
         found = understood(_answer(reading, end), told.is_light)
@@ -89,7 +89,7 @@ def asked_terminal(
         termios.tcsetattr(reading, termios.TCSANOW, before)
 
 
-def understood(answer: bytes, told: bool) -> TerminalTraits:
+def understood(answer: bytes, told: bool) -> TerminalCapabilities:
     """What an answer says; `told` where it tells no colour."""
     colour, attributes = _COLOUR.search(answer), _ATTRIBUTES.search(answer)
     name, cell = _NAME.search(answer), _CELL.search(answer)
@@ -98,7 +98,7 @@ def understood(answer: bytes, told: bool) -> TerminalTraits:
     rest = answer.decode("utf-8", "ignore")
     typed = "".join(character for character in rest if character.isprintable()) if "\x1b" not in rest else ""
     is_light = is_light_colour(*(part.decode("ascii") for part in colour.groups())) if colour else told
-    return TerminalTraits(
+    return TerminalCapabilities(
         is_light,
         attributes is None,
         typed,

@@ -14,9 +14,9 @@ import pytest
 from textual import events
 
 from app.tui.bars.query_input import QueryInput
-from app.tui.terminal.terminal_traits import (
+from app.tui.terminal.terminal_capabilities import (
     QUESTION,
-    TerminalTraits,
+    TerminalCapabilities,
     asked_terminal,
     is_light_colour,
     places_pictures,
@@ -31,19 +31,22 @@ ATTRIBUTES = b"\x1b[?62;22c"
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\" + ATTRIBUTES, TerminalTraits(is_light=True)),
-        (b"\x1b]11;rgb:00/2b/36\x07" + ATTRIBUTES, TerminalTraits()),
-        (b"wi\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\n" + ATTRIBUTES + b"d", TerminalTraits(True, typed="wind")),
-        (ATTRIBUTES, TerminalTraits()),
-        (b"\x1bP>|kitty(0.35.2)\x1b\\" + ATTRIBUTES, TerminalTraits(name="kitty(0.35.2)")),
-        (b"a\x1b]11;rgb:f/f/f\x07\x1bP>|tmux 3.4\x07b" + ATTRIBUTES, TerminalTraits(True, typed="ab", name="tmux 3.4")),
+        (b"\x1b]11;rgb:ffff/ffff/dddd\x1b\\" + ATTRIBUTES, TerminalCapabilities(is_light=True)),
+        (b"\x1b]11;rgb:00/2b/36\x07" + ATTRIBUTES, TerminalCapabilities()),
+        (b"wi\x1b]11;rgba:ffff/ffff/ffff/ffff\x1b\\n" + ATTRIBUTES + b"d", TerminalCapabilities(True, typed="wind")),
+        (ATTRIBUTES, TerminalCapabilities()),
+        (b"\x1bP>|kitty(0.35.2)\x1b\\" + ATTRIBUTES, TerminalCapabilities(name="kitty(0.35.2)")),
+        (
+            b"a\x1b]11;rgb:f/f/f\x07\x1bP>|tmux 3.4\x07b" + ATTRIBUTES,
+            TerminalCapabilities(True, typed="ab", name="tmux 3.4"),
+        ),
     ],
 )
 def test_a_terminal_is_asked_and_keys_are_given_back(
-    answer: bytes, expected: TerminalTraits, monkeypatch: pytest.MonkeyPatch
+    answer: bytes, expected: TerminalCapabilities, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Light, dark, light while somebody types, one that knows no colours, two with a name; its modes as before."""
-    monkeypatch.setattr("app.tui.terminal.terminal_traits.SECONDS", 60.0)
+    monkeypatch.setattr("app.tui.terminal.terminal_capabilities.SECONDS", 60.0)
     master, slave = pty.openpty()
 
     def terminal() -> None:
@@ -84,23 +87,23 @@ def test_the_size_of_a_cell_is_that_of_the_window_where_the_terminal_does_not_sa
 
 def test_one_that_never_answers_is_not_waited_for_and_told_by_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing hangs, and what comes later is known to be an answer."""
-    monkeypatch.setattr("app.tui.terminal.terminal_traits.SECONDS", 0.05)
+    monkeypatch.setattr("app.tui.terminal.terminal_capabilities.SECONDS", 0.05)
     master, slave = pty.openpty()
     with asked_terminal({"TERM": "xterm", "COLORFGBG": "0;15"}, reading=slave, writing=slave) as told:
         found = told()
-    assert found == TerminalTraits(is_light=True, is_late=True)
+    assert found == TerminalCapabilities(is_light=True, is_late=True)
     os.close(master)
     os.close(slave)
 
 
 def test_what_came_while_there_was_other_work_is_read_however_long_that_took(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a busy machine the time is over before anybody looks; the answer is there all the same."""
-    monkeypatch.setattr("app.tui.terminal.terminal_traits.SECONDS", 0.0)
+    monkeypatch.setattr("app.tui.terminal.terminal_capabilities.SECONDS", 0.0)
     master, slave = pty.openpty()
     with asked_terminal({"TERM": "xterm"}, reading=slave, writing=slave) as told:
         os.write(master, b"\x1bP>|kitty(0.35.2)\x1b\\" + ATTRIBUTES)
         assert select.select([slave], [], [], 60)[0]
-        assert told() == TerminalTraits(name="kitty(0.35.2)")
+        assert told() == TerminalCapabilities(name="kitty(0.35.2)")
     os.close(master)
     os.close(slave)
 
@@ -121,7 +124,7 @@ def test_pipes_and_plain_terminals_are_not_asked() -> None:
     reading, writing = os.pipe()
     for env in ({"TERM": "xterm"}, {"TERM": "linux", "COLORFGBG": "15;0"}):
         with asked_terminal(env, reading=reading, writing=writing) as told:
-            assert told() == TerminalTraits()
+            assert told() == TerminalCapabilities()
     assert not select.select([reading], [], [], 0)[0]
     os.close(reading)
     os.close(writing)
@@ -149,7 +152,7 @@ def test_light_is_what_black_is_read_on() -> None:
 
 def test_a_key_of_the_cursor_is_not_typed_text() -> None:
     """What holds an escape sequence is thrown away whole."""
-    assert understood(b"\x1b[A" + ATTRIBUTES, False) == TerminalTraits()
+    assert understood(b"\x1b[A" + ATTRIBUTES, False) == TerminalCapabilities()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +169,7 @@ async def test_a_late_answer_is_taken_out_of_the_box(stage: Stages) -> None:
     """It arrives as keys, one by one, between those of the user."""
     late = "]11;rgb:ffff/ffff/ffff\\"
     assert without_late_answers(f"wi^{late}P>|XTerm(379)\\[?62;22cnd") == "wind"
-    one = stage(terminal=TerminalTraits(is_late=True))
+    one = stage(terminal=TerminalCapabilities(is_late=True))
     async with one.app.run_test(size=(120, 40)) as pilot:
         for character in f"wi{late}nd":
             one.app.post_message(events.Key(character, character))
@@ -193,7 +196,7 @@ def test_sixels_are_told_by_the_attributes(answer: bytes, has_sixels: bool, cell
 
 async def test_a_light_terminal_gets_the_light_theme_and_what_was_typed_is_asked(stage: Stages) -> None:
     """screen.theme is auto as shipped."""
-    one = stage(terminal=TerminalTraits(is_light=True, typed="wind"))
+    one = stage(terminal=TerminalCapabilities(is_light=True, typed="wind"))
     async with one.app.run_test(size=(120, 40)) as pilot:
         await one.until(pilot, lambda: one.asked == "wind")
         assert one.app.theme == "day"

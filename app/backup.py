@@ -23,8 +23,8 @@ from pathlib import Path
 
 import msgspec
 
-from app.belongings import InUseError, alone, unfinished
 from app.learning.pick_keys import KEY_BYTES, bring_key, load_key, read_key
+from app.own_files import InUseError, alone, unfinished
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.screen_setup import REMEMBERED

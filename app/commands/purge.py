@@ -28,7 +28,7 @@ def command(yes: bool) -> int:
     """
     from itertools import groupby
 
-    from app.belongings import belongings, own_units, remove, strangers
+    from app.own_files import belongings, own_units, remove, strangers
     from console.wording import size
 
     paths = load().paths

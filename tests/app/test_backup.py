@@ -20,10 +20,10 @@ import msgspec
 import pytest
 
 from app.backup import NoBackupError, read_backup, restore, write_backup
-from app.belongings import InUseError, belongings, strangers, unfinished
 from app.federation import membership
 from app.learning.pick_keys import KEY_BYTES, bring_key, load_key
 from app.learning.picks import Picks
+from app.own_files import InUseError, belongings, strangers, unfinished
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.screen_setup import Remembered, keep_remembered

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.belongings import InUseError, belongings, own_units, remove, strangers
+from app.own_files import InUseError, belongings, own_units, remove, strangers
 from app.paths import Paths
 from app.resident.local_socket import AVAILABLE
 from app.tui.screen_setup import Remembered, keep_remembered

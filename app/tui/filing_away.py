@@ -14,8 +14,8 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
-from app import filing
-from app.filing import Filed, FilingError, folder_of, taken
+from app import file_operations
+from app.file_operations import Filed, FilingError, folder_of, taken
 from app.tui.bars.text_lines import StatusLine
 from app.tui.key_by_key import Panel
 from app.tui.messages import FilesFiled
@@ -67,9 +67,9 @@ class FilingAway:
     def _do(self, what: str, paths: Sequence[str], folder: str) -> None:
         """Runs in a worker."""
         if what == "trash":
-            filed = filing.trash(paths)
+            filed = file_operations.trash(paths)
         else:
-            filed = (filing.copy_to if what == "copy" else filing.move_to)(paths, folder)
+            filed = (file_operations.copy_to if what == "copy" else file_operations.move_to)(paths, folder)
         if what == "move":
             self._session.follow((one.path, one.target) for one in filed if not one.error)
         self._session.tell(FilesFiled(what, tuple(filed), folder))

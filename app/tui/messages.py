@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 from textual.message import Message
 
 if TYPE_CHECKING:
-    from app.filing import Filed
+    from app.file_operations import Filed
     from app.folders import RootSuggestion
     from app.handing_over import Prepared
     from app.search.index_status import IndexStatus

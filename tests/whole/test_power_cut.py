@@ -169,8 +169,8 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
         lambda folder: (state(folder / "data").value("x"), (folder / "config.toml").read_text()) == (b"1", "x"),
     ),
     "a copied file": (
-        "from app import filing\n(folder / 'a.txt').write_text('heron'); (folder / 'to').mkdir()",
-        "filing._copy(str(folder / 'a.txt'), str(folder / 'to' / 'a.txt'))",
+        "from app import file_operations\n(folder / 'a.txt').write_text('heron'); (folder / 'to').mkdir()",
+        "file_operations._copy(str(folder / 'a.txt'), str(folder / 'to' / 'a.txt'))",
         lambda folder: (folder / "to" / "a.txt").read_text() == "heron",
     ),
     "a catalogue's commit": (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.filing import Filed, FilingError, copy_to, folder_of, move_to, taken, trash
+from app.file_operations import Filed, FilingError, copy_to, folder_of, move_to, taken, trash
 
 SHARED = Path("/dev/shm")
 
@@ -135,7 +135,7 @@ def test_a_new_folder_in_one_that_is_there_is_made(act: Callable[..., list[Filed
     assert (tmp_path / "new" / "x.txt").read_text() == "this is x.txt"
 
 
-TRASHING = "import sys; from app.filing import trash; print([one.error for one in trash(sys.argv[1:])])"
+TRASHING = "import sys; from app.file_operations import trash; print([one.error for one in trash(sys.argv[1:])])"
 
 
 def _trashed(home: Path, *paths: str) -> str:

@@ -29,7 +29,7 @@ from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.text_lines import ORDER_NAMES, HintLine, KeyLine, StatusLine
 from app.tui.bars.welcome import Welcome
-from app.tui.filing_away import FilingAway
+from app.tui.file_operations_dialog import FilingAway
 from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
 from app.tui.opening import Opening

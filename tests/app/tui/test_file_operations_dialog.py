@@ -9,7 +9,7 @@ from typing import Any
 from textual.widgets import Button, Input, Static
 
 from app.file_operations import Filed
-from app.tui.filing_away import SHOWN, FilingScreen, report
+from app.tui.file_operations_dialog import SHOWN, FilingScreen, report
 from app.tui.results_list import ResultsList
 from console.wording import short_path
 

@@ -256,7 +256,7 @@ def _terminal(patient: Patient) -> Findings:
 
 
 def _programs(patient: Patient) -> Findings:
-    from app.opener import How, OpenError, plan
+    from app.external_programs import How, OpenError, plan
 
     ways: tuple[How, ...] = ("system", "editor", "pager", "folder")
     for how in ways:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.opener import How, Invocation, LooseMail, NoDisplayError, OpenError, address_of, is_plain, plan, run
+from app.external_programs import How, Invocation, LooseMail, NoDisplayError, OpenError, address_of, is_plain, plan, run
 from app.paths import COPY_NAMES
 from app.settings import Settings
 from console.durable import what_failed

@@ -132,7 +132,7 @@ def error_line(error: Exception) -> str:
     """One line for a person: the message of our own errors, with its kind for any other."""
     import sqlite3
 
-    from app.opener import OpenError
+    from app.external_programs import OpenError
     from app.settings import SettingsError
     from console.durable import what_failed
     from foltr.errors import FoltrError

@@ -79,7 +79,7 @@ def default() -> int:
 @click.pass_context
 def edit(ctx: click.Context) -> int:
     """Open config.toml in your editor (created from the defaults if missing), then check it."""
-    from app.opener import plan, run
+    from app.external_programs import plan, run
     from app.settings import SCHEME, Paths, examine
 
     paths = Paths.from_environment()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from app.handing_over import Prepared
-    from app.opener import How
+    from app.external_programs import How
     from app.search.search import Search
     from app.search.shown_page import ShownPage
     from indexer.storage.catalogue import Catalogue, DocumentRow
@@ -46,7 +46,7 @@ def command(target: str, how: How | None, print_only: bool) -> int:
     """
     load_numpy()
     from app.handing_over import Place, Prepared, prepare
-    from app.opener import OpenError, plan
+    from app.external_programs import OpenError, plan
     from app.resident.on_behalf import only_alone, search_for_command
     from app.search.shown_page import load_shown
     from console.printable import display_path
@@ -118,7 +118,7 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
 
 def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[], object]) -> int:
     """Print the address of a page or mail that the system would open, else the path; it counts as opened."""
-    from app.opener import address_of
+    from app.external_programs import address_of
 
     address = address_of(row.type, row.properties) if row is not None and how == "system" else ""
     print_line(printed_path(address or path))
@@ -133,7 +133,7 @@ def _start(ready: Prepared, *, opened: Callable[[], object]) -> int:
 
 
 def run_prepared(ready: Prepared, *, opened: Callable[[], object]) -> int:
-    """Start a program that opens a file; the exit code of the command. `opened` as app.opener.run; raises OpenError."""
+    """Start a program that opens a file; the exit code of the command. `opened` as app.external_programs.run; raises OpenError."""
     from console.printable import display_path
 
     code = ready.run(opened=opened)

@@ -156,8 +156,8 @@ class Dialogue:
 
     def _open(self, page: ResultPage, hit: Hit) -> None:
         from app.commands.open import run_prepared
+        from app.external_programs import OpenError
         from app.handing_over import Place, prepare
-        from app.opener import OpenError
 
         context, passage = self._context, self._search.snippet(page, hit)
         try:

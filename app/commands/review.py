@@ -192,8 +192,8 @@ def _show_json(review: Review, shown: Proposal | None) -> None:
 
 
 def _open(context: Context, review: Review, shown: Proposal) -> None:
+    from app.external_programs import OpenError
     from app.handing_over import Place, prepare
-    from app.opener import OpenError
 
     settings = context.settings
     try:

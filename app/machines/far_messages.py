@@ -15,8 +15,8 @@ import msgspec
 import numpy as np
 from msgspec import Struct, structs
 
+from app.external_programs import MachineError
 from app.learning.traits import FOLDER
-from app.opener import MachineError
 from app.search.candidate_table import Aside, CandidateTable
 from app.search.page import Found
 from app.search.results import Snippet

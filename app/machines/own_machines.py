@@ -15,10 +15,10 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from app.external_programs import How, MachineError, is_plain
 from app.handing_over import copied_from
 from app.machines import far_messages as far
 from app.machines.ssh_line import NothingThere, SshLine
-from app.opener import How, MachineError, is_plain
 from app.search.open_commit import Reading
 from app.search.page import Found
 from app.search.results import Hit, ResultPage, SearchRequest, Snippet

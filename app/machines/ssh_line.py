@@ -18,8 +18,8 @@ from typing import IO, TypeVar
 
 import msgspec
 
+from app.external_programs import MachineError
 from app.machines.far_messages import MARK, Message, NoAnswer, line_of
-from app.opener import MachineError
 from app.settings import MACHINE
 from console.printable import safe_line
 

@@ -17,7 +17,7 @@ from app.paths import Paths
 from app.settings import Settings
 
 if TYPE_CHECKING:
-    from app.opener import Invocation
+    from app.external_programs import Invocation
     from app.search.search import Search
 
 MAX_KEPT = 4

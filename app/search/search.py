@@ -53,9 +53,9 @@ from indexer.storage.sqlite_files import cause, is_unwritable
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from app.external_programs import How
     from app.machines.far_messages import FarFound
     from app.machines.own_machines import OwnMachines
-    from app.opener import How
 
 UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
 PARTS = 5

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 from textual.message import Message
 
-from app.opener import How
+from app.external_programs import How
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.tui import messages
 from app.tui.terminal.terminal_capabilities import TerminalCapabilities

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 import pytest
 
+from app.external_programs import MachineError
 from app.learning.traits import FOLDER
 from app.machines.far_messages import FarTable, far_id, id_there, there, unpacked
-from app.opener import MachineError
 from app.search.candidate_table import PLAIN, Aside
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import DocumentRow

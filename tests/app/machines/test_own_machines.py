@@ -11,9 +11,9 @@ from unittest import mock
 import psutil
 import pytest
 
+from app.external_programs import MachineError
 from app.machines.far_messages import MARK
 from app.machines.ssh_line import SshLine
-from app.opener import MachineError
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from tests.app.machines.machines_of_one import MODIFIED, instead, make_machine, searching

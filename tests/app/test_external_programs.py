@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.opener import How, Invocation, NoDisplayError, OpenError, plan, run
+from app.external_programs import How, Invocation, NoDisplayError, OpenError, plan, run
 from app.settings import OpenSettings, Settings
 
 pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="the programs of Linux desktops")
@@ -211,7 +211,7 @@ def test_a_missing_program_says_what_to_set(file: Path, tmp_path: Path) -> None:
 
 def test_a_detached_program_that_fails_at_once_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """xdg-open without a handler does not fail silently."""
-    monkeypatch.setattr("app.opener.START_SECONDS", 60)
+    monkeypatch.setattr("app.external_programs.START_SECONDS", 60)
     with pytest.raises(OpenError, match="exit code 3"):
         run(Invocation((sys.executable, "-S", "-c", "raise SystemExit(3)"), needs_terminal=False))
     assert run(Invocation((sys.executable, "-S", "-c", "pass"), needs_terminal=False)) == 0

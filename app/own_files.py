@@ -14,7 +14,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from app.handing_over import FOLDER
+from app.document_to_open import FOLDER
 from app.paths import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, VECTOR_NAMES, Paths
 from app.resident.local_socket import socket_path
 from console.durable import UNFINISHED

@@ -14,7 +14,7 @@ from app.commands.command import FAILED, NOTHING_FOUND, Command, load, load_nump
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from app.handing_over import Prepared
+    from app.document_to_open import Prepared
     from app.external_programs import How
     from app.search.search import Search
     from app.search.shown_page import ShownPage
@@ -45,7 +45,7 @@ def command(target: str, how: How | None, print_only: bool) -> int:
     file named like a number.
     """
     load_numpy()
-    from app.handing_over import Place, Prepared, prepare
+    from app.document_to_open import Place, Prepared, prepare
     from app.external_programs import OpenError, plan
     from app.resident.on_behalf import only_alone, search_for_command
     from app.search.shown_page import load_shown

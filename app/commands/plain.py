@@ -156,8 +156,8 @@ class Dialogue:
 
     def _open(self, page: ResultPage, hit: Hit) -> None:
         from app.commands.open import run_prepared
+        from app.document_to_open import Place, prepare
         from app.external_programs import OpenError
-        from app.handing_over import Place, prepare
 
         context, passage = self._context, self._search.snippet(page, hit)
         try:

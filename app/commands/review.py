@@ -192,8 +192,8 @@ def _show_json(review: Review, shown: Proposal | None) -> None:
 
 
 def _open(context: Context, review: Review, shown: Proposal) -> None:
+    from app.document_to_open import Place, prepare
     from app.external_programs import OpenError
-    from app.handing_over import Place, prepare
 
     settings = context.settings
     try:

@@ -200,11 +200,11 @@ def _forget_gone(paths: Paths, catalogue: Catalogue, is_deleted: bool) -> None:
     if is_deleted:
         recognised.forget_gone(paths.data_dir / recognised.FILE, catalogue.connection)
     if (paths.data_dir / "mail").exists():
-        from app import handing_over  # which few need here
+        from app import document_to_open  # which few need here
 
-        handing_over.remove_old_mails(paths.data_dir)
-        if is_deleted and handing_over.mail_copies(paths.data_dir):
-            handing_over.remove_gone_mails(paths.data_dir, catalogue.read_at())
+        document_to_open.remove_old_mails(paths.data_dir)
+        if is_deleted and document_to_open.mail_copies(paths.data_dir):
+            document_to_open.remove_gone_mails(paths.data_dir, catalogue.read_at())
 
 
 def _move_picks(settings: Settings, paths: Paths, catalogue: Catalogue, moves: Moves) -> None:

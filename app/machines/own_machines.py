@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from msgspec import structs
 
+from app.document_to_open import copied_from
 from app.external_programs import How, MachineError, is_plain
-from app.handing_over import copied_from
 from app.machines import far_messages as far
 from app.machines.ssh_line import NothingThere, SshLine
 from app.search.open_commit import Reading

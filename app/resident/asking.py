@@ -178,8 +178,8 @@ def _run(program: bytes, *, opened: Callable[[], None]) -> int:
     """Start the program that opens a file: from here, for it wants this terminal, display and session."""
     from app.commands.command import FAILED, error_line, say
     from app.commands.open import run_prepared
+    from app.document_to_open import Prepared
     from app.external_programs import Invocation, OpenError
-    from app.handing_over import Prepared
 
     needs_terminal, *argv = map(os.fsdecode, program.split(b"\0"))
     try:

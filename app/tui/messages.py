@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 from textual.message import Message
 
 if TYPE_CHECKING:
+    from app.document_to_open import Prepared
     from app.file_operations import Filed
     from app.folders import RootSuggestion
-    from app.handing_over import Prepared
     from app.search.index_status import IndexStatus
     from app.search.results import Explanation, Hit, Preview, ResultPage, Snippet
     from app.tui.preview.preview_rows import Row, Rows

@@ -11,8 +11,8 @@ from textual.app import SuspendNotSupported
 from textual.message import Message
 from textual.screen import Screen
 
+from app.document_to_open import Place, Prepared, prepare
 from app.external_programs import How, OpenError, plan
-from app.handing_over import Place, Prepared, prepare
 from app.search.results import Hit, ResultPage, title_of
 from app.settings import Settings
 from app.tui.bars.query_input import Recall

@@ -16,8 +16,8 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from app.document_to_open import Place
 from app.external_programs import OpenError
-from app.handing_over import Place
 from app.tui.messages import Notice, NotOpened, PreviewResized, TerminalWanted
 from app.tui.opening import hand_over
 from app.tui.preview.preview_pane import PreviewPane

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from app.handing_over import FOLDER, MAX_AGE
+from app.document_to_open import FOLDER, MAX_AGE
 from indexer.extract.media.recognised import FILE, remember
 from indexer.meaning.encoder import kind_of
 from indexer.meaning.vectors import FILE as VECTORS

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from app.assistants.granted import Granted
-from app.handing_over import FOLDER
+from app.document_to_open import FOLDER
 from app.paths import Paths
 from app.resident.local_socket import index_socket_path
 from app.settings import MeaningSettings, Settings

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from app.document_to_open import Place
 from app.external_programs import How, MachineError
-from app.handing_over import Place
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from app.document_to_open import FOLDER, MAX_COPIES, Place, loose_mail, prepare
 from app.external_programs import How, NoDisplayError, OpenError, plan
-from app.handing_over import FOLDER, MAX_COPIES, Place, loose_mail, prepare
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 

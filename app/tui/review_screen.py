@@ -19,7 +19,7 @@ from textual.widgets import Static
 from app.document_to_open import Place
 from app.external_programs import OpenError
 from app.tui.messages import Notice, NotOpened, PreviewResized, TerminalWanted
-from app.tui.opening import hand_over
+from app.tui.opening_results import hand_over
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.screen_setup import Setup
 from app.tui.session import Session

@@ -32,7 +32,7 @@ from app.tui.bars.welcome import Welcome
 from app.tui.file_operations_dialog import FilingAway
 from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
-from app.tui.opening import Opening
+from app.tui.opening_results import Opening
 from app.tui.preview.side_pane import WIDE, SidePane
 from app.tui.results_list import ResultsList
 from app.tui.screen_setup import LEFT, ProgressLine, Remembered, Setup

@@ -15,7 +15,7 @@ from app.external_programs import How, MachineError
 from app.search.results import Hit
 from app.settings import OpenSettings, Settings
 from app.tui.messages import HandedOver, NotOpened, TerminalWanted
-from app.tui.opening import hand_over
+from app.tui.opening_results import hand_over
 
 SETTINGS = Settings(open=OpenSettings(editor="cat +{line} {path}", pager="cat -n {path}", opener="true"))
 

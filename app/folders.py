@@ -20,7 +20,7 @@ from console.wording import count, size
 from indexer.documents import FileEntry
 from indexer.extract.sources.known import SOURCES, is_mail_folder, places, source_of
 from indexer.files.crawl import Crawl, CrawlRules, is_below, root_of
-from indexer.files.ignore import GENERATED_FOLDERS
+from indexer.files.ignore_rules import GENERATED_FOLDERS
 
 USUAL_NAMES = (
     "Documents", "Notes", "notes", "Desktop", "Downloads", "Projects", "projects", "Code", "code", "src", "repos",

@@ -31,7 +31,7 @@ Megabytes = Annotated[float, Meta(gt=0, le=1_000_000)]
 
 def default_secrets() -> list[str]:
     """The names of files that nobody wants to be read aloud."""
-    from indexer.files.ignore import SECRETS
+    from indexer.files.ignore_rules import SECRETS
 
     return list(SECRETS)
 

@@ -29,7 +29,7 @@ from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedEr
 from indexer.extract.source import fingerprint
 from indexer.files import changes
 from indexer.files.crawl import Crawl, CrawlRules, is_below
-from indexer.files.ignore import IGNORE_FILES
+from indexer.files.ignore_rules import IGNORE_FILES
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
 from indexer.storage.catalogue import AWAY, UNREAD, Catalogue, plain_errors

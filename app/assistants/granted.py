@@ -1,7 +1,7 @@
 """The part of the index that an agent may see: the documents in folders that a person has named, and nothing else.
 
 A document is in it when its path, links resolved, lies below one of the folders, and its name is not that of keys or
-passwords (indexer.files.ignore). Queries are narrowed before anything
+passwords (indexer.files.ignore_rules). Queries are narrowed before anything
 is ranked or counted, so that no operator in them reaches further. Another spelling is one that these documents hold.
 What would tell of the rest is left out: numbers of matches, saved searches, and the order that this person's openings
 have taught. Of an assistant without a name nothing is remembered. It pays by the token, so that it gets excerpts: whole
@@ -36,7 +36,7 @@ from app.settings import LearningSettings, Settings
 from console.printable import safe_line, safe_text
 from foltr.errors import FoltrError
 from indexer.documents import HEARD, page_name
-from indexer.files.ignore import SECRETS, pattern_of
+from indexer.files.ignore_rules import SECRETS, pattern_of
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.text.analysis import fold, words_of
 from indexer.text.spelling import Vocabulary, suggest

@@ -24,7 +24,7 @@ from indexer.extract.media import recognised
 from indexer.extract.source import Limits
 from indexer.extract.sources.known import places
 from indexer.files.crawl import CrawlRules, normal_roots
-from indexer.files.ignore import IgnoreRules
+from indexer.files.ignore_rules import IgnoreRules
 from indexer.files.left_out import Why
 from indexer.files.left_out import why as why_path
 from indexer.prepare import PreparedFile, prepare_file

@@ -19,7 +19,7 @@ from indexer.documents import Extraction, storable
 from indexer.errors import ExtractionError
 from indexer.extract.source import Limits, Source, some_of
 from indexer.extract.sources.known import not_named, source_of
-from indexer.files.ignore import pattern_of, why_unread
+from indexer.files.ignore_rules import pattern_of, why_unread
 
 
 class FileKind(NamedTuple):

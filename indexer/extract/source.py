@@ -46,7 +46,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     sources: frozenset[str] = frozenset()
     """names of `indexer.extract.sources.known` whose readers are to be used"""
     secrets: tuple[str, ...] = ()
-    """patterns of members of archives and mails that are not read (indexer.files.ignore)"""
+    """patterns of members of archives and mails that are not read (indexer.files.ignore_rules)"""
     recognised: str = ""
     """path of the texts recognised in pictures (indexer.extract.media.recognised); "" for none"""
     cpu_ends: float = math.inf

@@ -33,7 +33,15 @@ from indexer.extract.kinds import (
 )
 from indexer.extract.source import shown_size
 from indexer.extract.sources.known import is_mail_folder, not_named, source_of
-from indexer.files.ignore import GENERATED_ENDINGS, GENERATED_FILES, SECRETS, IgnoreRules, Scope, pattern_of, why_unread
+from indexer.files.ignore_rules import (
+    GENERATED_ENDINGS,
+    GENERATED_FILES,
+    SECRETS,
+    IgnoreRules,
+    Scope,
+    pattern_of,
+    why_unread,
+)
 
 if TYPE_CHECKING:
     from indexer.storage.unchanged import SettledFolders
@@ -80,7 +88,7 @@ class CrawlRules(Struct, frozen=True):
     names: bool = True
     """files that are not read are found by their names"""
     secrets: tuple[str, ...] = SECRETS
-    """patterns of files that are found by their names alone (indexer.files.ignore)"""
+    """patterns of files that are found by their names alone (indexer.files.ignore_rules)"""
     sources: frozenset[str] = frozenset()
     """names of `indexer.extract.sources.known` that are read"""
     never: frozenset[str] = frozenset()

@@ -20,7 +20,7 @@ from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Skipped
 from indexer.extract.source import Limits
 from indexer.files.crawl import Crawl, CrawlRules
-from indexer.files.ignore import IgnoreRules
+from indexer.files.ignore_rules import IgnoreRules
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import UpdateSummary
 from indexer.storage.catalogue import Catalogue

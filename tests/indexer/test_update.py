@@ -22,7 +22,7 @@ from indexer.confined.pool import WorkerPool
 from indexer.documents import ExtractedDocument, FileEntry
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.files.crawl import CrawlRules
-from indexer.files.ignore import IgnoreRules
+from indexer.files.ignore_rules import IgnoreRules
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_document
 from indexer.progress import Progress
 from indexer.schema import VERSION

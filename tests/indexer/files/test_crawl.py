@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from indexer.documents import FileEntry, Skipped
 from indexer.files.crawl import Crawl, CrawlRules, Folder, normal_roots, root_of
-from indexer.files.ignore import IgnoreRules
+from indexer.files.ignore_rules import IgnoreRules
 
 SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[3].parent / "shared")
 ODD_FILES = SHARED / "corpus" / "make_odd_files.sh"

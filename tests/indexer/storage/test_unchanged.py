@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Listing
 from indexer.files.crawl import CrawlRules
-from indexer.files.ignore import IgnoreRules
+from indexer.files.ignore_rules import IgnoreRules
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import Batch, CatalogueWriter, StoredFile, read_anew

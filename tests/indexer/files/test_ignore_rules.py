@@ -14,7 +14,7 @@ from app.assistants.granted import Granted, RefusedError
 from app.following.indexing import update_index, why
 from app.paths import Paths
 from app.settings import IndexSettings, MeaningSettings, Settings
-from indexer.files.ignore import (
+from indexer.files.ignore_rules import (
     BUILD_FOLDERS,
     GENERATED_ENDINGS,
     GENERATED_FOLDERS,

@@ -24,7 +24,7 @@ from console.wording import count, iso_minute
 if TYPE_CHECKING:
     from app.search.index_status import IndexStatus
     from app.settings import OcrSettings, Paths, SpeechSettings
-    from indexer.files.left_out import LeftOut
+    from indexer.files.why_not_indexed import LeftOut
     from indexer.storage.catalogue import Failure
 
 EXAMPLES = """
@@ -69,7 +69,7 @@ def command(failures: bool, outside: bool, as_json: bool) -> int:
 
 def _not_indexed(paths: Paths, *, failures: bool, outside: bool) -> tuple[list[Failure], list[LeftOut]]:
     """What could not be read, and what the rules leave out; neither where it is not asked for."""
-    from indexer.files.left_out import left_out
+    from indexer.files.why_not_indexed import left_out
     from indexer.storage.catalogue import Catalogue
 
     if not paths.catalogue.exists():

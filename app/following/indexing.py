@@ -25,8 +25,8 @@ from indexer.extract.source import Limits
 from indexer.extract.sources.known import places
 from indexer.files.crawl import CrawlRules, normal_roots
 from indexer.files.ignore_rules import IgnoreRules
-from indexer.files.left_out import Why
-from indexer.files.left_out import why as why_path
+from indexer.files.why_not_indexed import Why
+from indexer.files.why_not_indexed import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, UpdateSummary
 from indexer.storage.catalogue import Catalogue

@@ -10,7 +10,7 @@ import pytest
 from indexer.confined.pool import WorkerPool
 from indexer.documents import Skipped
 from indexer.files.crawl import CrawlRules
-from indexer.files.left_out import Why, remedy, why
+from indexer.files.why_not_indexed import Why, remedy, why
 from indexer.prepare import PreparedFile
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.catalogue_writing import note_scan

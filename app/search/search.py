@@ -19,8 +19,8 @@ from msgspec import structs
 from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
 from app.learning.learner import Learner, session_nonce
+from app.learning.learning_rates import Pace
 from app.learning.outcomes import Outcome
-from app.learning.pace import Pace
 from app.paths import Paths
 from app.search import page as pages
 from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads

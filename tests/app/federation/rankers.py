@@ -8,7 +8,7 @@ import numpy as np
 
 from app.learning.blend import Blend
 from app.learning.learner import Learner, theta_prior
-from app.learning.pace import Pace
+from app.learning.learning_rates import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatVector

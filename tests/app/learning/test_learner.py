@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from app.learning import models
 from app.learning.learner import Learner
-from app.learning.pace import Pace
+from app.learning.learning_rates import Pace
 from app.learning.traits import SLOPE
 from app.learning.votes import TEMPERATURE, Vote, Votes
 from app.store import Store

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from app.following.indexing import update_index
 from app.learning.learner import Learner, theta_prior
-from app.learning.pace import Pace
+from app.learning.learning_rates import Pace
 from app.learning.votes import Vote, Votes
 from app.search.explanation import contrast, explanation
 from app.search.reasons import LEAST, PARTS, Reasons, times

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.learning.learner import Learner, theta_prior
-from app.learning.pace import Pace
+from app.learning.learning_rates import Pace
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.ranking.rankers import Linear, Neural

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import structs
 
-from app.learning import models
+from app.learning import model_versions
 from app.learning.traits import LONG, NEW
 from app.learning.votes import Vote, Votes
 from app.paths import Paths
@@ -183,7 +183,7 @@ class Life:
         type_, folder, *_ = search.picks.marks([(wanted.path, wanted.part, wanted.type)])[0]
         trait = {"recent files": NEW, "long documents": LONG, "one folder": folder}.get(self.person.preference, type_)
         sure = Votes((Vote(b"", 1, {trait: (1e6, 1e5)}),) * 2)
-        models.save(search.store, structs.replace(search.learner.model, votes=sure), date.today())
+        model_versions.save(search.store, structs.replace(search.learner.model, votes=sure), date.today())
 
 
 Measured = dict[str, float]

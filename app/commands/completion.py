@@ -34,7 +34,7 @@ def remembered_folders(ctx: click.Context, parameter: click.Parameter, incomplet
 
 def kept_days(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The days of which a version of the model is kept, newest first, for `model reset --to`."""
-    from app.learning.models import days
+    from app.learning.model_versions import days
     from app.settings import Paths, Settings
     from app.store import Store
     from foltr.errors import FoltrError

@@ -89,7 +89,7 @@ def show(as_json: bool) -> int:
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(file: Path) -> int:
     """Write the model to FILE (JSON: weights and names of features, no document or query)."""
-    from app.learning.models import export_model
+    from app.learning.model_versions import export_model
 
     with opened() as search:
         export_model(search.learner.model, file)

@@ -17,7 +17,7 @@ from msgspec import Struct
 from app.devices.naming import Naming, hashed_content
 from app.devices.record_log import RecordLog
 from app.devices.records import Lesson, Opened, told_as_lessons
-from app.learning.models import load
+from app.learning.model_versions import load
 from app.learning.pick_keys import PART_BYTES, TERM_BYTES, Hasher, pack, unpack
 from app.learning.picks import PickTable
 from app.learning.traits import FOLDER

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing
 from app.federation.transport import Transport
-from app.learning.models import LARGEST_WEIGHT
+from app.learning.model_versions import LARGEST_WEIGHT
 from app.settings import FederationSettings
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError

@@ -39,10 +39,10 @@ import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.learning import models
+from app.learning import model_versions
 from app.learning.blend import Blend
 from app.learning.learning_rates import Pace
-from app.learning.models import LARGEST_WEIGHT, PersonalModel, import_model
+from app.learning.model_versions import LARGEST_WEIGHT, PersonalModel, import_model
 from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
 from app.learning.votes import Vote, Votes, lesson
 from app.settings import LearningSettings
@@ -165,9 +165,9 @@ class Learner:
             return self._model
         with self._store.lock:
             name = self.settings.ranker
-            revision = models.revision(self._store, name)
+            revision = model_versions.revision(self._store, name)
             if revision != self._revision:
-                stored = models.load(self._store, name) if revision else None
+                stored = model_versions.load(self._store, name) if revision else None
                 self._model = self._fitted(stored) if stored else self._shipped
                 self._revision = revision
             return self._model
@@ -328,13 +328,13 @@ class Learner:
             model = None
             if day is not None:
                 today = date.fromtimestamp(moment)
-                model = models.as_of(self._store, self.settings.ranker, day=day, today=today)
+                model = model_versions.as_of(self._store, self.settings.ranker, day=day, today=today)
             self._become(self._fitted(model) if model else self._shipped, moment)
 
     def days(self, *, now: float | None = None) -> tuple[date, ...]:
         """The days of the last month on which something was learned, oldest first; see `reset`."""
         today = date.fromtimestamp(time.time() if now is None else now)
-        return models.days(self._store, self.settings.ranker, today=today)
+        return model_versions.days(self._store, self.settings.ranker, today=today)
 
     def import_file(self, path: Path, *, by_name: bool = False, now: float | None = None) -> None:
         """Make the model in a file the present one; ModelError when it does not fit."""
@@ -437,7 +437,7 @@ class Learner:
         return model.carried_over(self.feature_names, self.manifest_hash)
 
     def _save(self, model: PersonalModel, moment: float) -> None:
-        revision = models.save(self._store, model, date.fromtimestamp(moment))
+        revision = model_versions.save(self._store, model, date.fromtimestamp(moment))
         self._model, self._revision = model, revision
 
     def _sentence(self, n_picks: int, model: PersonalModel) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from app import store as store_module
-from app.learning import models
+from app.learning import model_versions
 from app.store import FIRST_FORMAT, StateError, Store, decode_record
 from foltr.ranking.interaction import Interaction
 
@@ -243,7 +243,7 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path, n_lessons: i
 
     with Store(tmp_path / "state.sqlite") as store:
         assert store.rows("PRAGMA integrity_check") == [("ok",)]
-        model = models.load(store, "linear")
+        model = model_versions.load(store, "linear")
         assert model is not None
         assert model.n_pages in (n_reported, n_reported + 1)
         assert store.count_interactions() == model.n_pages

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from app.federation import group_ranker, membership
 from app.federation.terms import method_of, protection_of
 from app.following.indexing import update_index
-from app.learning.models import LARGEST_WEIGHT
+from app.learning.model_versions import LARGEST_WEIGHT
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from app.learning import models
+from app.learning import model_versions
 from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
 from app.learning.traits import SLOPE
@@ -130,7 +130,7 @@ def test_a_page_without_picks_teaches_nothing(store: Store) -> None:
     device = learner(store)
     assert device.learn(pages(1)[0], [0, 1], [False, False], now=NOW) is None
     assert store.count_interactions() == 0
-    assert models.load(store, "linear") is None
+    assert model_versions.load(store, "linear") is None
 
 
 def test_a_lesson_says_what_was_learned(store: Store) -> None:
@@ -191,13 +191,13 @@ def test_learning_survives_a_restart_and_is_shared(store: Store, ranker: str) ->
     """A new object, and one that was open all along in another process, see the same model at once."""
     with Store(store.path) as elsewhere:
         other = learner(elsewhere, ranker=ranker)
-        before = models.to_record(other.model)
+        before = model_versions.to_record(other.model)
         device = learner(store, ranker=ranker)
         prefer_recent(device, 3)
-        assert models.to_record(other.model) == models.to_record(device.model) != before
+        assert model_versions.to_record(other.model) == model_versions.to_record(device.model) != before
         prefer_recent(other, 2)
         assert device.model.n_pages == 5
-        assert models.to_record(learner(store, ranker=ranker).model) == models.to_record(other.model)
+        assert model_versions.to_record(learner(store, ranker=ranker).model) == model_versions.to_record(other.model)
 
 
 def test_learning_survives_a_new_prior(store: Store) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.learning import models
+from app.learning import model_versions
 from app.learning.votes import Votes
 from app.store import Store
 from foltr.errors import ModelError
@@ -25,7 +25,7 @@ def test_reset_to_the_prior_and_to_any_day_of_the_last_month(store: Store) -> No
     assert device.days(now=NOW) == tuple(today - timedelta(days=d) for d in (20, 5, 0))
     for back, expected in ((5, 5), (6, 20), (20, 20), (31, 35), (0, 0)):
         with Store(store.path) as copy:
-            stored = models.as_of(copy, "linear", day=today - timedelta(days=back), today=today)
+            stored = model_versions.as_of(copy, "linear", day=today - timedelta(days=back), today=today)
             assert stored is not None
             assert stored.votes == votes[expected]
     device.reset(today - timedelta(days=6), now=NOW)
@@ -54,7 +54,7 @@ def test_export_and_import(store: Store, tmp_path: Path, ranker: str) -> None:
     for i in range(10):
         marks = [("pdf", "folder 3f")] + [("html", "folder 40")] * 4
         device.learn(np.full((5, 4), 0.5), range(5), np.arange(5) == 0, query=b"q%d" % i, marks=marks, now=NOW)
-    models.export_model(device.model, tmp_path / "model.json")
+    model_versions.export_model(device.model, tmp_path / "model.json")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere, ranker=ranker)
         other.import_file(tmp_path / "model.json", now=NOW)
@@ -87,14 +87,14 @@ def test_files_that_are_no_model_are_refused(store: Store, tmp_path: Path, old: 
     """Each fault of an imported file is named, and the present model stays."""
     device, path = learner(store), tmp_path / "model.json"
     prefer_recent(device, 1)
-    models.export_model(device.model, path)
+    model_versions.export_model(device.model, path)
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
-    before = models.to_record(device.model)
+    before = model_versions.to_record(device.model)
     with pytest.raises(ModelError, match=match):
         device.import_file(path)
-    assert models.to_record(device.model) == before
+    assert model_versions.to_record(device.model) == before
 
 
 def test_a_model_of_other_features_needs_consent(store: Store, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_model_of_other_features_needs_consent(store: Store, tmp_path: Path) -
     path = tmp_path / "model.json"
     device = learner(store, ranker="neural")
     prefer_recent(device, 5)
-    models.export_model(device.model, path)
+    model_versions.export_model(device.model, path)
     names = ("recent_year", "pages", "title")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere, names=names, theta0=np.array([0.5, 1.0, 3.0]), ranker="neural")
@@ -163,7 +163,7 @@ def test_an_imported_model_is_a_version_of_its_day(store: Store, tmp_path: Path)
     """Of the time that is given, or of today: one can go back to it like to a day of learning."""
     device = learner(store)
     prefer_recent(device, 1)
-    models.export_model(device.model, tmp_path / "model.json")
+    model_versions.export_model(device.model, tmp_path / "model.json")
     with Store(tmp_path / "other.sqlite") as elsewhere:
         other = learner(elsewhere)
         other.import_file(tmp_path / "model.json", now=NOW - DAY)

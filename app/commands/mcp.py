@@ -12,7 +12,7 @@ from console.extras import how_to_add
 
 if TYPE_CHECKING:
     from app.assistants.granted import Granted
-    from app.assistants.line_server import LineServer
+    from app.assistants.mcp_stdio import LineServer
 
 EXAMPLES = """
 foltr-search mcp ~/Documents/manuals           the command for an agent's configuration
@@ -81,7 +81,7 @@ def server(granted: "Granted") -> "LineServer":
     from pydantic import Field
 
     from app.assistants.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
-    from app.assistants.line_server import LineServer
+    from app.assistants.mcp_stdio import LineServer
 
     made = LineServer(
         "foltr-search", version=version("foltr-search"), instructions=instructions(granted), log_level="WARNING"

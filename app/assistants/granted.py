@@ -25,7 +25,7 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 from msgspec import Struct
 
-from app.assistants.requests import Requests
+from app.assistants.request_log import Requests
 from app.following.indexing import as_spelt, why
 from app.learning.pick_keys import load_key
 from app.paths import Paths

@@ -105,7 +105,7 @@ def log(name: str, limit: int, as_json: bool) -> int:
 
     Documents that are no longer indexed are only counted.
     """
-    from app.assistants.requests import Requests
+    from app.assistants.request_log import Requests
     from app.commands.model import opened
     from app.learning.pick_keys import load_key
     from console.wording import count, iso_minute
@@ -180,7 +180,7 @@ def _exchange(configuration: Configuration, text: str, afterwards: str, *, yes: 
 def _n_requests(name: str) -> int:
     import msgspec
 
-    from app.assistants.requests import count_requests
+    from app.assistants.request_log import count_requests
     from app.store import Store
 
     path = msgspec.structs.replace(load().paths, assistant=name).state

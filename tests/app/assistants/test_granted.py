@@ -26,7 +26,7 @@ from app.assistants.granted import (
     best_excerpt,
     from_offset,
 )
-from app.assistants.requests import Requests
+from app.assistants.request_log import Requests
 from app.following.indexing import update_index
 from app.learning.pick_keys import load_key
 from app.paths import Paths

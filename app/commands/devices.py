@@ -189,7 +189,7 @@ def leave() -> int:
 @command.command("answer", hidden=True)
 def answer() -> int:
     """Answer the questions of another machine of yours: what `search --on` starts there by ssh."""
-    from app.machines.far_answers import FarAnswers
+    from app.machines.remote_answers import FarAnswers
     from app.resident.on_behalf import search_for_command
 
     context = load()

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from app.document_to_open import copied_from
 from app.external_programs import How, MachineError, is_plain
-from app.machines import far_messages as far
+from app.machines import remote_messages as far
 from app.machines.ssh_line import NothingThere, SshLine
 from app.search.open_commit import Reading
 from app.search.page import Found

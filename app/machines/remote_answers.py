@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from app.learning.pick_keys import pack, unpack
-from app.machines import far_messages as far
+from app.machines import remote_messages as far
 from app.search.candidate_table import PLAIN, Aside, CandidateTable
 from app.search.page import Found, highlight_words, make_hit
 from app.search.results import Hit, ResultPage, SearchRequest, Snippet

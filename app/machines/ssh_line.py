@@ -19,7 +19,7 @@ from typing import IO, TypeVar
 import msgspec
 
 from app.external_programs import MachineError
-from app.machines.far_messages import MARK, Message, NoAnswer, line_of
+from app.machines.remote_messages import MARK, Message, NoAnswer, line_of
 from app.settings import MACHINE
 from console.printable import safe_line
 

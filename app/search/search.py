@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from app.external_programs import How
-    from app.machines.far_messages import FarFound
     from app.machines.own_machines import OwnMachines
+    from app.machines.remote_messages import FarFound
 
 UNKEPT = "the data folder cannot be written ({}), so nothing is learned or remembered"
 PARTS = 5

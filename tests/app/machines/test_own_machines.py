@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from app.external_programs import MachineError
-from app.machines.far_messages import MARK
+from app.machines.remote_messages import MARK
 from app.machines.ssh_line import SshLine
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search

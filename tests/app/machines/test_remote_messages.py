@@ -8,7 +8,7 @@ import pytest
 
 from app.external_programs import MachineError
 from app.learning.traits import FOLDER
-from app.machines.far_messages import FarTable, far_id, id_there, there, unpacked
+from app.machines.remote_messages import FarTable, far_id, id_there, there, unpacked
 from app.search.candidate_table import PLAIN, Aside
 from indexer.retrieval.features import NAMES
 from indexer.storage.catalogue import DocumentRow

@@ -28,7 +28,7 @@ import numpy as np
 
 from app.learning.learner import Prior
 from app.paths import Paths
-from app.search.page_kind import WEIGHTS
+from app.search.code_pages import WEIGHTS
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import Settings
@@ -104,7 +104,7 @@ def worth(paths: Sequence[Sequence[str]], query: Query) -> float:
 @contextmanager
 def ranked_by(weights: FloatVector | None) -> Iterator[None]:
     """Pages of source code are ranked by these weights [n_code]; None: as texts are."""
-    where = "app.search.page_order.page_kind" if weights is None else "app.search.page_kind.shipped_weights"
+    where = "app.search.page_order.page_kind" if weights is None else "app.search.code_pages.shipped_weights"
     with mock.patch(where, return_value=weights):
         yield
 

@@ -5,7 +5,7 @@
     s_d = theta0 . x_d + way_d, where the largest and the least of the ways       the score
           are cut so that they are no more than the bound apart
 
-On a page with a ranker of its own kind (app.search.page_kind) t_d is that one's: `beyond` is what it adds to theta0's.
+On a page with a ranker of its own kind (app.search.code_pages) t_d is that one's: `beyond` is what it adds to theta0's.
 
 So learning reverses two results only if their prior scores differ by less than the bound, whatever was learned.
 PDGD's gradients of the pages, parted by query, vote which habits there are (app.learning.votes). Weights of features

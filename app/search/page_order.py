@@ -17,7 +17,7 @@ from msgspec import Struct, structs
 
 from app.learning.learner import Learner
 from app.search.candidate_table import CandidateTable
-from app.search.page_kind import PageKind, Sides, page_kind, sides_of
+from app.search.code_pages import PageKind, Sides, page_kind, sides_of
 from foltr.arrays import FloatVector
 from indexer.meaning.nearest import Closeness
 from indexer.postings import Floats, Ints, Mask

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from app.learning.learner import Learner
 from app.learning.traits import FOLDER, KINDS, LONG, NEW, SHORT, Marks, wording
-from app.search.page_kind import PageKind
+from app.search.code_pages import PageKind
 from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.rows import middle_of

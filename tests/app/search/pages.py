@@ -10,7 +10,7 @@ import numpy as np
 
 from app.learning.learner import Learner
 from app.search.candidate_table import PLAIN, CandidateTable
-from app.search.page_kind import Sides
+from app.search.code_pages import Sides
 from app.search.page_order import Ranked
 from app.settings import LearningSettings
 from app.store import Store

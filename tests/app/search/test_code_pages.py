@@ -19,7 +19,7 @@ from app.commands.results_text import explanation_lines
 from app.learning.learner import theta_prior
 from app.learning.traits import FOLDER, NO_CODE, TEST
 from app.learning.votes import BY_TEXT
-from app.search.page_kind import LEAST, MOST, share_of_code
+from app.search.code_pages import LEAST, MOST, share_of_code
 from app.search.reasons import PARTS
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
@@ -150,7 +150,7 @@ def test_what_is_said_of_a_page_of_code(search: Search) -> None:
 def test_parts_add_up_on_every_share(search: Search) -> None:
     """Whatever the ranker of code has to say, beside habits and picks, the parts come to the score of the row."""
     for share in (0.0, 0.3, 0.8, 1.0):
-        with mock.patch("app.search.page_kind.share_of_code", return_value=share):
+        with mock.patch("app.search.code_pages.share_of_code", return_value=share):
             for _ in range(2):
                 page = ask(search, "policy of each retry")
                 reasons = page.reasons

@@ -113,7 +113,7 @@ def _list(context: Context, *, as_json: bool) -> int:
 def _do(context: Context, review: Review, *, report: Path | None, save: str | None, teach: bool, forget: bool) -> None:
     """What is done with what was judged."""
     if report is not None:
-        from app.review.account import write_account
+        from app.review.review_report import write_account
 
         write_account(review, report, now=time.time())
         say(f"wrote {report}")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.review.account import account_of, as_csv, as_markdown, write_account
 from app.review.judgements import ReviewError
+from app.review.review_report import account_of, as_csv, as_markdown, write_account
 from tests.app.conftest import Device
 from tests.app.review.conftest import Open
 from tests.app.review.test_review import read_all

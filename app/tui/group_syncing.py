@@ -13,7 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.screen import Screen
 from textual.widgets import Button, Static
 
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.key_by_key import Panel
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session

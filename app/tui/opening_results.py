@@ -16,7 +16,7 @@ from app.external_programs import How, OpenError, plan
 from app.search.results import Hit, ResultPage, title_of
 from app.settings import Settings
 from app.tui.bars.query_input import Recall
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.messages import Copied, Failed, HandedOver, Handled, NotOpened, TerminalWanted
 from app.tui.preview.preview_pane import PreviewPane
 from app.tui.results_list import Marked, ResultsList

@@ -14,7 +14,7 @@ from textual.timer import Timer
 from app.search.results import ORDERS, ResultPage, SearchRequest
 from app.tui.bars.facet_bar import FACETS
 from app.tui.bars.query_input import QueryInput
-from app.tui.bars.text_lines import ORDER_NAMES, StatusLine
+from app.tui.bars.status_lines import ORDER_NAMES, StatusLine
 from app.tui.messages import Answered, SnippetsMade
 from app.tui.preview.side_pane import SidePane
 from app.tui.results_list import ResultsList

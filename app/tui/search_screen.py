@@ -27,7 +27,7 @@ from app.search.results import ORDERS, Facets, Hit, ResultPage
 from app.tui import messages
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.query_input import QueryInput
-from app.tui.bars.text_lines import ORDER_NAMES, HintLine, KeyLine, StatusLine
+from app.tui.bars.status_lines import ORDER_NAMES, HintLine, KeyLine, StatusLine
 from app.tui.bars.welcome import Welcome
 from app.tui.file_operations_dialog import FilingAway
 from app.tui.group_syncing import GroupSyncing

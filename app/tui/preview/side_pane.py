@@ -11,7 +11,7 @@ from textual.timer import Timer
 
 from app.search.results import Hit
 from app.tui.bars.query_input import QueryInput
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.messages import Explained, PageDrawn, PagesInView, PreviewMade, PreviewResized
 from app.tui.preview.explain_pane import ExplainPane
 from app.tui.preview.preview_pane import PreviewPane

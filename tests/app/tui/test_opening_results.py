@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from app.settings import ScreenSettings
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.results_list import ResultsList
 from app.tui.session import same_question
 

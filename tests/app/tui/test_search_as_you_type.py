@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.search.results import ResultPage, SearchRequest
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.search_as_you_type import is_unfinished
 
 TYPED = ResultPage(

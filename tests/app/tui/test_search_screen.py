@@ -11,7 +11,7 @@ from textual.command import CommandList
 
 from app.settings import DevicesSettings, ScreenSettings, Settings
 from app.tui.bars.query_input import QueryInput
-from app.tui.bars.text_lines import HintLine
+from app.tui.bars.status_lines import HintLine
 from app.tui.bars.welcome import Welcome
 from app.tui.keys import actions_of
 from app.tui.preview.preview_pane import PreviewBody

@@ -9,7 +9,7 @@ import pytest
 
 from app.search.results import Facets
 from app.tui.bars.facet_bar import FACETS, FacetBar
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.results_list import ResultsList
 
 Stages = Callable[..., Any]

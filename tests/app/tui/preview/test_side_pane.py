@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.search.results import SearchRequest
-from app.tui.bars.text_lines import StatusLine
+from app.tui.bars.status_lines import StatusLine
 from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.side_pane import SHARES
 from app.tui.results_list import ResultsList

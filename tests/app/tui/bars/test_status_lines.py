@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from app.search.results import Hit, ResultPage, SearchRequest
-from app.tui.bars.text_lines import Fact, HintLine, KeyLine, StatusLine, fitted, fitting, found_of, hint_of
+from app.tui.bars.status_lines import Fact, HintLine, KeyLine, StatusLine, fitted, fitting, found_of, hint_of
 from app.tui.keys import BY_ID
 from indexer.query.nodes import Problem
 

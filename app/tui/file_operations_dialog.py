@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, Static
 from app import file_operations
 from app.file_operations import Filed, FilingError, folder_of, taken
 from app.tui.bars.status_lines import StatusLine
-from app.tui.key_by_key import Panel
+from app.tui.key_queue import Panel
 from app.tui.messages import FilesFiled
 from app.tui.results_list import Marked, ResultsList
 from app.tui.session import Session

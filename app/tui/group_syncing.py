@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Static
 
 from app.tui.bars.status_lines import StatusLine
-from app.tui.key_by_key import Panel
+from app.tui.key_queue import Panel
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session
 from console.printable import safe_line

@@ -26,7 +26,7 @@ from app.clipboard import copy, terminal_sequence
 from app.search.results import ORDERS
 from app.settings import Paths, Settings
 from app.tui.bars.status_lines import ORDER_NAMES
-from app.tui.key_by_key import KeyByKey
+from app.tui.key_queue import KeyByKey
 from app.tui.keys import BY_ID, actions_of, problems_of, typed_action, usable
 from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
-from app.tui.key_by_key import Panel
+from app.tui.key_queue import Panel
 from app.tui.keys import ACTIONS, BY_ID, Action, after_leader, keys_of, letter_of
 
 QUERIES = (

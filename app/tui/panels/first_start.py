@@ -16,7 +16,7 @@ from textual.geometry import Region
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.key_by_key import Panel, RowList
+from app.tui.key_queue import Panel, RowList
 from app.tui.messages import FoldersSuggested
 from console.printable import safe_line
 from console.wording import fit_path, short_path

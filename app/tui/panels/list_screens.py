@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.key_by_key import Panel, RowList
+from app.tui.key_queue import Panel, RowList
 from console.printable import safe_line
 from console.wording import count, short_path
 

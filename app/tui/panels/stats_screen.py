@@ -16,7 +16,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from app.learning.outcomes import Outcome, caution, overall, verdict
-from app.tui.key_by_key import Panel
+from app.tui.key_queue import Panel
 
 WIDTH = 72
 """cells inside the panel, at most"""

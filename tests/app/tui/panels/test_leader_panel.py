@@ -9,7 +9,7 @@ import pytest
 
 from app.settings import ScreenSettings
 from app.tui.bars.query_input import QueryInput
-from app.tui.key_by_key import Panel
+from app.tui.key_queue import Panel
 from app.tui.keys import BY_ID
 from app.tui.panels.action_lists import LeaderPanel, as_text, in_columns
 from app.tui.panels.stats_screen import StatsScreen

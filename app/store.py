@@ -40,7 +40,7 @@ _FIRST = (
     """CREATE TABLE interactions (
         id INTEGER PRIMARY KEY AUTOINCREMENT, manifest_hash TEXT NOT NULL, record BLOB NOT NULL,
         query BLOB NOT NULL DEFAULT x'', marks BLOB NOT NULL DEFAULT x'')""",
-    # the present model of each ranker: app.learning.model_versions.StoredModel; `revision` is random, new with each write
+    # the present model of each ranker: app.learning.model_versions.StoredModel; `revision` is new with each write
     "CREATE TABLE models (ranker TEXT PRIMARY KEY, revision BLOB NOT NULL, record BLOB NOT NULL) WITHOUT ROWID",
     # the model as it was at the end of a day (ISO date, local time)
     """CREATE TABLE snapshots (

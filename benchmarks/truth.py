@@ -41,10 +41,10 @@ from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, machine
 from benchmarks.versions import Sentences, styled
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
-from indexer.retrieval.alike import Dates, newest_first, version
 from indexer.retrieval.dates import MONTHS
 from indexer.retrieval.feature_values import Usage, scaled
 from indexer.retrieval.features import NAMES
+from indexer.retrieval.near_duplicates import Dates, newest_first, version
 from indexer.storage.catalogue import Catalogue
 from indexer.text.analysis import words_of
 
@@ -316,7 +316,7 @@ def measure(base: Path, *, n_rows: int, seed: int, n_files: int = 400, n_names: 
     wrong, n_seen = Counter[str](), 0
     for number, text in enumerate(queries(rng, [query for _, query, _, _ in asked], catalogue.paths(), titles)):
         by_words = search.search(SearchRequest(text, order="bm25", limit=2 * ROWS))
-        with mock.patch("indexer.retrieval.alike.newest_first", facts.dealt):
+        with mock.patch("indexer.retrieval.near_duplicates.newest_first", facts.dealt):
             page = search.search(SearchRequest(text, limit=2 * ROWS, explore=False))
         n_seen += len(page.hits[:ROWS])
         for hit, sentence, (kind, is_true) in claims(search, page, by_words, facts) if page.reasons else ():

@@ -18,10 +18,10 @@ from app.search.open_commit import Reading
 from foltr.arrays import FloatMatrix, FloatVector
 from indexer.meaning.nearest import Closeness, meaning_feature
 from indexer.postings import Bytes, Ints, Mask
-from indexer.retrieval.alike import evidence
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.feature_values import held_as_written, raw_features
 from indexer.retrieval.named import TITLE
+from indexer.retrieval.near_duplicates import evidence
 from indexer.storage.catalogue import Catalogue, DocumentRow
 from indexer.storage.mail_threads import Thread
 

@@ -23,12 +23,12 @@ from app.learning.traits import NO_CODE, TEST, Marks
 from app.search.candidate_table import CandidateTable
 from foltr.arrays import FloatMatrix, FloatVector
 from indexer.postings import Mask
-from indexer.retrieval.alike import ABSENT, OUTSIDE
 from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, code_counts, code_values
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.feature_values import TYPE_GROUPS
 from indexer.retrieval.features import NAMES, Feature
+from indexer.retrieval.near_duplicates import ABSENT, OUTSIDE
 from indexer.storage.snapshot import Snapshot
 
 LEAST, MOST = 0.3, 0.5

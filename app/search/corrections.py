@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from indexer.query.nodes import Query, Word
-from indexer.retrieval.alike import ABSENT, evidence
 from indexer.retrieval.candidates import Candidates
 from indexer.retrieval.concepts import Concept
+from indexer.retrieval.near_duplicates import ABSENT, evidence
 from indexer.text.analysis import fold
 from indexer.text.spelling import SHORTEST, Vocabulary, is_one_edit, suggest
 

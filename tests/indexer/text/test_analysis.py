@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from indexer.postings import EMPTY, FieldPostings, decode
-from indexer.retrieval.alike import resembling
+from indexer.retrieval.near_duplicates import resembling
 from indexer.text import analysis
 from indexer.text.analysis import (
     BUCKETS,

@@ -7,7 +7,8 @@ import pytest
 
 from indexer.postings import Ints, Mask
 from indexer.query.parse import parse
-from indexer.retrieval.alike import (
+from indexer.retrieval.candidates import find
+from indexer.retrieval.near_duplicates import (
     ABSENT,
     IN_TEXT,
     OUTSIDE,
@@ -21,7 +22,6 @@ from indexer.retrieval.alike import (
     twins,
     version,
 )
-from indexer.retrieval.candidates import find
 from tests.indexer.retrieval.test_candidates import MakeIndex
 from tests.matchers import matcher_of
 

@@ -26,7 +26,7 @@ from app.search.shown_page import ShownPage
 from app.settings import DevicesSettings
 from console.printable import display_path
 from indexer.query.nodes import Query
-from indexer.retrieval.collection import CollectionStatistics, sum_of_statistics
+from indexer.retrieval.collection_statistics import CollectionStatistics, sum_of_statistics
 from indexer.storage.catalogue import DocumentRow
 
 A = TypeVar("A", bound=far.Message)

@@ -21,7 +21,7 @@ from console.durable import what_failed
 from foltr.errors import FoltrError
 from indexer.errors import IndexerError
 from indexer.retrieval.code import code_counts
-from indexer.retrieval.collection import CollectionStatistics
+from indexer.retrieval.collection_statistics import CollectionStatistics
 from indexer.retrieval.features import MANIFEST_HASH
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.snapshot import Snapshot

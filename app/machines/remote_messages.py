@@ -22,7 +22,7 @@ from app.search.page import Found
 from app.search.results import Snippet
 from console.printable import safe_line
 from indexer.documents import TYPES
-from indexer.retrieval.collection import CollectionStatistics
+from indexer.retrieval.collection_statistics import CollectionStatistics
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 from indexer.storage.catalogue import DocumentRow
 from indexer.storage.mail_threads import Thread

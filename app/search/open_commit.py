@@ -15,7 +15,7 @@ from indexer.errors import IndexDamaged
 from indexer.properties import note_key, note_names
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Matcher, asked_for
-from indexer.retrieval.collection import CollectionStatistics, among_others, statistics_of
+from indexer.retrieval.collection_statistics import CollectionStatistics, among_others, statistics_of
 from indexer.retrieval.concepts import ALONE, ConceptLookup, Frequency
 from indexer.schema import TAG_FIELD
 from indexer.storage.catalogue import Catalogue

@@ -42,7 +42,7 @@ from indexer.meaning.nearest import Closeness
 from indexer.query.nodes import Phrase, Query, asks_for_people, asks_for_threads
 from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
-from indexer.retrieval.collection import CollectionStatistics
+from indexer.retrieval.collection_statistics import CollectionStatistics
 from indexer.retrieval.dates import HEAD, day_of_text
 from indexer.retrieval.features import NAMES
 from indexer.retrieval.named import named_in

@@ -4,7 +4,7 @@ Each worker has a few files ahead of it and reports every one when it is done; s
 the file it was at is known, that file alone fails, and the rest goes to the next worker.
 
 Messages of a process are decoded as data, never as objects, for it may have been taken over. Its use of memory and
-processor is measured from outside (indexer.confined.vitals).
+processor is measured from outside (indexer.confined.resource_usage).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import msgspec
 from indexer.confined.confinement import prepare
 from indexer.confined.porter import FilesOf
 from indexer.confined.reading_process import MEGABYTE, FileReport, Order, needed_too_much, work
-from indexer.confined.vitals import Vitals, descendants, look_at_process
+from indexer.confined.resource_usage import ResourceUsage, descendants, look_at_process
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.source import Limits
@@ -80,8 +80,8 @@ class Observation:
 
     def __init__(self) -> None:
         self._since = self._looked = time.monotonic()
-        self._first: Vitals | None = None
-        self._last: Vitals | None = None
+        self._first: ResourceUsage | None = None
+        self._last: ResourceUsage | None = None
         self._still = 0.0
 
     def verdict(self, pid: int, order: Order, *, is_ready: bool, is_limited: bool) -> tuple[str, str] | None:

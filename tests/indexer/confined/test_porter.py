@@ -14,7 +14,7 @@ import pytest
 
 from indexer.confined.confinement import available
 from indexer.confined.pool import WorkerPool
-from indexer.confined.vitals import descendants
+from indexer.confined.resource_usage import descendants
 from indexer.documents import FileEntry
 from indexer.errors import ExtractionError
 from indexer.extract.media.recognised import remember

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 
 
-class Vitals(Struct, frozen=True):
+class ResourceUsage(Struct, frozen=True):
     """One look at a process and all that it started."""
 
     cpu_seconds: float
@@ -25,7 +25,7 @@ class Vitals(Struct, frozen=True):
     """Nothing of it runs or wants to: it waits for a disk, a network, a lock. A stopped process does not wait."""
 
 
-def look_at_process(pid: int) -> Vitals | None:
+def look_at_process(pid: int) -> ResourceUsage | None:
     """The vitals of the process `pid`; None when it is gone or the system does not say."""
     try:
         return _from_proc(pid) if sys.platform == "linux" else _from_psutil(pid)
@@ -37,14 +37,14 @@ _WAITING = frozenset("SDI")
 """proc_pid_stat(5): asleep, in a disk's hands, idle"""
 
 
-def _from_proc(pid: int) -> Vitals:
+def _from_proc(pid: int) -> ResourceUsage:
     state, _, cpu_seconds, resident = _stat(str(pid))
     waits = state in _WAITING
     for child in descendants(pid) if waits else ():  # one that waits for what it started is at work
         with contextlib.suppress(OSError, IndexError):
             state, _, seconds, size = _stat(str(child))
             cpu_seconds, resident, waits = cpu_seconds + seconds, resident + size, waits and state in _WAITING
-    return Vitals(cpu_seconds, _bytes_read(pid), resident, waits)
+    return ResourceUsage(cpu_seconds, _bytes_read(pid), resident, waits)
 
 
 def _stat(pid: str) -> tuple[str, int, float, int]:
@@ -84,7 +84,7 @@ def _parents() -> Iterator[tuple[int, int]]:
                 yield int(name), _stat(name)[1]
 
 
-def _from_psutil(pid: int) -> Vitals | None:
+def _from_psutil(pid: int) -> ResourceUsage | None:
     import psutil
 
     try:
@@ -100,4 +100,4 @@ def _from_psutil(pid: int) -> Vitals | None:
             waits = waits and one.status() not in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP)
     except psutil.Error:
         return None
-    return Vitals(seconds, n_read, size, waits)
+    return ResourceUsage(seconds, n_read, size, waits)

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from indexer.confined.vitals import Vitals, _from_psutil, descendants, look_at_process
+from indexer.confined.resource_usage import ResourceUsage, _from_psutil, descendants, look_at_process
 from tests.waiting import until
 
-LOOKS: list[Callable[[int], Vitals | None]] = [look_at_process, _from_psutil]
+LOOKS: list[Callable[[int], ResourceUsage | None]] = [look_at_process, _from_psutil]
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
 
 
@@ -33,14 +33,14 @@ def python(program: str) -> Iterator[subprocess.Popen[bytes]]:
         process.wait()
 
 
-def seen(watch: Callable[[int], Vitals | None], pid: int) -> Vitals:
+def seen(watch: Callable[[int], ResourceUsage | None], pid: int) -> ResourceUsage:
     found = watch(pid)
     assert found is not None
     return found
 
 
 @pytest.mark.parametrize("watch", LOOKS)
-def test_work_is_counted(watch: Callable[[int], Vitals | None]) -> None:
+def test_work_is_counted(watch: Callable[[int], ResourceUsage | None]) -> None:
     """Half a second of processor time and 50 MB that a process held are seen."""
     program = """
 import time
@@ -56,7 +56,7 @@ time.sleep(600)
 
 
 @pytest.mark.parametrize("watch", LOOKS)
-def test_a_child_at_work_is_work(watch: Callable[[int], Vitals | None]) -> None:
+def test_a_child_at_work_is_work(watch: Callable[[int], ResourceUsage | None]) -> None:
     """A process that waits for its child uses what the child uses."""
     program = """
 import subprocess, sys
@@ -81,7 +81,7 @@ def test_who_sleeps_waits_and_who_is_stopped_does_not() -> None:
 
 
 @pytest.mark.parametrize("watch", LOOKS)
-def test_of_a_process_that_is_gone_nothing_is_known(watch: Callable[[int], Vitals | None]) -> None:
+def test_of_a_process_that_is_gone_nothing_is_known(watch: Callable[[int], ResourceUsage | None]) -> None:
     """None, and no children."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()

@@ -15,7 +15,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode_page
 from indexer.extract.kinds import load
 from indexer.extract.markup.html import one_line
-from indexer.extract.office.facts import real_title
+from indexer.extract.office.metadata import real_title
 from indexer.extract.source import Extractor, Limits, Source, shown_size
 
 TITLE, AUTHOR = 2, 4

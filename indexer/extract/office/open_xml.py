@@ -13,7 +13,7 @@ from indexer.extract.decode import clean
 from indexer.extract.mail.mail import web_page
 from indexer.extract.markup.html import read_html
 from indexer.extract.markup.xml import attribute, parse
-from indexer.extract.office.facts import Facts, elements, facts, first
+from indexer.extract.office.metadata import Facts, elements, facts, first
 from indexer.extract.source import Limits, Sink, Source
 from indexer.extract.zipped import Zipped, open_zip
 

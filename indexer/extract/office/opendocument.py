@@ -8,7 +8,7 @@ from indexer.documents import Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.xml import End, Start, attribute, parse
-from indexer.extract.office.facts import Facts, Parts, elements, facts, first
+from indexer.extract.office.metadata import Facts, Parts, elements, facts, first
 from indexer.extract.source import MOST_EMPTY, Extractor, Limits, Sink, Source, row_line
 from indexer.extract.zipped import Zipped, open_zip
 

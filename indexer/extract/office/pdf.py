@@ -9,7 +9,7 @@ from indexer.confined.given_files import mapped
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
-from indexer.extract.office.facts import Facts, facts, pdf_date
+from indexer.extract.office.metadata import Facts, facts, pdf_date
 from indexer.extract.source import NO_TEXT_IN_PAGES, Limits, Source, cut, shown_size
 
 ACRO_FORM = 1

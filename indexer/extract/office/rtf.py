@@ -8,7 +8,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean
 from indexer.extract.markup.html import one_line
-from indexer.extract.office.facts import real_title
+from indexer.extract.office.metadata import real_title
 from indexer.extract.source import Limits, Source, cut
 
 _PICTURE = re.compile(r"[0-9a-fA-F]{128,}+|(?:[0-9a-fA-F]{32,127}+\s++){4,}+")

@@ -6,7 +6,7 @@ import pytest
 
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import extract_file
-from indexer.extract.office.facts import real_title
+from indexer.extract.office.metadata import real_title
 from indexer.extract.source import Limits
 
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from indexer.extract.office.facts import elements, facts, first, pdf_date, real_title
+from indexer.extract.office.metadata import elements, facts, first, pdf_date, real_title
 from indexer.extract.source import Limits, Source
 from indexer.extract.zipped import open_zip
 from indexer.properties import moment, shown

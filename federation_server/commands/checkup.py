@@ -25,8 +25,8 @@ from federation_server.commands.installation import (
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.group import depots, enrolment, group, roster_book
 from federation_server.rounds import rounds
-from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_rounds, mechanism_in_words, members_in_words
+from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.sealed.inbox import awaited_now
 from federation_server.serve import Installation, reached_at
 from federation_server.settings import LOOPBACK, ServerSettings

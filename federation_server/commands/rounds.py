@@ -14,8 +14,8 @@ from federation_server.database import reading, writing
 from federation_server.forgetting.forgetting import roll_back
 from federation_server.group import group
 from federation_server.rounds import history
-from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_models, latest_rounds
+from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.rounds.rounds import chance, policy_of
 from federation_server.running.service import Service
 from federation_server.sealed.inbox import awaited_now

@@ -20,8 +20,8 @@ from sqlalchemy import Connection, delete, insert, select, update
 from federation_server.group import group
 from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
-from federation_server.rounds.awaited import awaited
 from federation_server.rounds.intake import Received, agreement, norms, read_received
+from federation_server.rounds.round_progress import awaited
 from federation_server.rounds.rounds import Closed, Policy, Round, note_participation, of_round
 from federation_server.tables import forgettings, guarded, updates
 from federation_server.vault import Vault

@@ -29,8 +29,8 @@ from federation_server.database import reading
 from federation_server.group import enrolment, group
 from federation_server.refusals import Refused
 from federation_server.rounds import history
-from federation_server.rounds.awaited import phase, why_it_rests
 from federation_server.rounds.history import ERASED, latest_models, latest_rounds, requests
+from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.rounds.rounds import Policy
 from federation_server.running.limits import Buckets
 from federation_server.running.web_server import Server

@@ -21,7 +21,7 @@ from federation_server.group import enrolment, group, roster_book
 from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
-from federation_server.rounds.awaited import Awaited, awaited
+from federation_server.rounds.round_progress import Awaited, awaited
 from federation_server.rounds.rounds import Round, Schedule, of_round
 from federation_server.tables import answers, lists, named, noises, shares
 from federation_server.tables import rounds as rounds_table

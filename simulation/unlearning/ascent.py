@@ -32,8 +32,8 @@ from foltr.online import pdgd
 from foltr.privacy.mechanisms import clip_l2
 from foltr.ranking.interaction import Interaction
 from simulation.rounds import federation
-from simulation.unlearning.going_on import ForSoLong
 from simulation.unlearning.past import Count, KeptRound, Moment, Past, Step, fields_of, only_last, recorded
+from simulation.unlearning.retraining import ForSoLong
 
 N_RANDOM = 10
 """rankers to which the reference's distance is measured"""

@@ -7,8 +7,8 @@ import pytest
 
 from simulation.batched.fpdgd_rounds import run_round
 from simulation.rounds.streams import make_streams
-from simulation.unlearning.going_on import FineTuning, GoingOn, Retraining, Rollback
 from simulation.unlearning.past import without_last
+from simulation.unlearning.retraining import FineTuning, GoingOn, Retraining, Rollback
 from tests.simulation.unlearning.lived_past import METHOD, N_ROUNDS, POISONED, lived
 
 

@@ -1,7 +1,7 @@
 """Compiled rounds: many clients at once, equal to the four verbs on the same random streams.
 
 They give the same digits on every processor. Nothing is compiled that may be reordered, or multiplied and added in one
-step; long sums and elementary functions are written out (simulation.batched.lanes).
+step; long sums and elementary functions are written out (simulation.batched.simd_sums).
 
 Numba notices a change in a function's own file alone. These kernels call one another across files, so what is compiled
 is kept in a folder named after the content of all of them: an edit or an update never runs on old machine code. And it

@@ -13,9 +13,9 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from simulation.attacks.fang import LEAST_STRENGTH, REACH
 from simulation.batched import kernel
-from simulation.batched.lanes import squared_distance
 from simulation.batched.random_numbers import uniform
 from simulation.batched.rules import smallest_sum
+from simulation.batched.simd_sums import squared_distance
 
 NONE, OPPOSED, LIE, FANG_KRUM, FANG_TRIMMED = range(5)
 FULL, PARTIAL, OWN_EXTREMES = range(3)

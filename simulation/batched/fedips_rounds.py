@@ -27,9 +27,9 @@ from foltr.online.ips import LEAST, attraction, position_propensities
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Linear
 from simulation.batched import compiled, kernel
-from simulation.batched.lanes import dot
 from simulation.batched.pages import click_through, next_query, pages_of, to_shown
 from simulation.batched.pdgd_linear import copy_to
+from simulation.batched.simd_sums import dot
 from simulation.data.queries import QuerySet
 from simulation.rounds.federation import Population, Shown, visit
 from simulation.rounds.streams import Streams, keep_user_state, user_generator

@@ -21,7 +21,6 @@ from foltr.federated.foltr_es import SEEDS, FoltrES
 from foltr.federated.method import Model
 from foltr.ranking.rankers import Linear, Neural
 from simulation.batched import compiled, kernel
-from simulation.batched.lanes import log, waves
 from simulation.batched.pages import (
     best_first,
     click_through,
@@ -31,6 +30,7 @@ from simulation.batched.pages import (
     pages_of,
     to_shown,
 )
+from simulation.batched.simd_sums import log, waves
 from simulation.rounds import federation
 from simulation.rounds.federation import Population, Shown
 from simulation.rounds.streams import Streams

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from foltr.arrays import FloatArray, FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
 from simulation.batched import kernel
-from simulation.batched.lanes import dot
 from simulation.batched.random_numbers import advance, to_unit, uniform
+from simulation.batched.simd_sums import dot
 from simulation.data.queries import QuerySet
 from simulation.rounds.federation import Population, Shown
 

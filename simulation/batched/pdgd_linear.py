@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from simulation.batched import kernel
-from simulation.batched.lanes import dot, exp, log1p
 from simulation.batched.pages import Pages, click_through
 from simulation.batched.random_numbers import LANES, draw, exponentials, uniforms
+from simulation.batched.simd_sums import dot, exp, log1p
 
 _ONE = np.uint64(1)
 

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatMatrix, FloatVector
 from simulation.batched import kernel
-from simulation.batched.lanes import dot
 from simulation.batched.pages import Pages
 from simulation.batched.pdgd_linear import copy_to
+from simulation.batched.simd_sums import dot
 
 
 def feature_by_feature(thetas: FloatMatrix, n_hidden: int) -> FloatMatrix:

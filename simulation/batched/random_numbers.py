@@ -26,7 +26,7 @@ import numpy as np
 from foltr.arithmetic import SMALLEST
 from foltr.arrays import FloatVector, Int64Vector
 from simulation.batched import kernel
-from simulation.batched.lanes import exp, log, log1p, power_of_e
+from simulation.batched.simd_sums import exp, log, log1p, power_of_e
 
 _STEP, _SHIFT, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
 _ROTATE, _BACK = np.uint64(24), np.uint64(40)

@@ -14,7 +14,7 @@ import numpy as np
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.federated.aggregation.rows import LARGEST
 from simulation.batched import kernel
-from simulation.batched.lanes import squared_distance
+from simulation.batched.simd_sums import squared_distance
 
 MEAN, TRIMMED, KRUM = range(3)
 

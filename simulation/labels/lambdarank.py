@@ -26,7 +26,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ValueRangeError
 from foltr.ranking.metrics import discounts, gains
 from simulation.batched import compiled
-from simulation.batched.lanes import exp
+from simulation.batched.simd_sums import exp
 from simulation.data.queries import QuerySet
 
 

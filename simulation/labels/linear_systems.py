@@ -2,7 +2,7 @@
 
 A library for linear algebra adds in an order that follows the processor, and where features nearly depend on each other
 its rounding errors decide. Here the shapes alone decide in which order numbers are added: sums of products are those of
-`foltr.arithmetic` and `simulation.batched.lanes`, reflections and rotations take columns from first to last.
+`foltr.arithmetic` and `simulation.batched.simd_sums`, reflections and rotations take columns from first to last.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from foltr.arithmetic import dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector
 from simulation.batched import compiled
-from simulation.batched.lanes import dot
+from simulation.batched.simd_sums import dot
 
 _ROUNDING = 2.0**-52
 _SWEEPS = 40

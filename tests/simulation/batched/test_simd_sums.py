@@ -12,7 +12,7 @@ from numba.core.errors import TypingError
 
 from foltr import arithmetic
 from simulation.batched import kernel
-from simulation.batched.lanes import dot, exp, log, log1p, squared_distance, waves
+from simulation.batched.simd_sums import dot, exp, log, log1p, squared_distance, waves
 
 Array = npt.NDArray[Any]
 RNG = np.random.default_rng(0)

@@ -33,7 +33,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import load_tables, preset_names
 from simulation.cells.trial import cell_events
 from simulation.cli import one_thread_each
-from simulation.data.places import folds_present
+from simulation.data.known_datasets import folds_present
 from simulation.engines import CellFailed, Reported
 from simulation.errors import DatasetError
 from simulation.verification import rows_digest

@@ -36,7 +36,7 @@ from simulation.batched.pages import next_query, pages_of  # noqa: E402
 from simulation.batched.pdgd_linear import linear_scores  # noqa: E402
 from simulation.batched.pdgd_neural import feature_by_feature, neural_room, neural_scores  # noqa: E402
 from simulation.data.datasets import load_fold  # noqa: E402
-from simulation.data.places import data_folder  # noqa: E402
+from simulation.data.known_datasets import data_folder  # noqa: E402
 from simulation.data.queries import QuerySet  # noqa: E402
 from simulation.rounds.click_models import make_users  # noqa: E402
 from simulation.rounds.federation import Population, next_at_once  # noqa: E402

@@ -120,7 +120,7 @@ def command(dataset: str | None, listing: bool, **options: Any) -> int:
 
 def _carried_out(dataset: str | None, listing: bool, options: dict[str, Any]) -> int:
     """What the options ask for; the exit code."""
-    from simulation.data.places import data_folder
+    from simulation.data.known_datasets import data_folder
 
     root = data_folder(options["folder"], os.environ)
     if listing:

@@ -23,7 +23,7 @@ from simulation.cells.cell import Cell, expand, flat
 from simulation.cells.preset import Preset, decode_preset, preset_tables
 from simulation.cells.trial import Circumstances, cell_events
 from simulation.data.datasets import fold_digests, impostor, line_of_grade_above
-from simulation.data.places import DATASETS, dataset_place, folds_present
+from simulation.data.known_datasets import DATASETS, dataset_place, folds_present
 from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
 from simulation.environment import build, check_alike, read_environments

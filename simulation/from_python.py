@@ -14,7 +14,7 @@ import numpy.typing as npt
 from console.command_line import heard_interrupts
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import NUMBERS, absolute, load_tables, overridden, with_stand_in
-from simulation.data.places import data_folder
+from simulation.data.known_datasets import data_folder
 from simulation.engines import make_engine
 from simulation.experiment import prepare, stored_preset, work_with
 from simulation.run_folder import Row, read_run

@@ -32,7 +32,7 @@ from simulation.cells.cell import Cell, assign, expand
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import absolute
 from simulation.data.datasets import fold_digests, load_fold
-from simulation.data.places import data_folder
+from simulation.data.known_datasets import data_folder
 from simulation.engines import CellFailed, Engine, Reported, make_engine
 from simulation.environment import cores
 from simulation.errors import PresetError

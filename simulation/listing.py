@@ -16,7 +16,7 @@ from simulation.attacks.registry import ATTACKS
 from simulation.cells.cell import LEARN_FROM_LABELS
 from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import load_tables, preset_names
-from simulation.data.places import DATASETS, folds_present, substitute
+from simulation.data.known_datasets import DATASETS, folds_present, substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.merging.splits import SPLITS
 from simulation.partitions.registry import PARTITIONS

@@ -26,7 +26,7 @@ from simulation.cells.preset import Preset, decode_preset
 from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import cell_events
 from simulation.data.datasets import fold_digests
-from simulation.data.places import folds_present
+from simulation.data.known_datasets import folds_present
 from simulation.engines import CellFailed, InProcess, Reported
 from simulation.environment import NUMBERS, build, difference, read_environments
 from simulation.errors import SimulationError

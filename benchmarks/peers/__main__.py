@@ -40,7 +40,7 @@ from benchmarks.peers.pairs import Bench  # noqa: E402
 from benchmarks.running import Option, arguments  # noqa: E402
 from benchmarks.speed import read_queries  # noqa: E402
 from benchmarks.tables import machine  # noqa: E402
-from simulation.data.places import data_folder  # noqa: E402
+from simulation.data.known_datasets import data_folder  # noqa: E402
 
 PEERS = (*published.CHECKOUTS, "letor", "recoll", *engines.NAMES)
 QUERIES = ("transaction", "regular expression", "how to configure a network interface", "merge conflict")

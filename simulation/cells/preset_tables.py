@@ -30,7 +30,7 @@ import msgspec
 
 from simulation.cells.cell import TOGETHER, flat, set_key
 from simulation.cells.preset import Data, Expect, ExpectedCurve, ExpectedValue, Metric, Preset
-from simulation.data.places import DATASETS, is_here, substitute
+from simulation.data.known_datasets import DATASETS, is_here, substitute
 from simulation.errors import PresetError
 
 PUBLICATIONS = (Path(__file__).parents[2] / "publications", Path(__file__).parents[1] / "presets")

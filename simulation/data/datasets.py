@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from simulation.data import places
+from simulation.data import known_datasets
 from simulation.data.cache import Cache, load_file, source_hash
+from simulation.data.known_datasets import DATASETS, PARTS_OF_A_FILE, DatasetInfo, FoldFiles, folds_present
 from simulation.data.letor import blocks, open_text
-from simulation.data.places import DATASETS, PARTS_OF_A_FILE, DatasetInfo, FoldFiles, folds_present
 from simulation.data.queries import Fold, OneDocument, QuerySet, join, select, widen
 from simulation.data.search_log import load_log
 from simulation.data.synthetic import generated_fold
@@ -132,14 +132,14 @@ def load_fold(
         n_features=info.n_features if info and not info.dense else 0,
         cache=cache,
     )
-    place = places.dataset_place(name_or_path, root)
+    place = known_datasets.dataset_place(name_or_path, root)
     if info is not None and info.layout == "log":
         return _log_fold(place, read, askers or Askers(), name=str(name_or_path), info=info, cache=cache)
     if place.is_file():
         return _every_fifth(place, read(place), number)
     if info is not None and info.layout == "whole":
         return _whole(place, read, str(name_or_path), info)
-    return _fold_of(number, places.find_folds(place)[number], read, str(name_or_path), info)
+    return _fold_of(number, known_datasets.find_folds(place)[number], read, str(name_or_path), info)
 
 
 def _check_present(name_or_path: str | Path, number: int, root: Path | None) -> None:
@@ -165,7 +165,7 @@ def _whole(place: Path, read: Callable[[Path], QuerySet], name: str, info: Datas
     """All parts as one fold with the labels of the judgements beside them."""
     judgements = [Judgements.read(place / file) for file in info.labels]
     parts = []
-    for path in (path for files in places.find_folds(place).values() for path in files.test):
+    for path in (path for files in known_datasets.find_folds(place).values() for path in files.test):
         parts.append(relabelled(read(path), *judgements))
         _check(path, parts[-1], name, info, dense=info.dense)
     queries = join(parts)
@@ -179,7 +179,7 @@ def _log_fold(
 
     Queries that the log names and the text lacks are passed over, as the text's own writer did.
     """
-    files = places.find_log(place)
+    files = known_datasets.find_log(place)
     if files is None:
         raise DatasetError(f"{place} has no letor.txt beside a metadata.csv any more")
     log = load_log(files.metadata, users=askers.users, without=askers.without, cache=cache)
@@ -209,7 +209,7 @@ def line_of_grade_above(top: int, place: Path, number: int) -> tuple[Path, int, 
 
     LookupError where there is none.
     """
-    files = (place,) if place.is_file() else places.find_folds(place)[number].all
+    files = (place,) if place.is_file() else known_datasets.find_folds(place)[number].all
     for path in files:
         with open_text(path) as stream:
             lines = (text for block in blocks(stream) for text in block[:-1].split(b"\n"))
@@ -243,7 +243,7 @@ def fold_digests(dataset: str, fold: Fold, root: Path | None) -> dict[str, str]:
     if info is not None and info.layout == "generated":
         parts = {"train": fold.train, "test": fold.test, "validation": fold.validation}
         return {f"{name}/Fold{fold.number}/{part}": _digest(data) for part, data in parts.items() if data}
-    place = places.dataset_place(dataset, root)
+    place = known_datasets.dataset_place(dataset, root)
     if place.is_file():
         return {name: source_hash(place)}
     return {
@@ -275,9 +275,9 @@ def impostor(dataset: str, fold: Fold, digests: Mapping[str, str]) -> str:
 
 def _files(place: Path, number: int, info: DatasetInfo | None) -> tuple[Path, ...]:
     """The files that a fold is read from, those of labels beside it too."""
-    if log := places.find_log(place):
+    if log := known_datasets.find_log(place):
         return log
-    folds = places.find_folds(place)
+    folds = known_datasets.find_folds(place)
     if info is not None and info.layout == "whole":
         parts = (path for files in folds.values() for path in files.test)
         return (*parts, *(place / file for file in info.labels))

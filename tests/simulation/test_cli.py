@@ -17,7 +17,7 @@ import pytest
 
 from simulation.cells.preset import Expect, ExpectedCurve, ExpectedValue
 from simulation.cli import _need_extra, main
-from simulation.data.places import data_folder
+from simulation.data.known_datasets import data_folder
 from simulation.errors import PresetError
 from simulation.experiment import stored_preset
 from simulation.listing import catalogue

@@ -20,7 +20,7 @@ import pytest
 from simulation.cells.cell import Cell, expand, flat
 from simulation.cells.preset import Data, Preset, decode_preset, preset_tables
 from simulation.cells.preset_tables import load_tables, preset_names
-from simulation.data.places import DATASETS
+from simulation.data.known_datasets import DATASETS
 from simulation.engines import CellFailed, InProcess
 from simulation.experiment import check_method, work_with
 

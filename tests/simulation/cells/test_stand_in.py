@@ -8,7 +8,7 @@ import pytest
 
 from simulation.cells.preset import Expect, ExpectedValue, Preset, decode_preset, preset_tables
 from simulation.cells.preset_tables import real_data, stand_in, with_stand_in
-from simulation.data.places import DATASETS, substitute
+from simulation.data.known_datasets import DATASETS, substitute
 from simulation.errors import PresetError
 from tests.simulation.data.written_folds import write_folds
 

@@ -15,7 +15,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import load_tables
 from simulation.cells.trial import cell_events
 from simulation.data.datasets import Askers, folds_present, load_fold
-from simulation.data.places import DATASETS
+from simulation.data.known_datasets import DATASETS
 from simulation.data.search_log import load_log, read_log
 from simulation.engines import Finished, Reported
 from simulation.errors import DataFileError, DatasetError

@@ -127,5 +127,7 @@ def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pyt
 
 def test_finding_folds_needs_no_compiler() -> None:
     """What lists data sets does not wait for numba."""
-    code = "import sys, simulation.data.places as p; p.folds_present('sample'); sys.exit('numba' in sys.modules)"
+    code = (
+        "import sys, simulation.data.known_datasets as p; p.folds_present('sample'); sys.exit('numba' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

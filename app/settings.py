@@ -1,6 +1,6 @@
 """What a user can set, where it is kept, and which folders the program uses.
 
-The structs below are the one source of every key (`console.scheme` says how). Precedence: flag, then environment
+The structs below are the one source of every key (`console.configuration` says how). Precedence: flag, then environment
 variable, then config.toml, then the default.
 """
 
@@ -20,7 +20,7 @@ from app.paths import SettingsError as SettingsError
 from app.paths import remember_root as remember_root
 from app.paths import remembered_roots as remembered_roots
 from app.paths import remembered_sources
-from console.scheme import Assignment, Effective, Scheme, Section
+from console.configuration import Assignment, Effective, Scheme, Section
 from indexer.documents import MAX_FILE_BYTES, MEGABYTE, TYPES
 
 Folders = Annotated[list[str], "Folders to index; `foltr-search index FOLDER` adds to them."]

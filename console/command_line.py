@@ -22,7 +22,7 @@ from console.standard_streams import open_missing, show_everything
 if TYPE_CHECKING:
     from types import FrameType
 
-    from console.scheme import Effective, Scheme
+    from console.configuration import Effective, Scheme
 
 FOUND = 0
 NOTHING_FOUND = 1

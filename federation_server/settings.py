@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, field
 
-from console.scheme import Effective, Scheme, Section
+from console.configuration import Effective, Scheme, Section
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation

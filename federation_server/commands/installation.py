@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
-from console.scheme import Effective
+from console.configuration import Effective
 from console.wording import count, iso_minute, lineage_labelled
 from federation_server.database import reading
 from federation_server.group import group

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.settings import SCHEME, Paths, Settings, SettingsError, examine, resolve
-from console.scheme import toml_value
+from console.configuration import toml_value
 
 
 @pytest.fixture

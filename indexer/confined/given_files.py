@@ -1,7 +1,7 @@
 """The open files that a confined process was given, by the paths that they stand for; elsewhere the paths themselves.
 
 All readers open files here. Each opening has its own position in the file. What a confined process cannot do itself
-it asks of its porter (indexer.confined.porter), to which it is connected here, too.
+it asks of its broker (indexer.confined.broker), to which it is connected here, too.
 """
 
 from __future__ import annotations
@@ -85,36 +85,36 @@ _files: Mapping[str, int] | None = None
 """descriptors; a negative one is the number of an error"""
 _ahead: deque[tuple[str, Mapping[str, int]]] = deque()
 """requests that came with the one before, and their files"""
-_porter: socket | None = None
+_broker: socket | None = None
 
 
 def is_confined() -> bool:
-    """Whether this process has a porter."""
-    return _porter is not None
+    """Whether this process has a broker."""
+    return _broker is not None
 
 
-def confined_beside(porter: socket) -> None:
-    """From now on this process opens files through `porter`."""
-    global _porter, _files
-    _porter, _files = porter, {}
+def confined_beside(broker: socket) -> None:
+    """From now on this process opens files through `broker`."""
+    global _broker, _files
+    _broker, _files = broker, {}
 
 
 def ask(question: Question, *, descriptor: int | None = None) -> tuple[bytes, list[int]]:
-    """The porter's answer, with descriptors that this process owns; EOFError when the porter is gone."""
-    assert _porter is not None
-    send(_porter, msgspec.msgpack.encode(question), [] if descriptor is None else [descriptor])
-    return receive(_porter)
+    """The broker's answer, with descriptors that this process owns; EOFError when the broker is gone."""
+    assert _broker is not None
+    send(_broker, msgspec.msgpack.encode(question), [] if descriptor is None else [descriptor])
+    return receive(_broker)
 
 
 def hand_over(data: bytes) -> None:
-    """Have the porter hold what the next program reads, within the memory that this process may have itself."""
-    assert _porter is not None
+    """Have the broker hold what the next program reads, within the memory that this process may have itself."""
+    assert _broker is not None
     for begin in range(0, len(data), PIECE):
-        send(_porter, msgspec.msgpack.encode(MoreInput(data[begin : begin + PIECE])), [])
+        send(_broker, msgspec.msgpack.encode(MoreInput(data[begin : begin + PIECE])), [])
 
 
 def recall_text(digest: bytes) -> bytes:
-    """The text recognised in a content, as JSON from the porter."""
+    """The text recognised in a content, as JSON from the broker."""
     found, is_over = b"", False
     while not is_over:
         piece = msgspec.msgpack.decode(ask(RecallText(digest, len(found)))[0], type=bytes)

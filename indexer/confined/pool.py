@@ -25,8 +25,8 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 import msgspec
 
+from indexer.confined.broker import FilesOf
 from indexer.confined.confinement import prepare
-from indexer.confined.porter import FilesOf
 from indexer.confined.reading_process import MEGABYTE, FileReport, Order, needed_too_much, work
 from indexer.confined.resource_usage import ResourceUsage, descendants, look_at_process
 from indexer.documents import FileEntry
@@ -168,7 +168,7 @@ class Worker:
         if not self.ahead:
             self.heard()
         self.ahead.extend(batch)
-        if not self._process.is_alive():  # its porter may not know yet
+        if not self._process.is_alive():  # its broker may not know yet
             raise BrokenPipeError
         self.requests.send([entry.path for entry in batch])
 

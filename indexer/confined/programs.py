@@ -2,7 +2,7 @@
 
 Memory is bounded by the limit of the worker process, which what it starts inherits. What a program reads and writes is
 open already; it can open nothing but itself and the libraries of the system, where the system can see to that
-(indexer.confined). A confined worker has its porter start them.
+(indexer.confined). A confined worker has its broker start them.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def output_of(
 
 @contextlib.contextmanager
 def _input(given: Source | bytes) -> Iterator[int | None]:
-    """A descriptor at the beginning of what is given; None where the porter holds it."""
+    """A descriptor at the beginning of what is given; None where the broker holds it."""
     data = given if isinstance(given, bytes) else given.data
     if data is not None and is_confined():
         hand_over(data)
@@ -107,7 +107,7 @@ class RunningProgram:
 
 
 class _AtPorter:
-    """A program that the porter of this process has started."""
+    """A program that the broker of this process has started."""
 
     def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int | None) -> None:
         question = StartProgram(os.path.basename(arguments[0]), tuple(arguments[1:]), seconds)
@@ -122,7 +122,7 @@ class _AtPorter:
 
 
 _seconds_elsewhere = 0.0
-"""of programs that the porter has run"""
+"""of programs that the broker has run"""
 
 
 def processor_seconds() -> float:

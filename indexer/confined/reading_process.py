@@ -25,8 +25,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from indexer.confined.broker import FilesOf, requests_through_broker
 from indexer.confined.confinement import available, c_library, close_all_but
-from indexer.confined.porter import FilesOf, requests_through_porter
 from indexer.documents import storable
 from indexer.errors import ExtractionError
 from indexer.extract.kinds import ADDED, KINDS, take_readers
@@ -136,7 +136,7 @@ def _confined(order: Order, requests: Connection) -> Iterator[str]:
     added = {KINDS[kind].reader.partition(":")[0].partition(".")[0] for kind in ADDED.values()}
     packages = {"indexer", function.__module__.partition(".")[0], *added}
     _address_space()  # which stays open
-    return requests_through_porter(requests, order.files_of, packages=packages, recognised=order.limits.recognised)
+    return requests_through_broker(requests, order.files_of, packages=packages, recognised=order.limits.recognised)
 
 
 def _received(requests: Connection) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The porter: what a confined worker is given, and what it may have done for it."""
+"""The broker: what a confined worker is given, and what it may have done for it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def told(function: Any, *paths: Path, **others: Any) -> list[Any]:
 
 
 def test_a_file_is_open_with_a_place_for_each_who_reads_it(readers: Any, tmp_path: Path) -> None:
-    """Streams do not move each other; what lies beside is there, or fails as it would without a porter."""
+    """Streams do not move each other; what lies beside is there, or fails as it would without a broker."""
     (tmp_path / "a").write_bytes(b"heron")
     (tmp_path / "empty").touch()
     (tmp_path / "a.log").write_bytes(b"log")
@@ -173,7 +173,7 @@ def test_a_program_may_become_another_and_start_none(
 def test_a_worker_can_have_no_other_program_started(
     readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its porter ends with it, the next file has another."""
+    """Its broker ends with it, the next file has another."""
     monkeypatch.setenv("WANTED", "bash")
     (tmp_path / "a").write_bytes(b"heron")
     (failed,) = told(readers.run, tmp_path / "a")
@@ -192,7 +192,7 @@ def test_a_program_that_fails_fails_its_file_alone(
 def test_a_worker_cannot_have_more_held_or_started_than_it_may(
     readers: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Endless input of a program, and endless programs, end with the porter; the next file has another."""
+    """Endless input of a program, and endless programs, end with the broker; the next file has another."""
     program(tmp_path, "exec sleep 60", monkeypatch)
     (tmp_path / "a").touch()
     for greedy in (readers.hoard, readers.start_many):

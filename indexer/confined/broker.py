@@ -1,11 +1,11 @@
-"""The porter of a confined process: it opens the files that are to be read, and starts the programs that read some.
+"""The broker of a confined process: it opens the files that are to be read, and starts the programs that read some.
 
-The porter is a copy of the worker, made before the worker gives up its rights, and it ends with the worker. Only the
-porter hears from the parent which files to read. The worker gets them open, one after another, and may ask for three
+The broker is a copy of the worker, made before the worker gives up its rights, and it ends with the worker. Only the
+broker hears from the parent which files to read. The worker gets them open, one after another, and may ask for three
 more things, none of which names a file: to run one of `PROGRAMS`, how that ended, and the text that was recognised in
 a content whose digest it has. So a worker that was taken over can have no other file opened, and cannot fill the
 memory: what it hands over for a program counts against its own limit. Where a disk or a network is slow it is the
-porter that waits, and the parent counts that as the worker's waiting (indexer.confined.pool).
+broker that waits, and the parent counts that as the worker's waiting (indexer.confined.pool).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FilesOf = Callable[[str], Sequence[str]]
 """the paths that reading one request takes"""
 
 
-def requests_through_porter(
+def requests_through_broker(
     requests: Connection, files_of: FilesOf, *, packages: Iterable[str], recognised: str
 ) -> Iterator[str]:
     """Confine this process to `packages`, and give one request after another with its files given.
@@ -65,17 +65,17 @@ def _until_end() -> Iterator[str]:
 
 
 def _serve(line: socket, other: socket, requests: Connection, files_of: FilesOf, recognised: Path) -> None:
-    """The life of the porter's process."""
+    """The life of the broker's process."""
     try:
         end_with_parent()
         other.close()
         close_all_but({line.fileno(), requests.fileno()})  # or the parent would not see that the worker ends
-        Porter(line, requests, files_of, recognised).work()
+        Broker(line, requests, files_of, recognised).work()
     finally:
         os._exit(0)
 
 
-class Porter:
+class Broker:
     """Answers the worker at the other end of `line` until it is gone."""
 
     def __init__(self, line: socket, requests: Connection, files_of: FilesOf, recognised: Path) -> None:

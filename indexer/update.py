@@ -27,7 +27,7 @@ from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry, Listing, Skipped
 from indexer.errors import ExtractionError, IndexDamaged, IndexerError, LockedError
 from indexer.extract.source import fingerprint
-from indexer.files import changes
+from indexer.files import absent_disks, changes
 from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore_rules import IGNORE_FILES
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
@@ -401,7 +401,7 @@ class Updater(Struct):
                 comparison.see(item, catalogue.known_of([item.path]).get(item.path) if stamp is not None else None)
         comparison.plan.n_unchanged += n_settled
         return comparison.finish(
-            catalogue.known_of(stamps.others()), changes.OutOfSight(set(crawl.unread), crawl.bare, catalogue)
+            catalogue.known_of(stamps.others()), absent_disks.OutOfSight(set(crawl.unread), crawl.bare, catalogue)
         )
 
     def update(self, paths: Iterable[str]) -> UpdateSummary:
@@ -418,7 +418,7 @@ class Updater(Struct):
             comparison = changes.FileComparison(self.job.reader)
             for path, entry in seen.items():
                 comparison.see(entry, known.pop(path, None))
-            return comparison.finish(known, changes.OutOfSight(set(crawl.unread), crawl.bare, self.job.catalogue))
+            return comparison.finish(known, absent_disks.OutOfSight(set(crawl.unread), crawl.bare, self.job.catalogue))
 
         self.folders = crawl.folders
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation)
@@ -456,7 +456,7 @@ class Updater(Struct):
             summary = UpdateSummary(n_unchanged=plan.n_unchanged, generation=index.generation)
             meter.report(n_done=plan.n_unchanged, n_total=plan.n_unchanged)
         self._away = [
-            Skipped(folder, AWAY, changes.line_about_folder(folder, why, n_files, job.roots))
+            Skipped(folder, AWAY, absent_disks.line_about_folder(folder, why, n_files, job.roots))
             for (folder, why), n_files in sorted(plan.kept.items())
         ]
         kept = tuple(display_path(f"{one.path} {one.reason}") for one in self._away)

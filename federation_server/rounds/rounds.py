@@ -30,7 +30,7 @@ class Schedule(Struct, frozen=True):
     """When a round closes."""
 
     quorum: int
-    """updates that close it at once; 0: when every active member has answered (federation_server.rounds.round_progress)"""
+    """updates that close it at once; 0: when every active member has answered (round_progress)"""
     seconds: int
     """until its deadline, when it closes with what there is, if that is at least the terms' floor"""
     sum_seconds: int = 86_400

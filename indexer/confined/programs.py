@@ -53,7 +53,7 @@ def output_of(
     `seconds` are of processor time, where the system counts them. ExtractionError when a program failed after its end.
     """
     with _input(given) as descriptor:
-        running = (_AtPorter if is_confined() else RunningProgram)(arguments, seconds, descriptor)
+        running = (_AtBroker if is_confined() else RunningProgram)(arguments, seconds, descriptor)
     is_over = False
     try:
         yield running.output
@@ -106,7 +106,7 @@ class RunningProgram:
         return Ended(self._process.wait(), _seconds_of_children() - before)
 
 
-class _AtPorter:
+class _AtBroker:
     """A program that the broker of this process has started."""
 
     def __init__(self, arguments: Sequence[str], seconds: float, descriptor: int | None) -> None:

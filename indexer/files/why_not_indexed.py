@@ -15,7 +15,7 @@ from msgspec import Struct
 from console.printable import display_path
 from indexer.documents import FileEntry, Skipped
 from indexer.extract.sources.known import SOURCES, is_mail_folder, places
-from indexer.files.changes import OutOfSight
+from indexer.files.absent_disks import OutOfSight
 from indexer.files.crawl import Crawl, CrawlRules, Folder, is_below, root_of
 from indexer.storage.catalogue import AWAY, Catalogue, Failure, FileRow
 

@@ -10,12 +10,11 @@ import msgspec
 import pytest
 
 from indexer.documents import FileEntry
+from indexer.files.absent_disks import CANNOT_BE_READ, OutOfSight
 from indexer.files.changes import (
-    CANNOT_BE_READ,
     ChangePlan,
     FileComparison,
     FilesRead,
-    OutOfSight,
     Readings,
     is_settled,
 )

@@ -13,7 +13,7 @@ import pytest
 
 from indexer.confined.pool import WorkerPool
 from indexer.documents import FileEntry
-from indexer.files.changes import COVERED, NOT_MOUNTED, OutOfSight
+from indexer.files.absent_disks import COVERED, NOT_MOUNTED, OutOfSight
 from indexer.files.crawl import CrawlRules
 from indexer.prepare import PreparedFile
 from indexer.progress import UpdateSummary
@@ -54,7 +54,7 @@ from pathlib import Path
 from indexer.confined.pool import WorkerPool
 from indexer.prepare import prepare_file
 sys.path.insert(0, {tests!r})
-from test_away import Disks
+from test_absent_disks import Disks
 
 def mount(point, *texts):
     subprocess.run(["mount", "-t", "tmpfs", "none", str(point)], check=True)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from app.folders import RootSuggestion
     from app.search.index_status import IndexStatus
     from app.search.results import Explanation, Hit, Preview, ResultPage, Snippet
+    from app.tui.background_indexing import ProgressLine
     from app.tui.preview.preview_rows import Row, Rows
-    from app.tui.screen_setup import ProgressLine
 
 
 @dataclass_transform(eq_default=False)

@@ -1,35 +1,27 @@
-"""What the screen is given at its start: indexing in the background, past queries, settings, what the last one left.
+"""What the screen is given at its start: settings, past queries, what the last one left.
 
 No part knows Textual. A choice made on the screen overrides a setting, until that setting is changed.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct, field
 
-from app.paths import forget_chosen
-from app.settings import Paths, Settings, anything_to_index, chosen_to_index, index_roots
+from app.settings import Paths, Settings
+from app.tui.background_indexing import Background
 from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 from console.durable import replace_durably
-from console.printable import safe_line
-from console.wording import count
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
-    from app.folders import RootSuggestion
-    from app.following.background import BackgroundIndexer
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-    from indexer.progress import Progress
 
 REMEMBERED = "screen.json"
 
@@ -79,123 +71,6 @@ def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
             replace_durably(data_dir / REMEMBERED, msgspec.json.encode(remembered))
     except OSError:
         return  # a data folder that cannot be written: the next start is as the last one
-
-
-class ProgressLine(Struct, frozen=True):
-    """How far indexing is, in words."""
-
-    text: str
-    generation: int
-    busy: bool
-    details: tuple[str, ...] = ()
-    """what is read now, and the last error: shows that it is not stuck"""
-
-
-class Background:
-    """Indexing while the screen is up: starts and stops the process, and words its progress."""
-
-    def __init__(self, settings: Settings, paths: Paths) -> None:
-        self._settings, self._paths = settings, paths
-        self._indexer: BackgroundIndexer | None = None
-
-    def has_index(self) -> bool:
-        return anything_to_index(self._settings, self._paths)
-
-    def suggest(self) -> Sequence[RootSuggestion]:
-        from app.folders import suggest_roots
-
-        return suggest_roots(searched=chosen_to_index(self._settings, self._paths))
-
-    def folders(self) -> Sequence[tuple[str, str]]:
-        """The folders and sources that are searched, each with what is in it."""
-        from indexer.storage.catalogue import Catalogue
-
-        names = chosen_to_index(self._settings, self._paths)
-        if not self._paths.catalogue.exists():
-            return [(name, "not read yet") for name in names]
-        with closing(Catalogue.open(self._paths.catalogue)) as catalogue:
-            about = [contents_line(catalogue.types_below(name)) if os.path.isabs(name) else "" for name in names]
-        return list(zip(names, about, strict=True))
-
-    def forget(self, name: str) -> bool:
-        """Search a folder or source no longer; False for one that the settings name, which stays."""
-        return forget_chosen(self._paths, name)
-
-    def start(
-        self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
-    ) -> None:
-        """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
-        from app.folders import remember_choices
-        from app.following.background import BackgroundIndexer
-
-        remember_choices(self._paths, folders, covered=index_roots(self._settings, self._paths))
-        self.stop()
-        if not self.has_index() and not folders:
-            if self._paths.catalogue.exists():  # nobody follows changes, and what was read leaves the index
-                from app.following.indexing import update_index
-
-                update_index(self._settings, self._paths, roots=())
-            return
-        self._indexer = BackgroundIndexer(
-            self._paths,
-            lambda progress: report(progress_line(progress)),
-            arguments=("--retry-failures",) if retry_failures else (),
-        )
-        self._indexer.start()
-
-    def stop(self) -> None:
-        indexer, self._indexer = self._indexer, None
-        if indexer is not None:
-            indexer.stop()
-
-
-def contents_line(types: Mapping[str, int]) -> str:
-    """How many documents of which types: "412 documents: 300 mail, 112 pdf"; the commonest first, six of them."""
-    named = sorted(types.items(), key=lambda one: (-one[1], one[0]))[:6]
-    more = ", …" if len(types) > len(named) else ""
-    listed = ", ".join(f"{count(n)} {name}" for name, n in named)
-    return count(sum(types.values()), "document") + (f": {listed}{more}" if listed else "")
-
-
-_BY_ANOTHER = re.compile(r".*\(process \d+\) follows")
-
-
-def progress_line(progress: Progress) -> ProgressLine:
-    """One report as a line for the status and, while there is work, some more for the empty screen."""
-    busy = progress.phase in ("scanning", "indexing", "merging")
-    parts = [_phase(progress)]
-    if progress.phase == "indexing":
-        parts += [f"{progress.rate_mb_s:.1f} MB/s" if progress.rate_mb_s else "", _left(progress.eta_seconds)]
-    if progress.phase == "meaning":
-        parts.append(_left(progress.eta_seconds))
-    if busy and progress.n_failed:
-        parts.append(f"{count(progress.n_failed)} failed")
-    parts.append(_BY_ANOTHER.sub("another foltr-search follows", safe_line(progress.note)))
-    details = (progress.current, f"last error: {progress.last_error}" if progress.last_error else "")
-    return ProgressLine(
-        " · ".join(part for part in parts if part),
-        progress.generation,
-        busy,
-        tuple(safe_line(line) for line in details if line and busy),
-    )
-
-
-def _phase(progress: Progress) -> str:
-    if progress.phase == "scanning":
-        return f"looking for files, {count(progress.n_total)} so far" if progress.n_total else "looking for files"
-    if progress.phase == "indexing":
-        return f"indexing {count(progress.n_done)} of {count(progress.n_total)}"
-    if progress.phase == "meaning":
-        return f"reading for meaning {count(progress.n_done)} of {count(progress.n_total)}"
-    if progress.phase == "recognising":
-        return f"recognising {progress.what} {count(progress.n_done)} of {count(progress.n_total)}"
-    return {"merging": "tidying the index", "polling": "looking for changes from time to time"}.get(progress.phase, "")
-
-
-def _left(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{max(1, round(seconds))} s left" if seconds < 90 else f"{round(seconds / 60)} min left"
 
 
 class StoredHistory:

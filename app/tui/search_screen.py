@@ -25,6 +25,7 @@ from textual.widgets import Input, Static
 from app.search.index_status import IndexStatus
 from app.search.results import ORDERS, Facets, Hit, ResultPage
 from app.tui import messages
+from app.tui.background_indexing import ProgressLine
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.status_lines import ORDER_NAMES, HintLine, KeyLine, StatusLine
@@ -35,7 +36,7 @@ from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, t
 from app.tui.opening_results import Opening
 from app.tui.preview.side_pane import WIDE, SidePane
 from app.tui.results_list import ResultsList
-from app.tui.screen_setup import LEFT, ProgressLine, Remembered, Setup
+from app.tui.screen_setup import LEFT, Remembered, Setup
 from app.tui.search_as_you_type import Questions, same_list
 from app.tui.session import Session
 from app.tui.terminal.terminal_capabilities import without_late_answers

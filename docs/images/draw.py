@@ -100,8 +100,9 @@ async def draw(home: Path, out: Path) -> None:
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.settings import IndexSettings, LearningSettings, Paths, ScreenSettings, Settings
+    from app.tui.background_indexing import ProgressLine
     from app.tui.bars.query_input import QueryInput
-    from app.tui.screen_setup import ProgressLine, Setup, StoredHistory
+    from app.tui.screen_setup import Setup, StoredHistory
     from app.tui.search_app import FoltrApp
 
     paths = Paths(config_dir=home / ".config", data_dir=home / ".data")

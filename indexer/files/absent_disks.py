@@ -1,8 +1,9 @@
 """Files that are out of sight though nobody removed them, as on a disk that is not mounted: they stay indexed.
 
-A folder's files are out of sight where it cannot be listed; or is empty and on another device than they were, as the
-place of a disk that is not mounted now; or another file system is mounted over it and not entered. They are kept. Some file systems get another number each time they are mounted, so a number alone says nothing:
-where other files of the old number have the new one, it is the same disk, and an empty folder on it was emptied.
+Their folder cannot be listed; or it is empty and on another device than they were, as the place of a disk that is not
+mounted now; or another file system is mounted over it and not entered. Some file systems get another number each time
+they are mounted, so a number alone says nothing: where other files of the old number have the new one, it is the same
+disk, and an empty folder on it was emptied.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from indexer.documents import FileEntry
 from indexer.files.absent_disks import OutOfSight
-from indexer.storage.catalogue import AS_SOURCE, UNREAD, Catalogue, KnownFile, plain_errors
+from indexer.storage.catalogue import AS_SOURCE, UNREAD, KnownFile, plain_errors
 from indexer.storage.unchanged import BY_NAME, Stamp
 
 

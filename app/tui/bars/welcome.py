@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from app.search.index_status import IndexStatus
 from app.search.results import ResultPage
-from app.tui.screen_setup import ProgressLine
+from app.tui.background_indexing import ProgressLine
 from console.printable import safe_line
 from console.wording import count
 

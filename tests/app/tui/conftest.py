@@ -41,9 +41,10 @@ from app.search.results import (
     Snippet,
 )
 from app.settings import OpenSettings, Paths, ScreenSettings, SearchSettings, Settings
+from app.tui.background_indexing import ProgressLine
 from app.tui.bars.query_input import QueryInput
 from app.tui.keys import problems_of, usable
-from app.tui.screen_setup import ProgressLine, Setup
+from app.tui.screen_setup import Setup
 from app.tui.search_app import FoltrApp
 from indexer.query.nodes import Problem
 

@@ -14,7 +14,7 @@ import pytest
 from msgspec.structs import replace
 
 from indexer.documents import FileEntry, Skipped
-from indexer.files.crawl import Crawl, CrawlRules, Folder, normal_roots, root_of
+from indexer.files.crawl import Crawl, CrawlRules, Folder, is_below, normal_roots, root_of
 from indexer.files.ignore_rules import IgnoreRules
 
 SHARED = Path(os.environ.get("FOLTR_SHARED") or Path(__file__).parents[3].parent / "shared")
@@ -313,3 +313,11 @@ def test_the_odd_files_are_crawled_twice_with_the_same_result(tmp_path: Path) ->
     rules = {item.path: item.rule for item in first if isinstance(item, Skipped)}
     assert rules == {str(target / "a/b/loop"): "symlink", str(target / "fifo"): "special"}
     assert len([item for item in first if isinstance(item, FileEntry)]) == len(os.listdir(target)) - 2  # a, fifo
+
+
+def test_a_folder_below_a_root_is_no_new_root() -> None:
+    """A neighbour whose name begins alike is one."""
+    assert is_below("/a/b", "/a")
+    assert is_below("/a", "/a")
+    assert is_below("/a", "/")
+    assert not is_below("/ab", "/a")

@@ -14,11 +14,11 @@ from textual.widgets import OptionList
 from app.following.indexing import update_index
 from app.paths import Paths, remember_root, remembered_roots
 from app.settings import IndexSettings, Settings
+from app.tui.background_indexing import Background, contents_line
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.status_lines import StatusLine
 from app.tui.panels.first_start import FirstStart
 from app.tui.panels.list_screens import FailuresScreen, FoldersScreen
-from app.tui.screen_setup import Background, contents_line
 from indexer.storage.catalogue import Catalogue
 
 Stages = Callable[..., Any]

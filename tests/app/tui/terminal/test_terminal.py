@@ -33,7 +33,8 @@ from app.paths import Paths
 from app.settings import Settings
 from app.tui.search_app import FoltrApp
 from app.tui.screen_setup import Setup
-from app.tui.screen_setup import Background, StoredHistory
+from app.tui.background_indexing import Background
+from app.tui.screen_setup import StoredHistory
 from app.tui.search_app import show
 
 class Crashing(FoltrApp):

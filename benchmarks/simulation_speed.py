@@ -40,7 +40,7 @@ from simulation.data.known_datasets import data_folder  # noqa: E402
 from simulation.data.queries import QuerySet  # noqa: E402
 from simulation.rounds.click_models import make_users  # noqa: E402
 from simulation.rounds.federation import Population, next_at_once  # noqa: E402
-from simulation.rounds.playing import fast_play  # noqa: E402
+from simulation.rounds.round_kinds import fast_play  # noqa: E402
 from simulation.rounds.streams import make_streams  # noqa: E402
 
 PARTS = 8

@@ -32,7 +32,7 @@ from simulation.extensions import load
 from simulation.labels.label_rankers import label_ranker
 from simulation.merging.two_owners import check_merging
 from simulation.rounds.click_models import TOP_GRADE
-from simulation.rounds.playing import check_rounds
+from simulation.rounds.round_kinds import check_rounds
 from simulation.run_folder import PRESET, Row, RowWriter, begin_run, check_new, hold, read_run, resume_run
 from simulation.studies.registry import MEASUREMENTS
 

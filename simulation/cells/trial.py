@@ -34,7 +34,8 @@ from simulation.labels.label_rankers import label_ranker, learned_scorer
 from simulation.labels.logging_policy import logging_policy
 from simulation.merging.two_owners import two_owners
 from simulation.rounds.federation import TELL_SECONDS, Population, Running, Sightings
-from simulation.rounds.playing import epsilon_spent, fast_play, play_of
+from simulation.rounds.round_kinds import fast_play, play_of
+from simulation.rounds.round_privacy import epsilon_spent
 from simulation.rounds.streams import cell_streams
 from simulation.studies import Ground
 from simulation.studies.registry import MEASUREMENTS

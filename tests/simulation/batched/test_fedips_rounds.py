@@ -14,7 +14,7 @@ from simulation.batched import fedips_rounds
 from simulation.data.queries import QuerySet
 from simulation.rounds.click_models import Users, make_users
 from simulation.rounds.federation import Population, Round
-from simulation.rounds.playing import COMPILED
+from simulation.rounds.round_kinds import COMPILED
 from simulation.rounds.streams import make_streams
 
 N_CLIENTS, N_QUERIES, N_FEATURES = 12, 30, 6

@@ -17,7 +17,7 @@ from simulation.batched.fpdgd_rounds import run_round
 from simulation.batched.step_method import StepMethod
 from simulation.rounds import federation
 from simulation.rounds.federation import Population
-from simulation.rounds.playing import fast_play
+from simulation.rounds.round_kinds import fast_play
 from simulation.rounds.streams import make_streams
 from simulation.unlearning.past import recorded
 from tests.simulation.batched.test_fpdgd_rounds import N_FEATURES, assert_same_pages, cascade, queries, rounds

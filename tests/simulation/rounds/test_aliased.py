@@ -20,7 +20,7 @@ from simulation.cells.trial import Trial, cell_events
 from simulation.engines import Reported
 from simulation.errors import PresetError
 from simulation.experiment import check_method
-from simulation.rounds.playing import aliased_round
+from simulation.rounds.round_kinds import aliased_round
 from simulation.rounds.streams import keep_user_state, make_streams, user_generator
 
 TABLES: dict[str, Any] = {

@@ -12,7 +12,7 @@ from simulation.attacks.backwards import Opposed
 from simulation.data.datasets import load_fold
 from simulation.rounds.click_models import make_users
 from simulation.rounds.federation import Population
-from simulation.rounds.playing import fast_play
+from simulation.rounds.round_kinds import fast_play
 from simulation.rounds.streams import make_streams
 from simulation.unlearning.past import Past, UnlearningSettings, learn_together
 

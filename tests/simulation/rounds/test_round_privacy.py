@@ -24,7 +24,7 @@ from simulation.errors import PresetError
 from simulation.experiment import check_method
 from simulation.rounds.click_models import make_users
 from simulation.rounds.federation import Population
-from simulation.rounds.playing import DELTA, CorrelatedRounds, epsilon_spent
+from simulation.rounds.round_privacy import DELTA, CorrelatedRounds, epsilon_spent
 from simulation.rounds.streams import make_streams
 from simulation.run_folder import Row
 

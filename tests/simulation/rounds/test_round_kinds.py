@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from foltr.federated.fpdgd import FPDGD
 from foltr.ranking.rankers import Linear
 from simulation.batched import fpdgd_rounds
-from simulation.rounds.playing import COMPILED, fast_play
+from simulation.rounds.round_kinds import COMPILED, fast_play
 
 
 @dataclass(frozen=True, slots=True)

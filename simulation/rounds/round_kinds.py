@@ -1,35 +1,19 @@
-"""How the rounds of a study are played: compiled where the method has compiled rounds, else by the four verbs.
-
-Rounds of FPDGD may have noise that remembers the rounds before, at the epsilon of independent noise.
-
-The setting stays that of the method, Gaussian with multiplier z: independent noise of that multiplier in every round
-fixes what is guaranteed, correlated noise is as much stronger as it must be to guarantee the same over all rounds of
-the study (foltr.privacy.noise). With `separation` 1 every client is a device that correlates its own noise.
-Above it the clients of a round are other people than those of the rounds before, each of whom comes back after b
-rounds, and the noise is that of somebody trusted: it is drawn in as many parts as there are clients, and only its sum
-means anything. Simulated users draw their queries alike, so that who they are changes the accounting alone.
-"""
+"""How the rounds of a study are played: compiled where the method has compiled rounds, else by the four verbs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from foltr.arithmetic import normals
-from foltr.arrays import FloatArray
 from foltr.federated.fedips import FedIPS
 from foltr.federated.foltr_es import FoltrES
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joining
 from foltr.federated.method import Method, Model
-from foltr.privacy.accounting import gaussian_epsilon
-from foltr.privacy.correlated_noise import Correlation
-from foltr.privacy.mechanisms import Gaussian, NoPrivacy
-from foltr.privacy.noise import STEPS
+from foltr.privacy.mechanisms import NoPrivacy
 from simulation.batched import fedips_rounds, foltr_es_rounds, fpdgd_rounds
-from simulation.batched.fpdgd_rounds import is_compiled, reported_thetas
 from simulation.batched.step_method import StepMethod
 from simulation.cells.preset import Federation
 from simulation.errors import PresetError
@@ -37,55 +21,8 @@ from simulation.rounds import federation as rounds
 from simulation.rounds.acceptance import AcceptingRounds
 from simulation.rounds.asynchronous import AsynchronousRounds
 from simulation.rounds.federation import Play, Population, Shown, repeated
+from simulation.rounds.round_privacy import CorrelatedRounds, check_correlated
 from simulation.rounds.streams import Streams
-
-DELTA = 1e-5
-"""of every epsilon that the laboratory reports"""
-
-
-@dataclass(slots=True)
-class CorrelatedRounds:
-    """A `simulation.rounds.federation.Round` that remembers; for the rounds of one cell."""
-
-    correlation: Correlation
-    n_rounds: int
-    """of the whole study: all of them together have the guarantee"""
-    memory: FloatArray = field(default_factory=lambda: np.zeros(0))
-    """[n_buffers, n_clients, n_params] of the rounds so far"""
-
-    def __call__(self, method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:
-        """Learn, clip, add what is due of the noise, join."""
-        privacy, start = _gaussian(method), model.theta
-        thetas, shown = reported_thetas(replace(method, privacy=NoPrivacy()), model, population, streams)
-        updates = np.array([privacy.bounded(start, theta) for theta in thetas])
-        if not self.memory.size:
-            self.memory = self.correlation.memory(*updates.shape)
-        fresh = np.array([normals(device, method.n_sent) for device in streams.devices])
-        noise, self.memory = self.correlation.next(fresh, self.memory)
-        deviation = STEPS * privacy.grid_step * self.correlation.excess(self.n_rounds)
-        thetas = rounds.attacked_thetas(method, model, start + updates + deviation * noise, population, streams)
-        return rounds.joined_thetas(method, model, thetas, population), shown
-
-
-def check_correlated(method: Any) -> None:
-    """PresetError for a method whose noise cannot be correlated."""
-    if not (isinstance(method, FPDGD) and is_compiled(method) and isinstance(method.privacy, Gaussian)):
-        raise PresetError("federation.correlation: noise is correlated for fpdgd with method.privacy = gaussian alone")
-
-
-def epsilon_spent(method: Any, correlation: Correlation | None, *, n_rounds: int, so_far: int) -> float:
-    """What one person's part in the first `so_far` of `n_rounds` rounds has cost, against its absence, at `DELTA`.
-
-    Of Gaussian noise. Whoever sees only the sum counts, where the noise is shared out.
-    """
-    correlation = correlation or Correlation()
-    z = _gaussian(method).noise_multiplier * correlation.excess(n_rounds)
-    return gaussian_epsilon(correlation.sensitivity(so_far) / z, DELTA)
-
-
-def _gaussian(method: FPDGD) -> Gaussian:
-    assert isinstance(method.privacy, Gaussian)  # check_correlated
-    return method.privacy
 
 
 def aliased_round(method: FPDGD, model: Model, population: Population, streams: Streams) -> tuple[Model, Shown]:

@@ -19,7 +19,7 @@ from federation_server.forgetting.forgetting import Forgetter
 from federation_server.forgetting.tombstones import TombstoneFile
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
-from federation_server.running.dashboard import Dashboard
+from federation_server.running.dashboard_login import Dashboard
 from federation_server.running.limits import Crowd, PatientProtocol, listen
 from federation_server.running.monitoring import Counters, begin_logging
 from federation_server.running.service import Service

@@ -28,7 +28,8 @@ from federation_server.forgetting import forgetting
 from federation_server.group import group
 from federation_server.rounds.closing import close_due
 from federation_server.rounds.rounds import policy_of
-from federation_server.running.dashboard import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Dashboard, ceiling, chart, page
+from federation_server.running.dashboard import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, ceiling, chart, page
+from federation_server.running.dashboard_login import Dashboard
 from federation_server.running.limits import Buckets
 from federation_server.running.service import Service
 from federation_server.running.web_server import Server

@@ -26,7 +26,7 @@ from unittest import mock
 import msgspec
 import numpy as np
 
-from app.learning.learner import Prior
+from app.learning.prior import Prior
 from app.paths import Paths
 from app.search.code_pages import WEIGHTS
 from app.search.results import ResultPage, SearchRequest

@@ -26,8 +26,9 @@ import msgspec
 import numpy as np
 
 from app.federation.group_ranker import believed
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
+from app.learning.prior import theta_prior
 from app.settings import LearningSettings
 from app.store import Store
 from benchmarks.group_pages import KINDS, AskedQuery, pages_of

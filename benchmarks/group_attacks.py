@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from app.federation.group_ranker import believed
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from benchmarks.group import CHOSEN_ON, Life, World, lived, mean_and_error, world_of, worth
 from benchmarks.group_attacks import AIMS, MALICIOUS, worst_direction
 from benchmarks.running import Option, arguments

@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 
 from app.following.indexing import make_vectors
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.paths import Paths
 from app.search.page import without_copies
 from app.search.page_order import Ranked, rank

@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from benchmarks.running import Option, arguments
 from benchmarks.tables import Table
 from federation_server.settings import MethodSection, RoundsSection, ServerSettings

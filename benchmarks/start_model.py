@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 
 import federation_server
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from federation_server.setup import Start
 from indexer.retrieval.features import MANIFEST_HASH, NAMES
 

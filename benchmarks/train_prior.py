@@ -26,7 +26,7 @@ import msgspec
 import numpy as np
 
 import app
-from app.learning.learner import Prior
+from app.learning.prior import Prior
 from app.settings import Settings
 from benchmarks import collections, ordinary_bm25
 from benchmarks.devices import Library, device, libraries

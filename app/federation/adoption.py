@@ -27,8 +27,9 @@ from app.federation.group_ranker import GroupRanker
 from app.federation.round_answer import ReplayPages, newest_pages
 from app.federation.server import Correspondence, check_terms, theta_of
 from app.federation.terms import method_of
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
+from app.learning.prior import theta_prior
 from app.settings import Settings
 from app.store import Store
 from foltr.arrays import FloatVector

@@ -32,7 +32,7 @@ import numpy as np
 
 from app.federation.failures import FederationError
 from app.learning.blend import Blend
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.store import Store, decode_record
 from foltr.arithmetic import exp
 from foltr.arrays import FloatVector, IntVector

@@ -16,24 +16,19 @@ rates of `app.learning.learning_rates`, and is moved by strength * clip(r_d - me
 r_d = f_theta(x_d) - prior . x_d. A pair whose learned difference already is the whole bound teaches it nothing more:
 otherwise theta would grow where no score can, and what had been learned could hardly be unlearned.
 
-A page is a pure function of features and theta, unless it is explored (setting learning.exploration): then its first
-k places are a Plackett-Luce sample of score / temperature whose noise depends only on the
-session and the document, so the order stays still while a query is typed and when it comes back.
+A page is a pure function of features and theta, unless it is explored (setting learning.exploration).
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import date
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 from msgspec import Struct
@@ -41,8 +36,10 @@ from msgspec.structs import replace
 
 from app.learning import model_versions
 from app.learning.blend import Blend
+from app.learning.exploration import SMALLEST_TEMPERATURE, explored_order, noise, session_nonce
 from app.learning.learning_rates import Pace
 from app.learning.model_versions import LARGEST_WEIGHT, PersonalModel, import_model
+from app.learning.prior import theta_prior
 from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
 from app.learning.votes import Vote, Votes, lesson
 from app.settings import LearningSettings
@@ -52,68 +49,16 @@ from foltr.errors import ModelError, ShapeError
 from foltr.federated.aggregation.rows import middle_of
 from foltr.online.pdgd import Pairs, document_weights, preference_pairs
 from foltr.ranking.interaction import Interaction
-from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 
-IDLE_SECONDS = 30 * 60.0
-"""a session ends after so long without a search"""
-SMALLEST_TEMPERATURE = 1e-3
-"""below it nothing would ever change places, and the gradient's 1 / temperature would explode: it counts as 0"""
 DECIMALS = 9
 """scores are compared to so many places: the last bits of a sum depend on the order in which it was added up"""
-_TOUCH_SECONDS = 60.0
-"""how often the time of the last search is written down"""
 
 
-class _Session(msgspec.Struct, frozen=True):
-    nonce: bytes
-    last: float
-
-
-def session_nonce(store: Store, *, now: float) -> bytes:
-    """The 16 random bytes of the present session, shared by all processes; new after 30 idle minutes.
-
-    A damaged record, or a time from the future, begins a new session.
-    """
-    stored = store.value("session")
-    session = None
-    if stored is not None:
-        try:
-            session = msgspec.msgpack.decode(stored, type=_Session)
-        except msgspec.MsgspecError:
-            session = None
-    if session is None or not -_TOUCH_SECONDS <= now - session.last <= IDLE_SECONDS:
-        session = _Session(os.urandom(16), now)
-    elif now - session.last < _TOUCH_SECONDS:
-        return session.nonce
-    store.set_value("session", msgspec.msgpack.encode(_Session(session.nonce, now)))
-    return session.nonce
-
-
-def noise(nonce: bytes, documents: Sequence[int | bytes]) -> FloatVector:
-    """Standard Gumbel noise `[n_docs]` that depends on the session and on each document's own key only."""
-    uniform = np.array([_uniform(nonce, key) for key in documents], dtype=np.float64)
-    return -np.log(-np.log(uniform))
-
-
-def _uniform(nonce: bytes, document: int | bytes) -> float:
-    """A number in (0, 1) from 52 bits of a keyed hash."""
-    name = document if isinstance(document, bytes) else document.to_bytes(8, "little", signed=True)
-    bits = int.from_bytes(hashlib.blake2b(name, key=nonce, digest_size=8).digest(), "little") >> 12
-    return (bits + 0.5) / 2.0**52
-
-
-def explored_order(scores: FloatVector, gumbel: FloatVector, *, k: int, temperature: float) -> IntVector:
-    """All rows: the first k sampled from score / temperature with this noise, the rest by score.
-
-    Temperature 0 sorts by score; rows of equal score keep their order.
-    """
-    by_score = np.argsort(-np.round(scores, DECIMALS), kind="stable")
-    if temperature < SMALLEST_TEMPERATURE:
-        return by_score
-    first = rank_with_noise(scores / temperature, gumbel, k=k)
-    return np.concatenate([first, by_score[~np.isin(by_score, first)]])
+def best_first(scores: FloatVector) -> IntVector:
+    """All rows by score; those of equal score keep their order."""
+    return np.argsort(-np.round(scores, DECIMALS), kind="stable")
 
 
 class LessonLog(Protocol):
@@ -232,10 +177,11 @@ class Learner:
         """
         scores = self.scores(features) if scores is None else scores
         temperature = self.settings.exploration if explore and self.settings.enabled else 0.0
-        if temperature < SMALLEST_TEMPERATURE or not len(scores):
-            return explored_order(scores, np.zeros(len(scores)), k=k, temperature=0.0)
+        by_score = best_first(scores)
+        if not temperature or not len(scores):
+            return by_score
         nonce = session_nonce(self._store, now=time.time() if now is None else now)
-        return explored_order(scores, noise(nonce, documents), k=k, temperature=temperature)
+        return explored_order(scores, noise(nonce, documents), by_score=by_score, k=k, temperature=temperature)
 
     def learn(
         self,
@@ -471,36 +417,3 @@ class Rehearsal(Struct, frozen=True, eq=False):
             return self
         scores = self.scores(page.features, marks)
         return replace(self, model=self.learner._taught(page, self.model, query, marks, scores, day=date.min))
-
-
-class Prior(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Shipped weights and where they come from: prior.json, which `python -m benchmarks train_prior` writes."""
-
-    v: int
-    weights: dict[str, float]
-    """feature -> weight; a feature that is not named has 0"""
-    provenance: dict[str, str]
-
-
-PRIOR = Path(__file__).parents[1] / "prior.json"
-
-
-@lru_cache(maxsize=4)
-def load_prior(path: Path, names: Sequence[str] = NAMES) -> Prior:
-    """Read shipped weights; ModelError when they name a feature that does not exist."""
-    prior = msgspec.json.decode(path.read_bytes(), type=Prior)
-    unknown = sorted(set(prior.weights) - set(names))
-    if unknown:
-        raise ModelError(f"{path.name} weighs features that do not exist: {', '.join(unknown)}")
-    return prior
-
-
-def theta_prior() -> FloatVector:
-    """theta0 [n_features] in the order of the manifest."""
-    return shipped_weights(PRIOR, NAMES)
-
-
-def shipped_weights(path: Path, names: Sequence[str]) -> FloatVector:
-    """The weights in a file `[n_features]`, in the order of the names of their features."""
-    weights = load_prior(path, names).weights
-    return np.array([weights.get(name, 0.0) for name in names])

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from msgspec import Struct
 
-from app.learning.learner import shipped_weights
+from app.learning.prior import shipped_weights
 from app.learning.traits import NO_CODE, TEST, Marks
 from app.search.candidate_table import CandidateTable
 from foltr.arrays import FloatMatrix, FloatVector

@@ -18,7 +18,8 @@ from msgspec import structs
 
 from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
-from app.learning.learner import Learner, session_nonce
+from app.learning.exploration import session_nonce
+from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
 from app.learning.outcomes import Outcome
 from app.paths import Paths

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from app.learning.blend import Blend
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
+from app.learning.prior import theta_prior
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatVector

@@ -23,7 +23,8 @@ from app.federation.adoption import (
 )
 from app.federation.group_ranker import CommonRanker
 from app.federation.round_answer import newest_pages
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
+from app.learning.prior import theta_prior
 from app.settings import LearningSettings, Settings
 from app.store import Store
 from federation_server.settings import SHARED, ServerSettings

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from app.federation.round_answer import newest_pages, rounds_left
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.store import StateError
 from federation_server.database import reading
 from federation_server.settings import SHARED, ServerSettings

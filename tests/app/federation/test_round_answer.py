@@ -22,7 +22,7 @@ from app.federation.round_answer import LONGEST_WALK, newest_pages
 from app.federation.server import Answer, Correspondence
 from app.federation.terms import method_of
 from app.federation.transport import Transport
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.settings import FederationSettings
 from app.store import Store
 from federation_server.database import reading, writing

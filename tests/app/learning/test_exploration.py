@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from app.learning.learner import explored_order, noise, session_nonce
+from app.learning.exploration import explored_order, noise, session_nonce
+from app.learning.learner import best_first
 from app.store import Store
 
 NOW = 1_800_000_000.0
@@ -44,7 +45,7 @@ def test_noise_is_gumbel() -> None:
 def test_only_the_first_places_explore() -> None:
     """Below rank k the order is by score, and every row appears once."""
     scores = np.linspace(1, 0, 50)
-    order = explored_order(scores, noise(b"n" * 16, range(50)), k=10, temperature=10.0)
+    order = explored_order(scores, noise(b"n" * 16, range(50)), by_score=best_first(scores), k=10, temperature=10.0)
     assert sorted(order.tolist()) == list(range(50))
     assert order[10:].tolist() == sorted(order[10:].tolist())
     assert order[:10].tolist() != list(range(10))
@@ -55,8 +56,8 @@ def test_no_or_next_to_no_temperature_sorts_by_score(temperature: float) -> None
     """As the temperature goes to 0 the order goes to that of the scores, ties by row."""
     scores = np.array([0.1, 0.9, 0.5, 0.5])
     gumbel = np.zeros(4)
-    assert explored_order(scores, gumbel, k=3, temperature=temperature).tolist()[:1] == [1]
-    assert explored_order(scores, gumbel, k=3, temperature=0.0).tolist() == [1, 2, 3, 0]
+    assert explored_order(scores, gumbel, by_score=best_first(scores), k=3, temperature=temperature).tolist()[:1] == [1]
+    assert explored_order(scores, gumbel, by_score=best_first(scores), k=3, temperature=0.0).tolist() == [1, 2, 3, 0]
 
 
 def test_the_edges_of_a_session(store: Store) -> None:
@@ -84,15 +85,15 @@ def test_the_time_of_the_last_search_is_written_once_a_minute(store: Store) -> N
 def test_places_change_when_luck_outweighs_score_over_temperature() -> None:
     """Scores 1 and .5, noise 0 and .4: at temperature 1 the first leads by .5 - .4, at 2 it loses by .4 - .25."""
     scores, luck = np.array([0.0, 0.5, 1.0, 0.1]), np.array([-9.0, 0.4, 0.0, -9.0])
-    assert explored_order(scores, luck, k=2, temperature=1.0).tolist() == [2, 1, 3, 0]
-    assert explored_order(scores, luck, k=2, temperature=2.0).tolist() == [1, 2, 3, 0]
+    assert explored_order(scores, luck, by_score=best_first(scores), k=2, temperature=1.0).tolist() == [2, 1, 3, 0]
+    assert explored_order(scores, luck, by_score=best_first(scores), k=2, temperature=2.0).tolist() == [1, 2, 3, 0]
 
 
 def test_the_smallest_temperature_explores_and_a_smaller_one_does_not() -> None:
     """At .001 a lead of .0001 is worth .1 and loses against noise of 1; below .001 it wins."""
     scores, luck = np.array([1e-4, 0.0]), np.array([0.0, 1.0])
-    assert explored_order(scores, luck, k=2, temperature=1e-3).tolist() == [1, 0]
-    assert explored_order(scores, luck, k=2, temperature=0.999e-3).tolist() == [0, 1]
+    assert explored_order(scores, luck, by_score=best_first(scores), k=2, temperature=1e-3).tolist() == [1, 0]
+    assert explored_order(scores, luck, by_score=best_first(scores), k=2, temperature=0.999e-3).tolist() == [0, 1]
 
 
 def test_names_of_a_document_have_the_noise_of_their_number() -> None:
@@ -107,4 +108,7 @@ def test_equal_scores_keep_their_order(temperature: float) -> None:
     """Of 300 rows with three different scores the equal ones follow one another by row, below the first place."""
     scores = np.arange(300) % 3 / 2
     expected = sorted(range(300), key=lambda row: (-scores[row], row))
-    assert explored_order(scores, np.zeros(300), k=1, temperature=temperature).tolist() == expected
+    assert (
+        explored_order(scores, np.zeros(300), by_score=best_first(scores), k=1, temperature=temperature).tolist()
+        == expected
+    )

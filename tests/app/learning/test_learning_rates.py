@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
+from app.learning.prior import theta_prior
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.ranking.rankers import Linear, Neural

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from app.learning.learner import PRIOR, Prior, load_prior, theta_prior
+from app.learning.prior import PRIOR, Prior, load_prior, theta_prior
 from foltr.errors import ModelError
 from indexer.retrieval.features import NAMES, USAGE_NAMES
 from tests.columns import INDEX

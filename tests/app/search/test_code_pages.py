@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.commands.results_text import explanation_lines
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.learning.traits import FOLDER, NO_CODE, TEST
 from app.learning.votes import BY_TEXT
 from app.search.code_pages import LEAST, MOST, share_of_code

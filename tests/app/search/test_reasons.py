@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from app.following.indexing import update_index
-from app.learning.learner import Learner, theta_prior
+from app.learning.learner import Learner
 from app.learning.learning_rates import Pace
+from app.learning.prior import theta_prior
 from app.learning.votes import Vote, Votes
 from app.search.explanation import contrast, explanation
 from app.search.reasons import LEAST, PARTS, Reasons, times

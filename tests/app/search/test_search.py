@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from app.following.indexing import update_index
 from app.learning import outcomes
-from app.learning.learner import theta_prior
+from app.learning.prior import theta_prior
 from app.search.results import ORDERS, ResultPage, SearchRequest
 from app.search.search import Search
 from app.search.shown_page import KEPT_PAGES

@@ -78,18 +78,24 @@ def server(granted: "Granted") -> "LineServer":
     from importlib.metadata import version
 
     from mcp_types import ToolAnnotations
-    from pydantic import Field
 
-    from app.assistants.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
     from app.assistants.mcp_stdio import LineServer
 
     made = LineServer(
         "foltr-search", version=version("foltr-search"), instructions=instructions(granted), log_level="WARNING"
     )
     reads = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+    for tool in tools(granted):
+        made.tool(annotations=reads)(_refusals(tool))
+    return made
 
-    @made.tool(annotations=reads)
-    @_refusals
+
+def tools(granted: "Granted") -> tuple[Callable[..., dict[str, Any]], ...]:
+    """What an agent may call: names, bounds and descriptions are what it is told of them."""
+    from pydantic import Field
+
+    from app.assistants.granted import CANDIDATES, LEAST_TOKENS, MAX_DOCUMENTS, MAX_QUERY, MAX_RESULTS, MAX_TOKENS
+
     def search(
         query: Annotated[str, Field(max_length=MAX_QUERY)],
         limit: Annotated[int, Field(ge=1, le=MAX_RESULTS)] = 10,
@@ -104,8 +110,6 @@ def server(granted: "Granted") -> "LineServer":
         """
         return granted.search(query, limit, tokens, skip)
 
-    @made.tool(annotations=reads)
-    @_refusals
     def fetch(
         ids: Annotated[list[str], Field(min_length=1, max_length=MAX_DOCUMENTS)],
         line: Annotated[int, Field(ge=1)] = 1,
@@ -118,13 +122,11 @@ def server(granted: "Granted") -> "LineServer":
         """
         return granted.fetch(ids, line, offset, tokens)
 
-    @made.tool(annotations=reads)
-    @_refusals
     def why(path: str) -> dict[str, Any]:
         """Whether the file at this absolute path can be found by `search`, or what keeps it out."""
         return granted.why(path)
 
-    return made
+    return search, fetch, why
 
 
 def _refusals(tool: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:

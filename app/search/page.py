@@ -176,7 +176,7 @@ def make_hit(
 
 def shown_page(
     ranked: Ranked, chosen: list[int], hits: tuple[Hit, ...], request: SearchRequest, query: QueryKey,
-    owners: tuple[int, ...],
+    owners: tuple[int, ...], queries: dict[str, bytes],
 ) -> ShownPage:  # fmt: skip
     """What can be learned from a page later on."""
     scores = ranked.scores[chosen]
@@ -196,6 +196,7 @@ def shown_page(
         marks=tuple(tuple(ranked.table.marks[i]) for i in chosen),
         beyond=None if ranked.beyond is None else ranked.beyond[chosen],
         machines=tuple(hit.machine for hit in hits) if any(hit.machine for hit in hits) else (),
+        queries=queries,
     )
 
 

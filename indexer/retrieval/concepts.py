@@ -10,16 +10,16 @@ are none either, or a piece is a function word (peut-il), its pieces are asked f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
-from itertools import accumulate, takewhile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import accumulate
 from typing import Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from indexer.postings import Floats, Ints, Mask
+from indexer.postings import Floats, Ints
 from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
 from indexer.retrieval import variants
 from indexer.retrieval.adjacency import (
@@ -38,21 +38,17 @@ from indexer.retrieval.dates import MONTH_NAMES, MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
 from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
-from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, is_function_word, stem
+from indexer.text.language import is_function_word
 
-MAX_FORMS = 12
-"""indexed forms of one stem; the most frequent are taken"""
-LONGER = 7
-"""letters that another form of a word may have more"""
 COMPLETED = 0.1
 """what an occurrence of a completion counts where the typed word is one itself: they fill in after its own matches"""
-WHOLE = 0.1
-"""a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
 QUERY_FIELDS = {
     "from": ("author",), "to": ("recipients",), "path": ("path", "name"), "subject": ("title", "subject"),
     None: TEXT_FIELDS,
 }  # fmt: skip
 """where a query field looks; any other name is the field of the index or the property itself"""
+FEW_HOLD = 20
+"""a word that so many documents hold by itself needs no others"""
 MAX_CONCEPTS = 200
 """of one query: pieces of joined words that stand nowhere in a row, and what is scored; those beyond are passed over"""
 NOT_AS_WRITTEN = 0.001
@@ -151,8 +147,7 @@ class ConceptLookup:
         self.snapshot, self.languages, self._texts, self._elsewhere = snapshot, languages, texts, elsewhere
         self.own_languages = own_languages
         self._found: dict[tuple[Word | Phrase, int], list[Concept]] = {}
-        self.begun = lru_cache(maxsize=16)(snapshot.terms_with_prefix)
-        """of the last words: their forms in several languages mostly begin alike"""
+        self.word_forms = variants.WordForms(snapshot, languages, own_languages)
         self._room = MAX_CONCEPTS
         self.passed_over = False
         """whether the query asks for more than MAX_CONCEPTS"""
@@ -262,7 +257,7 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
 
     def n_holding(term: str) -> int:
         own = max(lookup.snapshot.document_frequency(field, term) for field in fields)
-        return own or len(_stem_forms(lookup, term, variants.COMPOUNDING))
+        return own or len(lookup.word_forms.of_stem(term, variants.COMPOUNDING))
 
     made_of = [
         _with_own_forms(lookup, _one_concept(lookup, node, part, part, fields, prefix=False))
@@ -320,7 +315,7 @@ def _one_concept(
     if (prefix and not known) or (is_half(whole) and not node.exact):
         runs = tuple((term,) for term in variants.completions(snapshot, whole, fields))
         return Concept(node, runs, (whole,), fields, is_beginning=prefix)
-    forms = [whole] if node.exact else [whole, *_stem_forms(lookup, whole)]
+    forms = [whole] if node.exact else [whole, *lookup.word_forms.of_stem(whole)]
     forms += [term for term in node.made if term not in forms]
     other_letters, unwritten = ((), ()) if node.exact else _in_other_letters(lookup, raw, whole, fields)
     is_one = variants.is_known(snapshot, whole, fields)
@@ -328,7 +323,7 @@ def _one_concept(
     function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
     code = typed if is_code(raw) and not node.exact and "body" in fields else ""
     concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
-    if known and (others := _other_endings(snapshot, whole, fields, forms)):
+    if known and (others := variants.other_endings(snapshot, whole, fields, forms)):
         return replace(concept, completions=others, is_beginning=True)
     return replace(concept, completions=tuple((term,) for term in unwritten)) if is_one and unwritten else concept
 
@@ -376,37 +371,6 @@ _PREFIXES = frozenset(["anti", "by", "co", "de", "ex", "inter", "mid", "multi", 
 """what says nothing by itself in front of another word: pre-war, off-centre, by-pass"""
 
 
-def _other_endings(
-    snapshot: Snapshot, word: str, fields: tuple[str, ...], forms: Sequence[str]
-) -> tuple[tuple[str, ...], ...]:
-    """The completions of a word of the index; none where so many documents hold it that it is surely finished."""
-
-    def held(term: str) -> int:
-        return max(snapshot.document_frequency(field, term) for field in fields)
-
-    others = [term for term in variants.completions(snapshot, word, fields) if term not in forms]
-    if not others or max(map(held, forms)) >= WHOLE * held(others[0]):
-        return ()
-    return tuple((term,) for term in others)
-
-
-def _stem_forms(lookup: ConceptLookup, word: str, among: Collection[str] = LANGUAGES) -> tuple[str, ...]:
-    """Indexed words other than `word` with the same stem in one of the languages, the most frequent first."""
-    languages = tuple(code for code in lookup.languages if code in among)
-    if len(word) < 3 or not word.isalpha():
-        return ()
-
-    def look_up() -> tuple[str, ...]:
-        found: dict[str, int] = {}
-        for language in languages:
-            for field in (*OWN_FIELDS, "name", "path"):
-                for term in _same_stem(lookup, field, word, language) - {word}:
-                    found[term] = max(found.get(term, 0), lookup.snapshot.document_frequency(field, term))
-        return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
-
-    return lookup.snapshot.keep(("stem", word, languages), look_up)
-
-
 def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     """A concept of one word with what it is in the languages of few documents, and what is made of it."""
     snapshot, word, node = lookup.snapshot, concept.surface[0], concept.node
@@ -416,11 +380,11 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
     if not is_word or len(word) < 3 or not word.isalpha() or (word,) not in concept.forms:
         return concept
     own = lookup.own_languages
-    if own and (found := _own_forms(lookup, word, known=frozenset(run[0] for run in concept.forms))):
+    if own and (found := lookup.word_forms.in_own_languages(word, known=frozenset(run[0] for run in concept.forms))):
         concept = replace(concept, own_forms=found)
     joining = tuple(code for code in (*lookup.languages, *own) if code in variants.COMPOUNDING)
-    if joining and len(word) >= LEAST_PART and (n_holders := _n_holders(snapshot, concept)) < FEW_HOLD:
-        made = snapshot.keep(("compounds", word, joining), partial(_compounds, snapshot, word, joining))
+    if joining and len(word) >= variants.LEAST_PART and (n_holders := _n_holders(snapshot, concept)) < FEW_HOLD:
+        made = snapshot.keep(("compounds", word, joining), partial(variants.compounds, snapshot, word, joining))
         concept = replace(concept, compounds=made) if n_holders else replace(concept, own_forms=made)
     return concept
 
@@ -428,66 +392,7 @@ def _with_own_forms(lookup: ConceptLookup, concept: Concept) -> Concept:
 def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
     """At most so many hold one of the forms in title or text."""
     terms = [*(run[0] for run in concept.forms), *(term for _, term in concept.own_forms)]
-    return sum(snapshot.document_frequency(field, term) for term in terms for field in OWN_FIELDS)
-
-
-LEAST_PART, LEAST_BESIDE = 6, 4
-"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
-FEW_HOLD = 20
-"""a word that so many documents hold by itself needs no others"""
-
-
-def _compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
-    """The words of each language's documents that hold the stem of `word` beside other words, most frequent first."""
-    found: dict[tuple[int, str], int] = {}
-    for language in languages:
-        root, number = stem(word, language), LANGUAGES.index(language)
-        for field in NAMED_FIELDS if len(root) >= LEAST_PART else ():
-            for term in {term for own in snapshot.term_lists(field) for term in own.holding(root)}:
-                at = term.find(root)
-                if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
-                    n = int(np.count_nonzero(_in_language(snapshot, field, term, number)))
-                    found[number, term] = max(found.get((number, term), 0), n)
-    return _most_frequent(found, variants.MAX_COMPLETIONS)
-
-
-def _own_forms(lookup: ConceptLookup, word: str, *, known: frozenset[str]) -> tuple[tuple[int, str], ...]:
-    """The words of each language's documents with the same stem in it, but those known; the most frequent first."""
-
-    def look_up() -> tuple[tuple[int, str], ...]:
-        found: dict[tuple[int, str], int] = {}
-        for language in lookup.own_languages:
-            number = LANGUAGES.index(language)
-            for field in OWN_FIELDS:
-                for term in _same_stem(lookup, field, word, language) - known:
-                    n = int(np.count_nonzero(_in_language(lookup.snapshot, field, term, number)))
-                    found[number, term] = max(found.get((number, term), 0), n)
-        return _most_frequent(found, MAX_FORMS - 1)
-
-    return lookup.snapshot.keep(("own stem", word, lookup.own_languages, known), look_up)
-
-
-def _most_frequent(found: dict[tuple[int, str], int], limit: int) -> tuple[tuple[int, str], ...]:
-    return tuple(sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))[:limit])
-
-
-def _in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Mask:
-    return np.asarray(snapshot.documents["language"][snapshot.postings(field, term).docs] == language)
-
-
-def _same_stem(lookup: ConceptLookup, field: str, word: str, language: str) -> set[str]:
-    """The indexed words with the stem of `word`: those that begin as it does, or hold it where words grow in front."""
-    root = stem(word, language)
-    if language in PREFIXING:  # the last letter may have another form at the end of a word
-        terms: Iterable[str] = {term for own in lookup.snapshot.term_lists(field) for term in own.holding(root[:-1])}
-    else:
-        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
-        is_changing = root[-1:] in ("e", "i", "y") or language in FLEETING
-        terms = lookup.begun(field, word[: max(2 if root[-1:] == "e" else 3, shared - is_changing)])
-    terms = (term for term in terms if len(term) <= len(word) + LONGER)
-    if language == "tr":  # a suffix is easily taken from a bare word, too: fatura and faturanın give fatur and fatura
-        return {term for term in terms if {term, stem(term, language)} & {word, root}}
-    return {term for term in terms if stem(term, language) == root}
+    return sum(snapshot.document_frequency(field, term) for term in terms for field in variants.OWN_FIELDS)
 
 
 def _adjacent_counts(snapshot: Snapshot, pieces: tuple[tuple[str, ...], ...], field: str) -> tuple[Ints, Floats]:
@@ -508,13 +413,13 @@ def field_counts(snapshot: Snapshot, concept: Concept, field: str) -> tuple[Ints
         found = [_adjacent_counts(snapshot, row, field) for row in (pieces, *concept.rows[1:])]
         return _summed(found) if len(found) > 1 else found[0]
     own = _any_counts(snapshot, field, concept.forms)
-    if concept.own_forms and field in NAMED_FIELDS:
+    if concept.own_forms and field in variants.WRITTEN_IN:
         own = _summed([own, *_counts_in_languages(snapshot, field, concept.own_forms)])
     own = _filled_in(own, _any_counts(snapshot, field, concept.completions)) if concept.completions else own
     if field in ("name", "path") and concept.width == 1:
         numbered = _in_numbers(snapshot, concept, field)
         own = _filled_in(own, _summed(numbered, most=True)) if numbered else own
-    if concept.compounds and field in NAMED_FIELDS:
+    if concept.compounds and field in variants.WRITTEN_IN:
         own = _filled_in(own, _summed(_counts_in_languages(snapshot, field, concept.compounds)))
     return own
 
@@ -557,17 +462,13 @@ ABBREVIATED = frozenset(("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep",
 """months that are shortened, which mean something else in some language too, as English may: mar, set, dec"""
 YEARS = range(1970, 2060)
 """whose months are looked for in names"""
-OWN_FIELDS = ("body", "title")
-"""fields in the language of their document"""
-NAMED_FIELDS = (*OWN_FIELDS, "name")
-"""the same with the name of its file"""
 
 
 def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[int, str]]) -> list[tuple[Ints, Floats]]:
     """Of each (place in LANGUAGES, term) those in the documents of its language."""
     found = []
     for language, term in terms:
-        held, mask = snapshot.postings(field, term), _in_language(snapshot, field, term, language)
+        held, mask = snapshot.postings(field, term), variants.in_language(snapshot, field, term, language)
         found.append((held.docs[mask], held.tf[mask].astype(np.float64)))
     return found
 

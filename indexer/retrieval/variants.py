@@ -1,24 +1,28 @@
 """Other ways in which the index may write a word of a query.
 
-A day, a number or a code in groups or in one, an umlaut as two letters, two words as one and one as two. The index
-stays as it is: each other way is looked up in it, and counts where it stands.
+Another form of the word or one made of it, a day, a number or a code in groups or in one, an umlaut as two letters, two
+words as one and one as two. The index stays as it is: each other way is looked up in it, and counts where it stands.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
 from heapq import nsmallest
-from itertools import combinations
+from itertools import combinations, takewhile
 
+import numpy as np
 from msgspec.structs import replace
 
+from indexer.postings import Mask
 from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import in_groups
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings
 from indexer.storage.snapshot import Snapshot
 from indexer.text.analysis import fold
+from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
 
 Fields = tuple[str, ...]
 """fields of the index in which a word is looked for"""
@@ -48,6 +52,111 @@ def completions(snapshot: Snapshot, prefix: str, fields: Fields) -> tuple[str, .
         return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
 
     return snapshot.keep(("completions", prefix, fields), look_up)
+
+
+# Stems and compounds
+
+MAX_FORMS = 12
+"""indexed forms of one stem; the most frequent are taken"""
+LONGER = 7
+"""letters that another form of a word may have more"""
+WHOLE = 0.1
+"""a typed word that is in this share of the documents of its commonest completion, or more, is taken as finished"""
+OWN_FIELDS = ("body", "title")
+"""fields in the language of their document"""
+LEAST_PART, LEAST_BESIDE = 6, 4
+"""letters of a word that is looked for in others, and of what stands beside it: "mitarbeiter" is none of "arbeit" """
+
+
+class WordForms:
+    """The words of an index that share a stem with a word of a query."""
+
+    def __init__(self, snapshot: Snapshot, languages: tuple[str, ...], own_languages: tuple[str, ...]) -> None:
+        """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each."""
+        self._snapshot, self._languages, self._own_languages = snapshot, languages, own_languages
+        self._begun = lru_cache(maxsize=16)(snapshot.terms_with_prefix)
+        """of the last words: their forms in several languages mostly begin alike"""
+
+    def of_stem(self, word: str, among: Collection[str] = LANGUAGES) -> tuple[str, ...]:
+        """Indexed words other than `word` with the same stem in one of the languages, the most frequent first."""
+        languages = tuple(code for code in self._languages if code in among)
+        if len(word) < 3 or not word.isalpha():
+            return ()
+
+        def look_up() -> tuple[str, ...]:
+            found: dict[str, int] = {}
+            for language in languages:
+                for field in (*OWN_FIELDS, "name", "path"):
+                    for term in self._same_stem(field, word, language) - {word}:
+                        found[term] = max(found.get(term, 0), self._snapshot.document_frequency(field, term))
+            return tuple(sorted(found, key=lambda term: (-found[term], term))[: MAX_FORMS - 1])
+
+        return self._snapshot.keep(("stem", word, languages), look_up)
+
+    def in_own_languages(self, word: str, *, known: frozenset[str]) -> tuple[tuple[int, str], ...]:
+        """The words of each language's documents with the same stem in it, but those known; the most frequent first."""
+
+        def look_up() -> tuple[tuple[int, str], ...]:
+            found: dict[tuple[int, str], int] = {}
+            for language in self._own_languages:
+                number = LANGUAGES.index(language)
+                for field in OWN_FIELDS:
+                    for term in self._same_stem(field, word, language) - known:
+                        n = int(np.count_nonzero(in_language(self._snapshot, field, term, number)))
+                        found[number, term] = max(found.get((number, term), 0), n)
+            return _most_frequent(found, MAX_FORMS - 1)
+
+        return self._snapshot.keep(("own stem", word, self._own_languages, known), look_up)
+
+    def _same_stem(self, field: str, word: str, language: str) -> set[str]:
+        """The indexed words with the stem of `word`: those that begin so, or hold it where words grow in front."""
+        root = stem(word, language)
+        if language in PREFIXING:  # the last letter may have another form at the end of a word
+            terms: Iterable[str] = {term for own in self._snapshot.term_lists(field) for term in own.holding(root[:-1])}
+        else:
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(root, word, strict=False)))
+            is_changing = root[-1:] in ("e", "i", "y") or language in FLEETING
+            terms = self._begun(field, word[: max(2 if root[-1:] == "e" else 3, shared - is_changing)])
+        terms = (term for term in terms if len(term) <= len(word) + LONGER)
+        if language == "tr":  # a suffix is easily taken from a bare word: fatura and faturanın give fatur and fatura
+            return {term for term in terms if {term, stem(term, language)} & {word, root}}
+        return {term for term in terms if stem(term, language) == root}
+
+
+def compounds(snapshot: Snapshot, word: str, languages: tuple[str, ...]) -> tuple[tuple[int, str], ...]:
+    """The words of each language's documents that hold the stem of `word` beside other words, most frequent first."""
+    found: dict[tuple[int, str], int] = {}
+    for language in languages:
+        root, number = stem(word, language), LANGUAGES.index(language)
+        for field in WRITTEN_IN if len(root) >= LEAST_PART else ():
+            for term in {term for own in snapshot.term_lists(field) for term in own.holding(root)}:
+                at = term.find(root)
+                if at >= LEAST_BESIDE or (at == 0 and len(term) > len(root) + LEAST_BESIDE):
+                    n = int(np.count_nonzero(in_language(snapshot, field, term, number)))
+                    found[number, term] = max(found.get((number, term), 0), n)
+    return _most_frequent(found, MAX_COMPLETIONS)
+
+
+def _most_frequent(found: dict[tuple[int, str], int], limit: int) -> tuple[tuple[int, str], ...]:
+    return tuple(sorted((one for one in found if found[one]), key=lambda one: (-found[one], one))[:limit])
+
+
+def in_language(snapshot: Snapshot, field: str, term: str, language: int) -> Mask:
+    return np.asarray(snapshot.documents["language"][snapshot.postings(field, term).docs] == language)
+
+
+def other_endings(
+    snapshot: Snapshot, word: str, fields: tuple[str, ...], forms: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """The completions of a word of the index; none where so many documents hold it that it is surely finished."""
+
+    def held(term: str) -> int:
+        return max(snapshot.document_frequency(field, term) for field in fields)
+
+    others = [term for term in completions(snapshot, word, fields) if term not in forms]
+    if not others or max(map(held, forms)) >= WHOLE * held(others[0]):
+        return ()
+    return tuple((term,) for term in others)
 
 
 # Days, numbers and codes

@@ -10,14 +10,13 @@ from indexer.query.nodes import Word
 from indexer.query.parse import parse
 from indexer.retrieval.concepts import (
     COMPLETED,
-    MAX_FORMS,
     NOT_AS_WRITTEN,
     Concept,
     ConceptLookup,
     concepts_of,
     field_counts,
 )
-from indexer.retrieval.variants import MAX_COMPLETIONS
+from indexer.retrieval.variants import MAX_COMPLETIONS, MAX_FORMS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage import snapshot as snapshot_module
 from indexer.storage.index import Index

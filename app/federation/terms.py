@@ -192,22 +192,28 @@ class SentRecord(Struct, frozen=True):
 def records() -> tuple[SentRecord, ...]:
     """Every record that a device sends, in the order of DEVICE_RECORDS."""
     return tuple(
-        SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), (*_fields(kind), *_fields(Record)))
-        for kind in DEVICE_RECORDS
+        SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), tuple(_fields(kind))) for kind in DEVICE_RECORDS
     )
 
 
 def _fields(kind: type[Record]) -> Iterator[Field]:
-    """The fields that a class itself declares, each with the text below it in the source, "" where it needs none."""
-    body = next(
-        node.body
-        for node in ast.parse(inspect.getsource(wire)).body
-        if isinstance(node, ast.ClassDef) and node.name == kind.__name__
-    )
-    for declared, after in pairwise([*body, ast.Pass()]):
-        if isinstance(declared, ast.AnnAssign) and isinstance(declared.target, ast.Name):
-            annotation = ast.unparse(declared.annotation)
-            yield Field(declared.target.id, TYPES.get(annotation, annotation), _text(after))
+    """The fields of a record, each with the text below it in the source, "" where it needs none."""
+    declared = {name: field for base in kind.__mro__ for name, field in _declared().get(base.__name__, {}).items()}
+    for name in kind.__struct_fields__:
+        yield declared[name]
+
+
+@cache
+def _declared() -> dict[str, dict[str, Field]]:
+    """What each class of the wire declares itself, by name."""
+    found: dict[str, dict[str, Field]] = {}
+    for node in ast.parse(inspect.getsource(wire)).body:
+        for declared, after in pairwise([*node.body, ast.Pass()]) if isinstance(node, ast.ClassDef) else ():
+            if isinstance(declared, ast.AnnAssign) and isinstance(declared.target, ast.Name):
+                name, annotation = declared.target.id, ast.unparse(declared.annotation)
+                field = Field(name, TYPES.get(annotation, annotation), _text(after))
+                found.setdefault(node.name, {})[name] = field
+    return found
 
 
 def _text(node: ast.stmt) -> str:

@@ -36,10 +36,30 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """of this format"""
 
 
+class GroupRecord(Record, frozen=True):
+    """The root of what belongs to one group."""
+
+    group_id: str
+    """the group's random name"""
+
+
 class SumRecord(Record, frozen=True, kw_only=True):
     """The root of what belongs to sealed sums."""
 
     version: Number = SUMS_VERSION
+
+
+class MemberSum(SumRecord, frozen=True):
+    """The root of what a member sends in a sealed round."""
+
+    group_id: str
+    """the group's random name"""
+    lineage: Number
+    """of the round"""
+    round: Number
+    """that it belongs to"""
+    device: str
+    """the member's pseudonym"""
 
 
 class InviteVoucher(Record, frozen=True):
@@ -72,11 +92,9 @@ class Invite(Record, frozen=True):
     """of the member who invites; None for an invite of the administrator, whom no roster holds"""
 
 
-class Enrolment(Record, frozen=True):
+class Enrolment(GroupRecord, frozen=True):
     """A device asks to join, with the key of its invite."""
 
-    group_id: str
-    """the group's random name, from the invite"""
     device_key: bytes
     """Ed25519 public key [32], made on the device for this group alone"""
     box_key: bytes
@@ -102,10 +120,9 @@ class Enrolled(Record, frozen=True):
     """the server's Ed25519 public key [32]; its fingerprint must be the invite's"""
 
 
-class Terms(Record, frozen=True):
+class Terms(GroupRecord, frozen=True):
     """What every member of a group computes in the same way; fixed for a lineage."""
 
-    group_id: str
     method: str
     """a name in foltr.federated.registry.METHODS"""
     settings: dict[str, Any]
@@ -178,10 +195,9 @@ Loss = Literal["", "gone", "silent", "false", "impossible"]
 """too many members had left; too few added up in time; too few true notes were left; no honest notes make such a sum"""
 
 
-class ModelRecord(Record, frozen=True):
+class ModelRecord(GroupRecord, frozen=True):
     """A published common ranker."""
 
-    group_id: str
     lineage: Number
     round: Number
     """how many rounds of this lineage led to it, and of the one before where a restore had lost its ranker"""
@@ -200,11 +216,9 @@ class ModelRecord(Record, frozen=True):
     """why that round was lost, so that the ranker is the one before; "" where it was not. Nobody is named"""
 
 
-class Update(Record, frozen=True):
+class Update(GroupRecord, frozen=True):
     """A device's update in one round; sent encrypted to the round's key."""
 
-    group_id: str
-    """the group's random name, so that no other group's server can use it"""
     lineage: Number
     """of the round that it answers; rises when someone was forgotten or the ranker was rolled back"""
     round: Number
@@ -267,10 +281,9 @@ class RosterEntry(Record, frozen=True):
     """None where it was erased, because the member asked to be forgotten"""
 
 
-class RosterPage(Record, frozen=True):
+class RosterPage(GroupRecord, frozen=True):
     """Entries of the roster, in order."""
 
-    group_id: str
     number: Number
     """entries that there are in all"""
     head: str
@@ -279,11 +292,9 @@ class RosterPage(Record, frozen=True):
     """from the one that was asked for; some of many"""
 
 
-class RosterReturn(Record, frozen=True):
+class RosterReturn(GroupRecord, frozen=True):
     """A device returns roster entries that a restored server lacks, possibly its own."""
 
-    group_id: str
-    """the group's random name"""
     device_key: bytes
     """Ed25519 public key [32] of the sender"""
     seen: Signed
@@ -292,20 +303,16 @@ class RosterReturn(Record, frozen=True):
     """in order, at least from the first that the server lacks; bodies of members that left may be missing"""
 
 
-class RankerReturn(Record, frozen=True):
+class RankerReturn(GroupRecord, frozen=True):
     """A device returns the newest ranker it knows, which a restored server may have lost."""
 
-    group_id: str
-    """the group's random name"""
     ranker: Signed
     """the server's own ModelRecord"""
 
 
-class InviteOffer(Record, frozen=True):
+class InviteOffer(GroupRecord, frozen=True):
     """A member invites someone: the public half of the invite, so the server accepts the holder of its secret."""
 
-    group_id: str
-    """the group's random name"""
     invite_key: bytes
     """Ed25519 public key [32] of the new invite"""
     signature: bytes
@@ -319,11 +326,9 @@ class Invited(Record, frozen=True):
     """seconds since 1970"""
 
 
-class Vouching(Record, frozen=True):
+class Vouching(GroupRecord, frozen=True):
     """A member vouches for another that nobody invited, or removes one from the roster that is gone."""
 
-    group_id: str
-    """the group's random name"""
     about: Number
     """roster entry with which that member joined"""
     leaves: bool
@@ -334,17 +339,9 @@ class Vouching(Record, frozen=True):
     """roster entry with which the same person joined again, -1 for nobody"""
 
 
-class NoiseCommitment(SumRecord, frozen=True):
+class NoiseCommitment(MemberSum, frozen=True):
     """A device fixes its secret noise bits for a round, before it learns the coins added to them."""
 
-    group_id: str
-    """the group's random name"""
-    lineage: Number
-    """of the round"""
-    round: Number
-    """whose noise it is"""
-    device: str
-    """the member's pseudonym"""
     point: bytes
     """[32] a commitment: it hides the bits, and no others fit it"""
 
@@ -357,17 +354,9 @@ class Coins(SumRecord, frozen=True):
     """[32] from which they are drawn"""
 
 
-class SharedUpdate(SumRecord, frozen=True):
+class SharedUpdate(MemberSum, frozen=True):
     """A device's update in one round of a sealed group, in shares that nobody can add up alone."""
 
-    group_id: str
-    """the group's random name"""
-    lineage: Number
-    """of the round that it answers"""
-    round: Number
-    """that it answers"""
-    device: str
-    """the member's pseudonym"""
     model_hash: str
     """of the model it began from"""
     roster_head: str
@@ -388,10 +377,9 @@ class SharedUpdate(SumRecord, frozen=True):
     """that the update is within the clip, and its noise made of the round's coins; it tells nothing else"""
 
 
-class ShareList(Record, frozen=True):
+class ShareList(GroupRecord, frozen=True):
     """Whose updates are added up in a round: one list a round, signed by the server's identity key."""
 
-    group_id: str
     lineage: Number
     round: Number
     model_hash: str
@@ -415,17 +403,9 @@ class ListedBox(SumRecord, frozen=True):
     """of the SharedUpdate"""
 
 
-class Complaint(SumRecord, frozen=True):
+class Complaint(MemberSum, frozen=True):
     """A committee member shows that its box of one message differs from what the sender committed to."""
 
-    group_id: str
-    """the group's random name"""
-    lineage: Number
-    """of the round"""
-    round: Number
-    """whose list holds the message"""
-    device: str
-    """the pseudonym of the member who complains"""
     about: str
     """the sender's pseudonym"""
     message: str
@@ -455,17 +435,9 @@ class SumTask(SumRecord, frozen=True):
     """whose messages are left out, in the order of the pseudonyms"""
 
 
-class CommitteeAnswer(SumRecord, frozen=True):
+class CommitteeAnswer(MemberSum, frozen=True):
     """A committee member has added up its shares of everyone's updates."""
 
-    group_id: str
-    """the group's random name"""
-    lineage: Number
-    """of the round"""
-    round: Number
-    """that was added up"""
-    device: str
-    """the member's pseudonym"""
     list_hash: str
     """of the ShareList: whose updates are in the sum"""
     without: tuple[str, ...]
@@ -485,11 +457,9 @@ class Accepted(Record, frozen=True):
     """updates so far"""
 
 
-class Farewell(Record, frozen=True):
+class Farewell(GroupRecord, frozen=True):
     """A member leaves. With `forget`, what it sent is erased, and its influence unlearned."""
 
-    group_id: str
-    """the group's random name"""
     forget: bool
     """whether to be forgotten, too"""
     roster_signature: bytes = b""
@@ -504,11 +474,9 @@ DEPOT_FILES, DEPOT_ASKED, DEPOT_NAME = 10_000, 100, re.compile("[0-9a-f]{32}")
 """files in a depot, and in one question, at most; a file's name, at random"""
 
 
-class DepotRequest(Record, frozen=True):
+class DepotRequest(GroupRecord, frozen=True):
     """A member asks the server to keep the sealed files that its owner's computers exchange."""
 
-    group_id: str
-    """the group's random name"""
     depot_key: bytes
     """Ed25519 public key [32] derived from the computers' code, by which alone the files are reached"""
     replaces: bool = False
@@ -546,10 +514,9 @@ class DepotFiles(Record, frozen=True):
     """by name; those that are there, the first at least, as many as fit into one answer"""
 
 
-class Receipt(Record, frozen=True):
+class Receipt(GroupRecord, frozen=True):
     """What was erased for a member that asked to be forgotten, signed by the server's identity key."""
 
-    group_id: str
     request: str
     """random name of the request, for asking how far it is"""
     state: Literal["waiting", "erased", "unlearning", "done"]
@@ -591,10 +558,9 @@ class JournalEntry(Record, frozen=True):
     """of a receipt"""
 
 
-class JournalPage(Record, frozen=True):
+class JournalPage(GroupRecord, frozen=True):
     """A part of the journal, and its end."""
 
-    group_id: str
     after: Number
     """the entries follow this position"""
     size: Number
@@ -605,10 +571,9 @@ class JournalPage(Record, frozen=True):
     """the JSON of JournalEntry records, as they were hashed"""
 
 
-class ServerMove(Record, frozen=True):
+class ServerMove(GroupRecord, frozen=True):
     """The server answers elsewhere, or with another certificate; signed by the identity that devices pinned."""
 
-    group_id: str
     address: str
     """where the server answers from now on"""
     certificate: str

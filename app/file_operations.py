@@ -28,23 +28,23 @@ class Filed(Struct, frozen=True):
     """why nothing was done, as one line; "" when it was"""
 
 
-class FilingError(Exception):
+class FileOperationError(Exception):
     """The folder cannot be used; the message says what was wanted and what came."""
 
 
 def folder_of(text: str) -> str:
     """The folder that a user typed, absolute; it may be a new one in a folder that is there.
 
-    Raises FilingError where there is none that can be written to, or made.
+    Raises FileOperationError where there is none that can be written to, or made.
     """
     path = Path(os.path.expanduser(text.strip()))
     if not text.strip():
-        raise FilingError("wanted the path of a folder, got nothing")
+        raise FileOperationError("wanted the path of a folder, got nothing")
     is_new = not os.path.lexists(path) and os.path.isdir(path.parent)
     if not os.path.isdir(path) and not is_new:
-        raise FilingError(f"wanted a folder, and there is none: {display_path(str(path))}")
+        raise FileOperationError(f"wanted a folder, and there is none: {display_path(str(path))}")
     if not os.access(path.parent if is_new else path, os.W_OK | os.X_OK):
-        raise FilingError(f"wanted a folder that can be written to, got {display_path(str(path))}")
+        raise FileOperationError(f"wanted a folder that can be written to, got {display_path(str(path))}")
     return str(path.absolute())
 
 

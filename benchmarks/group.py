@@ -27,7 +27,7 @@ import numpy as np
 
 from app.federation.group_ranker import believed
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.prior import theta_prior
 from app.settings import LearningSettings
 from app.store import Store
@@ -212,7 +212,7 @@ def world_of(names: tuple[str, ...], cache: Path | None) -> Iterator[World]:
         pages = pages_of(names, N_LOTS, cache or Path(folder))
         learner = Learner(
             Store(Path(folder) / "state.sqlite"), theta0=theta_prior(), feature_names=NAMES,
-            manifest_hash=MANIFEST_HASH, settings=LearningSettings(), pace=Pace.shipped(NAMES),
+            manifest_hash=MANIFEST_HASH, settings=LearningSettings(), rates=LearningRates.shipped(NAMES),
         )  # fmt: skip
         yield World([lot for lots in pages.values() for lot in lots], learner)
 

@@ -28,7 +28,7 @@ from app.federation.round_answer import ReplayPages, newest_pages
 from app.federation.server import Correspondence, check_terms, theta_of
 from app.federation.terms import method_of
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.prior import theta_prior
 from app.settings import Settings
 from app.store import Store
@@ -237,7 +237,7 @@ def common_scores(adopted: GroupRanker | None, pages: Sequence[Interaction]) -> 
 
 def learner_of(store: Store, settings: Settings) -> Learner:
     """This device's personal ranker, without a group."""
-    return Learner(store, settings=settings.learning, pace=Pace.shipped(NAMES))
+    return Learner(store, settings=settings.learning, rates=LearningRates.shipped(NAMES))
 
 
 def chosen_alpha(pages: Sequence[Interaction], common: Sequence[FloatVector], personal: Sequence[FloatVector]) -> float:

@@ -37,7 +37,7 @@ from msgspec.structs import replace
 from app.learning import model_versions
 from app.learning.blend import Blend
 from app.learning.exploration import SMALLEST_TEMPERATURE, explored_order, noise, session_nonce
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.model_versions import LARGEST_WEIGHT, PersonalModel, import_model
 from app.learning.prior import theta_prior
 from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
@@ -80,7 +80,7 @@ class Learner:
         theta0: npt.ArrayLike | None = None,
         feature_names: Sequence[str] = NAMES,
         manifest_hash: str = MANIFEST_HASH,
-        pace: Pace | None = None,
+        rates: LearningRates | None = None,
         common: Callable[[], Blend | None] | None = None,
         log: LessonLog | None = None,
         of_assistant: bool = False,
@@ -92,7 +92,7 @@ class Learner:
         self.prior = np.array(theta_prior() if theta0 is None else theta0, dtype=np.float64)
         if self.prior.shape != (len(feature_names),):
             raise ShapeError(f"theta0 must be [{len(feature_names)}], not {list(self.prior.shape)}")
-        self.pace = pace or Pace.even(len(self.prior))
+        self.rates = rates or LearningRates.even(len(self.prior))
         self.text_weights = self.prior * ~np.isin(feature_names, USAGE_NAMES)
         """[n_features] of the shipped weights those of the text: 0 for what is made of the user's own picks"""
         self.feature_names = tuple(feature_names)
@@ -248,7 +248,7 @@ class Learner:
         return learned
 
     def _by_net(self, features: FloatMatrix) -> FloatMatrix:
-        model, seen = self.model, self.pace.seen(features)
+        model, seen = self.model, self.rates.seen(features)
         learned, r = np.zeros_like(seen), model.learned(seen)
         n = len(r)
         middles = np.argsort(r, kind="stable")[(n - 1) // 2 : n // 2 + 1]  # of whose values the median is the mean
@@ -314,7 +314,7 @@ class Learner:
         if model.ranker.name == "linear":
             way: FloatVector = self._habitual(features, marks, model.votes, beyond)[1].sum(axis=1)
         else:
-            way = self.settings.strength * self._bounded(model.learned(self.pace.seen(features)))
+            way = self.settings.strength * self._bounded(model.learned(self.rates.seen(features)))
         return text + way
 
     def _traits(self, features: FloatMatrix, marks: Marks, beyond: FloatVector | None) -> Traits:
@@ -351,8 +351,8 @@ class Learner:
             votes = model.votes.after(Vote(query, day.toordinal(), said))
             return replace(model, votes=votes, n_pages=model.n_pages + 1)
         weights = document_weights(self._open_pairs(page, model, scores), page.n_docs)
-        slope = model.ranker.weighted_gradient(model.theta, self.pace.seen(page.features), weights)
-        step = self.pace.step(model.ranker, self.settings.learning_rate * slope)
+        slope = model.ranker.weighted_gradient(model.theta, self.rates.seen(page.features), weights)
+        step = self.rates.step(model.ranker, self.settings.learning_rate * slope)
         theta = np.clip(model.theta + step, -LARGEST_WEIGHT, LARGEST_WEIGHT)
         return replace(model, theta=theta, n_pages=model.n_pages + 1)
 
@@ -361,7 +361,7 @@ class Learner:
         tau = self.settings.exploration
         tau = tau if tau >= SMALLEST_TEMPERATURE else 1.0
         pairs = preference_pairs(scores, page, temperature=tau)
-        r = model.learned(self.pace.seen(page.features))
+        r = model.learned(self.rates.seen(page.features))
         settled = r[pairs.preferred] - r[pairs.other] >= self.settings.bound
         return pairs._replace(weight=np.where(settled, 0.0, pairs.weight))
 

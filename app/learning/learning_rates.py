@@ -29,7 +29,7 @@ LONGEST = 0.15
 """points; the longest step (Euclidean) that one lesson may take, so that no single page decides anything"""
 
 
-class Pace(Struct, frozen=True, eq=False):
+class LearningRates(Struct, frozen=True, eq=False):
     """The rate of each feature, and how long a step may be."""
 
     rates: FloatVector
@@ -37,13 +37,13 @@ class Pace(Struct, frozen=True, eq=False):
     longest: float = np.inf
 
     @classmethod
-    def even(cls, n_features: int) -> Pace:
+    def even(cls, n_features: int) -> LearningRates:
         """Plain PDGD: every weight at the full rate."""
         return cls(np.ones(n_features))
 
     @classmethod
-    def shipped(cls, names: Sequence[str]) -> Pace:
-        """The pace of this program for features of these names."""
+    def shipped(cls, names: Sequence[str]) -> LearningRates:
+        """The rates of this program for features of these names."""
         rate = dict.fromkeys(SHIPPED_ONLY, 0.0) | dict.fromkeys(PERSONAL, 1.0)
         return cls(np.array([rate.get(name, TEXT_RATE) for name in names]), LONGEST)
 

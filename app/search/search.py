@@ -20,7 +20,7 @@ from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
 from app.learning.exploration import session_nonce
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.outcomes import Outcome
 from app.paths import Paths
 from app.search import page as pages
@@ -90,7 +90,7 @@ class Search:
             self.store, self._paths, self.catalogue, enabled=learning.enabled and learning.remember_picks
         )
         self.learner = Learner(
-            self.store, settings=learning, pace=Pace.shipped(NAMES), common=CommonRanker(self.store).blend,
+            self.store, settings=learning, rates=LearningRates.shipped(NAMES), common=CommonRanker(self.store).blend,
             log=self.log, of_assistant=bool(self._paths.assistant),
         )  # fmt: skip
         self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)

@@ -15,7 +15,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
 from app import file_operations
-from app.file_operations import Filed, FilingError, folder_of, taken
+from app.file_operations import Filed, FileOperationError, folder_of, taken
 from app.tui.bars.status_lines import StatusLine
 from app.tui.key_queue import Panel
 from app.tui.messages import FilesFiled
@@ -29,7 +29,7 @@ SHOWN = 8
 """refusals that are told one by one"""
 
 
-class FilingAway:
+class FileOperations:
     """Copies, moves and trashes the marked results of a screen, or the selected one where none is marked."""
 
     def __init__(self, screen: Screen[None], session: Session, results: ResultsList, line: StatusLine) -> None:
@@ -61,7 +61,7 @@ class FilingAway:
             paths = list(dict.fromkeys(hit.path for _, hit in marked))
             act = then or (lambda folder: self._session.run(partial(self._do, what, paths, folder)))
             self._screen.app.push_screen(
-                FilingScreen(what, marked), lambda folder: act(folder) if folder is not None else None
+                FileOperationsScreen(what, marked), lambda folder: act(folder) if folder is not None else None
             )
 
     def _do(self, what: str, paths: Sequence[str], folder: str) -> None:
@@ -107,7 +107,7 @@ SEEN = 12
 """paths that are seen at once; more are scrolled through"""
 
 
-class FilingScreen(Panel[str | None]):
+class FileOperationsScreen(Panel[str | None]):
     """Gives the folder, "" where none is wanted, and None when the user does not want it done."""
 
     CSS_PATH = "panels/panels.tcss"
@@ -160,7 +160,7 @@ class FilingScreen(Panel[str | None]):
         note, yes = self.query_one("#filing-note", Static), self.query_one("#filing-yes", Button)
         try:
             folder = folder_of(event.value)
-        except FilingError as error:
+        except FileOperationError as error:
             note.update(str(error))
             return
         refused = taken(self._paths, folder)

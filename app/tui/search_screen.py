@@ -30,7 +30,7 @@ from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.status_lines import ORDER_NAMES, HintLine, KeyLine, StatusLine
 from app.tui.bars.welcome import Welcome
-from app.tui.file_operations_dialog import FilingAway
+from app.tui.file_operations_dialog import FileOperations
 from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
 from app.tui.opening_results import Opening
@@ -92,7 +92,7 @@ class SearchScreen(Screen[None]):
         self.welcome = Welcome(id="welcome")
         self.found = Vertical(id="found")
         self.opening = Opening(self, setup, self.session, self.box.recall, self.results, self.side.preview, self.line)
-        self.filing = FilingAway(self, self.session, self.results, self.line)
+        self.filing = FileOperations(self, self.session, self.results, self.line)
         self.syncing = GroupSyncing(self, self.session, self.line, setup.group)
         of_side = (messages.PreviewMade, messages.PageDrawn, messages.Explained)
         self._takers: dict[type[Message], Widget] = dict.fromkeys(of_side, self.side)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from app.file_operations import Filed, FilingError, copy_to, folder_of, move_to, taken, trash
+from app.file_operations import Filed, FileOperationError, copy_to, folder_of, move_to, taken, trash
 
 SHARED = Path("/dev/shm")
 
@@ -106,7 +106,7 @@ def test_a_copy_that_breaks_off_leaves_no_half_and_takes_nothing(
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     """Before anything is done."""
     (tmp_path / "b").mkdir(mode=0o500)
-    with pytest.raises(FilingError, match="can be written to"):
+    with pytest.raises(FileOperationError, match="can be written to"):
         folder_of(str(tmp_path / "b"))
 
 
@@ -122,7 +122,7 @@ def test_a_folder_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("~nobody-here/x", "there is none"),
         ("x" * 300 + "/y", "there is none"),
     ):
-        with pytest.raises(FilingError, match=said):
+        with pytest.raises(FileOperationError, match=said):
             folder_of(text)
 
 

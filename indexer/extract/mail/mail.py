@@ -19,7 +19,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.kinds import holds_text
 from indexer.extract.mail import mail_headers
-from indexer.extract.mail.mail_headers import Letterhead, header_states, header_tags, ids_in, is_attachment
+from indexer.extract.mail.mail_headers import MailHeaders, header_states, header_tags, ids_in, is_attachment
 from indexer.extract.markup import html
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.markup.texts import extract_text
@@ -87,7 +87,7 @@ def read_message(
     def one(name: str) -> str:
         return header(message, name)
 
-    head = Letterhead(
+    head = MailHeaders(
         to=people(message, "to"),
         cc=people(message, "cc"),
         bcc=people(message, "bcc"),

@@ -1,6 +1,6 @@
 """The head of a mail as properties: who got it, what is attached, its state, and the ids that tie it to its thread.
 
-Every reader of mail fills a `Letterhead` and takes its properties from it, so all mail is described alike. States come
+Every reader of mail fills a `MailHeaders` and takes its properties from it, so all mail is described alike. States come
 from a Maildir's file name, from headers that mail programs write into mailboxes, and from the flags of Apple Mail.
 """
 
@@ -22,7 +22,7 @@ MAX_IDS = 30
 """of the mails that a mail answers: the oldest and the newest are kept"""
 
 
-class Letterhead(Struct, frozen=True, kw_only=True):
+class MailHeaders(Struct, frozen=True, kw_only=True):
     """What stands over the text of a mail, beside sender, subject and date."""
 
     to: tuple[str, ...] = ()

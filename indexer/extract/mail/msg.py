@@ -12,7 +12,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode_page
 from indexer.extract.kinds import document_type
 from indexer.extract.mail.mail import AttachmentReader
-from indexer.extract.mail.mail_headers import Letterhead, ids_in, is_attachment
+from indexer.extract.mail.mail_headers import MailHeaders, ids_in, is_attachment
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.office.compound import Compound
 from indexer.extract.office.rtf import read_rtf
@@ -103,7 +103,7 @@ class _Message(_Storage):
                 return found
         return ""
 
-    def head(self, attachments: tuple[str, ...]) -> Letterhead:
+    def head(self, attachments: tuple[str, ...]) -> MailHeaders:
         """Who got it, its state, and the ids that tie it to its thread."""
         people = self._recipients()
         flags = self.number(_FLAGS)
@@ -112,7 +112,7 @@ class _Message(_Storage):
             *(("draft",) if flags & _UNSENT else ()),
             *(("flagged",) if self.number(_FLAG_STATUS) == _FOLLOW_UP else ()),
         )
-        return Letterhead(
+        return MailHeaders(
             to=tuple(people[_TO]), cc=tuple(people[_CC]), bcc=tuple(people[_BCC]), attachments=attachments,
             states=states if self.has(_FLAGS) else (),
             message_id=next(iter(ids_in(self.text(_ID))), ""),

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.learning.blend import Blend
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.prior import theta_prior
 from app.settings import LearningSettings
 from app.store import Store
@@ -34,5 +34,5 @@ def lover_of(feature: str) -> FloatVector:
 def device_learner(store: Store, *, common: Callable[[], Blend | None] | None) -> Learner:
     return Learner(
         store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=LearningSettings(),
-        pace=Pace.shipped(NAMES), common=common,
+        rates=LearningRates.shipped(NAMES), common=common,
     )  # fmt: skip

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from app.learning import model_versions
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.traits import SLOPE
 from app.learning.votes import TEMPERATURE, Vote, Votes
 from app.store import Store
@@ -329,7 +329,7 @@ def test_pages_are_rehearsed_as_they_were_learned(store: Store, ranker: str) -> 
 def test_the_net_sees_no_feature_that_never_learns(store: Store) -> None:
     """What the learned part does not see gains nothing and moves nothing."""
     device = learner(store, ranker="neural")
-    device.pace = Pace(np.array([1.0, 1.0, 0.0, 1.0]))
+    device.rates = LearningRates(np.array([1.0, 1.0, 0.0, 1.0]))
     features = np.array([[0.5, 0.5, 0.0, 0.1], [0.5, 0.5, 0.9, 0.4]])
     device.learn(features, [0, 1], [False, True], now=NOW)
     moved = device.scores(features) - features @ THETA0

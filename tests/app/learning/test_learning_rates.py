@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.prior import theta_prior
 from app.settings import LearningSettings
 from app.store import Store
@@ -35,7 +35,7 @@ def device(tmp_path: Path) -> MakeDevice:
     def make(ranker: str = "linear") -> Learner:
         return Learner(
             Store(tmp_path / "state.sqlite"), theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH,
-            settings=LearningSettings(exploration=0.0, ranker=ranker), pace=Pace.shipped(NAMES),
+            settings=LearningSettings(exploration=0.0, ranker=ranker), rates=LearningRates.shipped(NAMES),
         )  # fmt: skip
 
     return make
@@ -43,33 +43,33 @@ def device(tmp_path: Path) -> MakeDevice:
 
 def test_the_even_pace_is_plain_gradient_ascent() -> None:
     """The step is the slope, and every feature is seen."""
-    pace = Pace.even(2)
-    assert pace.step(Linear(2), np.array([0.5, -0.5])).tolist() == [0.5, -0.5]
-    assert pace.seen(np.ones((3, 2))).tolist() == [[1.0, 1.0]] * 3
+    rates = LearningRates.even(2)
+    assert rates.step(Linear(2), np.array([0.5, -0.5])).tolist() == [0.5, -0.5]
+    assert rates.seen(np.ones((3, 2))).tolist() == [[1.0, 1.0]] * 3
 
 
 def test_each_weight_moves_at_its_rate() -> None:
     """Slope 2 at rates 0, .25 and 1: 0, .5 and 2."""
-    assert Pace(np.array([0.0, 0.25, 1.0])).step(Linear(3), np.full(3, 2.0)).tolist() == [0.0, 0.5, 2.0]
+    assert LearningRates(np.array([0.0, 0.25, 1.0])).step(Linear(3), np.full(3, 2.0)).tolist() == [0.0, 0.5, 2.0]
 
 
 def test_no_lesson_takes_a_longer_step_than_allowed() -> None:
     """A slope of (3, 4) is 5 long; at most 1 is taken of it: (.6, .8)."""
-    pace = Pace(np.ones(2), longest=1.0)
-    assert pace.step(Linear(2), np.array([3.0, 4.0])).tolist() == pytest.approx([3 / 5, 4 / 5])
+    rates = LearningRates(np.ones(2), longest=1.0)
+    assert rates.step(Linear(2), np.array([3.0, 4.0])).tolist() == pytest.approx([3 / 5, 4 / 5])
 
 
 def test_a_net_learns_at_the_same_rates_on_its_inputs() -> None:
     """Columns of W move at the feature's rate, biases and outputs at 1."""
-    net, pace = Neural(2, n_hidden=2), Pace(np.array([0.0, 0.5]))
-    assert pace.step(net, np.ones(net.n_params)).tolist() == [0.0, 0.5, 0.0, 0.5, 1.0, 1.0, 1.0, 1.0]
+    net, rates = Neural(2, n_hidden=2), LearningRates(np.array([0.0, 0.5]))
+    assert rates.step(net, np.ones(net.n_params)).tolist() == [0.0, 0.5, 0.0, 0.5, 1.0, 1.0, 1.0, 1.0]
 
 
 def test_the_shipped_pace_is_what_the_documentation_says() -> None:
     """A lesson is .15 points long at most, and text takes a twentieth of what the document's own features take."""
-    pace, slope = Pace.shipped(("bm25f", "newer")), np.array([20.0, 1.0])
-    assert pace.step(Linear(2), 100.0 * slope).tolist() == pytest.approx([0.15 / 2**0.5] * 2)
-    assert pace.step(Linear(2), 0.01 * slope).tolist() == pytest.approx([0.01, 0.01])
+    rates, slope = LearningRates.shipped(("bm25f", "newer")), np.array([20.0, 1.0])
+    assert rates.step(Linear(2), 100.0 * slope).tolist() == pytest.approx([0.15 / 2**0.5] * 2)
+    assert rates.step(Linear(2), 0.01 * slope).tolist() == pytest.approx([0.01, 0.01])
 
 
 def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_the_full_rate_is_for_what_no_query_changes(tmp_path: Path) -> None:
     one, other = features("heron OR water"), features("stork OR lake")
     assert one.shape == other.shape == (12, len(NAMES))
     alone = {name for name in NAMES if (one[:, INDEX[name]] == other[:, INDEX[name]]).all()}
-    full = {name for name, rate in zip(NAMES, Pace.shipped(NAMES).rates, strict=True) if rate == 1.0}
+    full = {name for name, rate in zip(NAMES, LearningRates.shipped(NAMES).rates, strict=True) if rate == 1.0}
     # Without vectors the closeness of meaning is 0 for every query.
     assert full == alone - {"opened", "opened_recently", "same_query", "similar_query", "meaning"}
 

@@ -15,7 +15,7 @@ from msgspec import structs
 
 from app.following.indexing import update_index
 from app.learning.learner import Learner
-from app.learning.learning_rates import Pace
+from app.learning.learning_rates import LearningRates
 from app.learning.prior import theta_prior
 from app.learning.votes import Vote, Votes
 from app.search.explanation import contrast, explanation
@@ -36,8 +36,8 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
 
 def learner_of(store: Store, *, ranker: str = "linear") -> Learner:
     return Learner(
-        store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH, pace=Pace.shipped(NAMES),
-        settings=LearningSettings(exploration=0.0, ranker=ranker),
+        store, theta0=theta_prior(), feature_names=NAMES, manifest_hash=MANIFEST_HASH,
+        rates=LearningRates.shipped(NAMES), settings=LearningSettings(exploration=0.0, ranker=ranker),
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from textual.widgets import Button, Input, Static
 
 from app.file_operations import Filed
-from app.tui.file_operations_dialog import SHOWN, FilingScreen, report
+from app.tui.file_operations_dialog import SHOWN, FileOperationsScreen, report
 from app.tui.results_list import ResultsList
 from console.wording import short_path
 
@@ -27,10 +27,10 @@ def _real(types: Any, folder: Path) -> Any:
     return types.FakeSearch(documents)
 
 
-async def _ask(one: Any, pilot: Any, letter: str) -> FilingScreen:
+async def _ask(one: Any, pilot: Any, letter: str) -> FileOperationsScreen:
     await pilot.press("ctrl+g", letter)
-    await one.until(pilot, lambda: isinstance(one.app.screen, FilingScreen), "the question")
-    screen: FilingScreen = one.app.screen
+    await one.until(pilot, lambda: isinstance(one.app.screen, FileOperationsScreen), "the question")
+    screen: FileOperationsScreen = one.app.screen
     return screen
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from indexer.extract.mail.mail_headers import MAX_PEOPLE, Letterhead, apple_states, is_attachment, is_expunged
+from indexer.extract.mail.mail_headers import MAX_PEOPLE, MailHeaders, apple_states, is_attachment, is_expunged
 
 
 def test_a_head_as_properties() -> None:
     """In a fixed order, each value once, without empty ones; all who got it in one line."""
-    head = Letterhead(
+    head = MailHeaders(
         to=("Ann  <a@x>", "Ann <a@x>"), cc=("c@x",), bcc=("b@x",), attachments=("a.pdf", "a.pdf"), states=("read",),
         tags=("work",), message_id="1@x", answered_ids=("0@x", "1@x", "0@x"),
     )  # fmt: skip
@@ -19,12 +19,12 @@ def test_a_head_as_properties() -> None:
     )  # fmt: skip
     assert head.recipients == "Ann  <a@x>; Ann <a@x>; c@x; b@x"
     assert head.message_ids == ("1@x", "0@x")
-    assert (Letterhead().properties, Letterhead().message_ids) == ((), ())
+    assert (MailHeaders().properties, MailHeaders().message_ids) == ((), ())
 
 
 def test_a_mail_to_a_crowd_is_bounded() -> None:
     """So many people are kept one by one."""
-    assert len(Letterhead(to=tuple(f"{i}@x" for i in range(5_000))).properties) == MAX_PEOPLE
+    assert len(MailHeaders(to=tuple(f"{i}@x" for i in range(5_000))).properties) == MAX_PEOPLE
 
 
 @pytest.mark.parametrize(

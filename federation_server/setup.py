@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import resources
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -189,19 +190,15 @@ class Start(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def shipped_start() -> Start:
     """The ranker that every device of this version begins with."""
-    return _decoded(resources.files("federation_server").joinpath("start.json").read_bytes(), "start.json")
+    return read_start(resources.files("federation_server").joinpath("start.json"))
 
 
-def read_start(path: Path) -> Start:
+def read_start(file: Traversable) -> Start:
     """From a file; StartError when it is not one."""
-    return _decoded(path.read_bytes(), str(path))
-
-
-def _decoded(data: bytes, source: str) -> Start:
     try:
-        start = msgspec.json.decode(data, type=Start)
+        start = msgspec.json.decode(file.read_bytes(), type=Start)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise StartError(f"{source}: wanted a start model, got: {error}") from error
+        raise StartError(f"{file}: wanted a start model, got: {error}") from error
     if start.v != 1 or len(start.theta) != len(start.features) or not start.features:
-        raise StartError(f"{source}: wanted version 1 with one weight for each feature")
+        raise StartError(f"{file}: wanted version 1 with one weight for each feature")
     return start

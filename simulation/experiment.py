@@ -120,7 +120,8 @@ def prepare(
     """
     brought = load(preset.with_) if preset.with_ else {}
     cells = expand(preset, folds_of=partial(_folds, root=root))
-    check_settings(cells)
+    for cell in {str(cell.settings): cell for cell in cells}.values():
+        check_method(cell)
     _check_folds(cells, root)
     if resume:
         check_same(folder, preset)
@@ -211,12 +212,6 @@ def check_clients(cell: Cell, fold: Fold) -> None:
     parts.shares_of(
         cell, cell.preset.data.evaluate_clients_on, parts.held_out(cell, fold), at="data.evaluate_clients_on"
     )
-
-
-def check_settings(cells: Sequence[Cell]) -> None:
-    """FoltrError names the setting of a method, a rule, an attack or of the clients that cannot be."""
-    for cell in {str(cell.settings): cell for cell in cells}.values():
-        check_method(cell)
 
 
 def check_data(cells: Sequence[Cell], root: Path | None, *, reading: Callable[[], None]) -> tuple[dict[str, str], str]:

@@ -266,11 +266,10 @@ class SearchScreen(Screen[None]):
         from app.tui.panels.first_start import FirstStart  # as all screens that are seldom seen
 
         indexing = self.setup.indexing
-        self.app.push_screen(FirstStart(indexing.suggest, adding=indexing.has_index()), self._folders_chosen)
-
-    def _folders_chosen(self, folders: tuple[str, ...] | None) -> None:
-        if folders:
-            self.start_indexing(folders)
+        self.app.push_screen(
+            FirstStart(indexing.suggest, adding=indexing.has_index()),
+            lambda folders: self.start_indexing(folders) if folders else None,
+        )
 
     def on_resize(self) -> None:
         self.side.lay_out()

@@ -123,9 +123,6 @@ def read_step(size: int, at_most: int) -> int:
 Extractor = Callable[[Source, Limits], Extraction]
 """Reads one kind of file; raises ExtractionError, or anything its library raises on malformed data."""
 
-NestedExtractor = Callable[[Source, Limits, Extractor], Extraction]
-"""Reads a container; the third argument reads a member of any kind."""
-
 _LOOKS = 64
 """parts added to a sink between two looks at the clock"""
 

@@ -78,12 +78,8 @@ class _Called(Struct, frozen=True):
     """is_test, is_example, is_entrance"""
 
 
-N_COUNTS = 3
-"""features that are made of a text alone: passage, defines_types and defines_names"""
-
-
 def code_counts(snapshot: Snapshot, candidates: Candidates, docs: Ints) -> Floats:
-    """What the texts of the documents `docs` [n_docs], candidates all of them, tell: [n_docs, N_COUNTS]."""
+    """Passage, defines_types and defines_names [n_docs, 3] of the documents `docs` [n_docs], candidates all of them."""
     concepts, weights = candidates.concepts[:MOST_CONCEPTS], _weights(snapshot, candidates)
     ascending = np.sort(docs)
     rows = ascending.searchsorted(docs)

@@ -164,12 +164,22 @@ def _usage(error: click.ClickException, program: str) -> str:
     return f"{message}; see `{context.command_path} --help`"
 
 
-def manual_page(root: click.Context, purpose: str, synopsis: Sequence[str]) -> str:
-    """The page up to its commands; `synopsis` is in roff."""
+def manual_page(
+    root: click.Context, purpose: str, synopsis: Sequence[str], sections: Mapping[str, str | Mapping[str, str]]
+) -> str:
+    """The page of a program; `synopsis` and the `sections` behind its commands, texts or terms with texts, are roff."""
     program, name = root.command, str(root.info_name)
     lines = [f'.TH {name.upper()} 1 "" "{name}" "User Commands"', ".SH NAME", rf"{name} \- {purpose}"]
     lines += [".SH SYNOPSIS", *synopsis, ".SH DESCRIPTION", *_text(program.help or ""), *_options(program, root)]
-    return "\n".join([*lines, ".SH COMMANDS", *_commands(program, root)])
+    lines += [".SH COMMANDS", *_commands(program, root)]
+    for heading, content in sections.items():
+        lines.append(f".SH {heading}")
+        if isinstance(content, str):
+            lines.append(content)
+        else:
+            for term, text in content.items():
+                lines += [".TP", f"{'.I' if heading == 'FILES' else '.B'} {term}", text]
+    return "\n".join([*lines, ""])
 
 
 def _commands(group: click.Command, ctx: click.Context) -> Iterator[str]:

@@ -208,7 +208,9 @@ def _declared() -> dict[str, dict[str, Field]]:
     """What each class of the wire declares itself, by name."""
     found: dict[str, dict[str, Field]] = {}
     for node in ast.parse(inspect.getsource(wire)).body:
-        for declared, after in pairwise([*node.body, ast.Pass()]) if isinstance(node, ast.ClassDef) else ():
+        if not isinstance(node, ast.ClassDef):
+            continue
+        for declared, after in pairwise([*node.body, ast.Pass()]):
             if isinstance(declared, ast.AnnAssign) and isinstance(declared.target, ast.Name):
                 name, annotation = declared.target.id, ast.unparse(declared.annotation)
                 field = Field(name, TYPES.get(annotation, annotation), _text(after))

@@ -6,27 +6,20 @@ import click
 
 from console.command_line import manual_page
 
-_TAIL = r"""
-.SH EXIT STATUS
-.TP
-.B 0
-done
-.TP
-.B 1
-the server does not answer (health), or what was asked for is not there
-.TP
-.B 2
-an error; one line on standard error says what was wanted and what came
-.SH ENVIRONMENT
-.TP
-.B FOLTR_SERVER_FOLDER
-the folder of settings, keys and SQLite
-.TP
-.B FOLTR_SERVER__KEY, FOLTR_SERVER_ROUNDS__KEY
-any setting of the table server, rounds and so on, as in FOLTR_SERVER__PORT=9000
-.SH SEE ALSO
-\fBfoltr\-search\fR(1); docs/server.md
-"""
+_SECTIONS: dict[str, str | dict[str, str]] = {
+    "EXIT STATUS": {
+        "0": "done",
+        "1": "the server does not answer (health), or what was asked for is not there",
+        "2": "an error; one line on standard error says what was wanted and what came",
+    },
+    "ENVIRONMENT": {
+        "FOLTR_SERVER_FOLDER": "the folder of settings, keys and SQLite",
+        "FOLTR_SERVER__KEY, FOLTR_SERVER_ROUNDS__KEY": (
+            "any setting of the table server, rounds and so on, as in FOLTR_SERVER__PORT=9000"
+        ),
+    },
+    "SEE ALSO": r"\fBfoltr\-search\fR(1); docs/server.md",
+}
 
 
 @click.command()
@@ -39,4 +32,4 @@ def command(ctx: click.Context) -> None:
 def page(root: click.Context) -> str:
     """The manual page of the whole program."""
     synopsis = [r"\fBfoltr\-server\fR [\fB\-\-folder\fR \fIDIR\fR] \fICOMMAND\fR [\fIARGS\fR]..."]
-    return manual_page(root, "serve a group that shares one ranker", synopsis) + _TAIL
+    return manual_page(root, "serve a group that shares one ranker", synopsis, _SECTIONS)

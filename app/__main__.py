@@ -12,7 +12,7 @@ import sys
 def main() -> int:
     """Run the command line of this process and give its exit code."""
     try:
-        from app.resident.asking import COMMANDS, answered
+        from app.resident.resident_client import COMMANDS, answered
         from console.standard_streams import open_missing
 
         if os.environ.get("HOME") == "":  # it stands for none, and not for the top of the system

@@ -226,8 +226,8 @@ def _watching(patient: Patient) -> Findings:
 
 
 def _resident(patient: Patient) -> Findings:
-    from app.resident.asking import standing
     from app.resident.local_socket import AVAILABLE, socket_path
+    from app.resident.resident_client import standing
 
     if not AVAILABLE:
         yield "note", "this system has no Unix sockets; every command works alone"

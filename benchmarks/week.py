@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 
 from app.resident import protocol
-from app.resident.asking import ask
 from app.resident.local_socket import socket_path
+from app.resident.resident_client import ask
 from benchmarks import load
 from benchmarks.large import write_pieces
 from benchmarks.odd_queries import Words, odd_query, vocabulary

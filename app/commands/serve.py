@@ -82,8 +82,8 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
 def _warm(context: Context) -> None:
     """Load what commands load, open the index and look something up, before anybody waits for it."""
     from app.cli import COMMANDS
-    from app.resident.asking import COMMANDS as ANSWERED
     from app.resident.on_behalf import search_for_command
+    from app.resident.resident_client import COMMANDS as ANSWERED
     from app.search.results import SearchRequest
 
     for name in sorted(ANSWERED):
@@ -103,8 +103,8 @@ def _inherited() -> int:
 
 def _stop(context: Context) -> int:
     from app.resident import protocol
-    from app.resident.asking import ask
     from app.resident.local_socket import LineError, socket_path
+    from app.resident.resident_client import ask
 
     try:
         answer = ask(socket_path(str(context.paths.data_dir)), protocol.question(protocol.STOP))

@@ -42,8 +42,8 @@ foltr-search status --json | jq .n_documents
 def command(failures: bool, outside: bool, as_json: bool) -> int:
     """Show what is in the index."""
     load_numpy()
-    from app.resident.asking import standing
     from app.resident.on_behalf import search_for_command
+    from app.resident.resident_client import standing
     from indexer.errors import IndexDamaged
 
     context = load()

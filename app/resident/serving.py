@@ -22,9 +22,9 @@ from msgspec import Struct, field
 import app
 from app.resident import answering, protocol
 from app.resident.answering import BadQuestion, Question
-from app.resident.asking import is_brief
 from app.resident.local_socket import MAX_QUESTION, LocalLine, LocalListener, socket_path
 from app.resident.on_behalf import keep_searches
+from app.resident.resident_client import is_brief
 from foltr.errors import FoltrError
 from indexer.storage.file_lock import FileLock
 

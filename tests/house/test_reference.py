@@ -17,8 +17,8 @@ import click
 import pytest
 
 from app.cli import COMMANDS, NAME, program
-from app.resident.asking import COMMANDS as ANSWERED
 from app.resident.local_socket import socket_path
+from app.resident.resident_client import COMMANDS as ANSWERED
 from app.standard_folders import standard_folder
 from indexer.documents import TYPES
 

@@ -23,8 +23,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from app.resident import protocol
-from app.resident.asking import ask
 from app.resident.local_socket import LineError, socket_path
+from app.resident.resident_client import ask
 from tests.tiny_encoder import write_encoder
 from tests.whole.acknowledged import N_RESULTS, Command, Copy, Count, Violation
 from tests.whole.hands import ANCHORS, Hands, close

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="there are no Unix sockets here")
 
-ASKER = "import sys; from app.resident.asking import answered; print(answered(sys.argv[1:]))"
+ASKER = "import sys; from app.resident.resident_client import answered; print(answered(sys.argv[1:]))"
 UNSEEN = {"FOLTR_FORCE_POLL": "1"}
 """nothing is watched, as on a network drive: what changes is found by looking alone"""
 
@@ -60,7 +60,7 @@ def handed(device: Device, *arguments: str, code: str = ASKER, **variables: str)
 
 def alone(device: Device, *arguments: str, **variables: str) -> tuple[str, str]:
     """The same by the command itself."""
-    code = ASKER.replace("app.resident.asking import answered", "app.cli import main as answered")
+    code = ASKER.replace("app.resident.resident_client import answered", "app.cli import main as answered")
     return handed(device, *arguments, code=code, **variables)
 
 

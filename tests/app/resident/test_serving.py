@@ -21,8 +21,8 @@ import pytest
 
 from app.resident import answering, protocol
 from app.resident import serving as resident_serving
-from app.resident.asking import ask
 from app.resident.local_socket import LineError, LocalLine, call, socket_path
+from app.resident.resident_client import ask
 from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
 from app.search.results import SearchRequest
 from app.search.search import Search
@@ -45,7 +45,7 @@ QUERIES = [f"{one} {other}" for one, other in itertools.product(WORDS, WORDS)][:
 ASKER = """
 import json, sys
 from app import cli
-from app.resident.asking import answered
+from app.resident.resident_client import answered
 ask = cli.main if sys.argv[1] == "alone" else answered
 for query in json.loads(sys.argv[2]):
     code = ask(["search", "--json", "--explain", "--", *query.split()])

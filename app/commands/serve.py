@@ -53,7 +53,7 @@ def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet
 def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] | None) -> int:
     from app.following.background import BackgroundIndexer
     from app.following.progress_lines import ProgressWriter
-    from app.resident.serving import ResidentServer
+    from app.resident.resident_server import ResidentServer
     from app.settings import anything_to_index
 
     context.paths.create_data_dir()

@@ -15,7 +15,7 @@ from app.resident import protocol as messages
 from app.resident.local_socket import MAX_QUESTION, index_socket_path, socket_path
 from tests.app.following.test_index_requests import following, handed
 from tests.app.resident.conftest import PATIENCE, serving
-from tests.app.resident.test_serving import n_answered, until
+from tests.app.resident.test_resident_server import n_answered, until
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from app.resident import answering, protocol
-from app.resident import serving as resident_serving
+from app.resident import resident_server as resident_serving
 from app.resident.local_socket import LineError, LocalLine, call, socket_path
 from app.resident.resident_client import ask
-from app.resident.serving import BEGINS, LOCK_FILE, MAX_CALLERS
+from app.resident.resident_server import BEGINS, LOCK_FILE, MAX_CALLERS
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Paths, Settings

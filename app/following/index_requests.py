@@ -25,7 +25,7 @@ import msgspec
 from app.commands.command import FAILED, INTERRUPTED, error_line
 from app.following.progress_lines import ProgressWriter, summarise
 from app.resident import protocol
-from app.resident.answering import BadQuestion, Question
+from app.resident.command_runner import BadQuestion, Question
 from app.resident.local_socket import MAX_QUESTION, LineError, LocalLine, LocalListener, index_socket_path
 from app.resident.resident_client import QUIET, folders_to_index
 from indexer.errors import IndexDamaged, IndexerError

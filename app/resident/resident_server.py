@@ -20,8 +20,8 @@ from threading import Event
 from msgspec import Struct, field
 
 import app
-from app.resident import answering, protocol
-from app.resident.answering import BadQuestion, Question
+from app.resident import command_runner, protocol
+from app.resident.command_runner import BadQuestion, Question
 from app.resident.local_socket import MAX_QUESTION, LocalLine, LocalListener, socket_path
 from app.resident.on_behalf import keep_searches
 from app.resident.resident_client import is_brief
@@ -192,17 +192,17 @@ class ResidentServer(Struct):
     def _answer(self, question: Question) -> bytes:
         if question.wanted == protocol.STOP:
             self.stop.set()
-            return answering.text(f"process {os.getpid()}\n")
+            return command_runner.text(f"process {os.getpid()}\n")
         if question.wanted == protocol.STATUS:
-            return answering.text(self._status())
+            return command_runner.text(self._status())
         if question.version != protocol.identity():
             self.superseded |= question.version.count(b" ") > 2  # as each program names itself
-            return answering.alone("another version of the program")
+            return command_runner.alone("another version of the program")
         if not is_brief(question.arguments, question.variables):
-            return answering.alone("not a command that ends by itself")
+            return command_runner.alone("not a command that ends by itself")
         self._last = time.monotonic()
         self.n_answered += 1
-        return answering.answer(question)
+        return command_runner.answer(question)
 
     def _status(self) -> str:
         since = datetime.fromtimestamp(self.started).strftime("%Y-%m-%d %H:%M")

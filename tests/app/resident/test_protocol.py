@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.resident import protocol
-from app.resident.answering import BadQuestion, Question
+from app.resident.command_runner import BadQuestion, Question
 
 
 def test_a_question_arrives_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.resident import answering, protocol
+from app.resident import command_runner, protocol
 from app.resident import resident_server as resident_serving
 from app.resident.local_socket import LineError, LocalLine, call, socket_path
 from app.resident.resident_client import ask
@@ -391,19 +391,19 @@ def test_a_question_that_came_while_another_was_answered_is_answered(
     clock, stop = [0.0], Event()
     callers: list[LocalLine] = []
 
-    def answer(question: answering.Question) -> bytes:
+    def answer(question: command_runner.Question) -> bytes:
         clock[0] += 60
         if "first" in question.arguments:
             callers[1].send(protocol.question(protocol.RUN, ["search", "second"]))
         else:
             stop.set()
-        return answering.text(question.arguments[1])
+        return command_runner.text(question.arguments[1])
 
     def begin() -> None:
         callers.extend(call(socket_path(str(tmp_path)), seconds=PATIENCE) for _ in range(2))
         callers[0].send(protocol.question(protocol.RUN, ["search", "first"]))
 
-    monkeypatch.setattr(answering, "answer", answer)
+    monkeypatch.setattr(command_runner, "answer", answer)
     monkeypatch.setattr(resident_serving, "time", SimpleNamespace(monotonic=lambda: clock[0], time=lambda: 0.0))
     resident_serving.ResidentServer(tmp_path, stop, idle_seconds=50, ready=begin).run()
     for caller, word in zip(callers, ("first", "second"), strict=True):

@@ -16,7 +16,7 @@ from msgspec import structs
 
 from app.following.indexing import update_index
 from app.resident import on_behalf, protocol
-from app.resident.answering import Question, alone, answer
+from app.resident.command_runner import Question, alone, answer
 from app.settings import IndexSettings, Paths, Settings
 from benchmarks.odd_queries import odd_query
 

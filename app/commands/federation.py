@@ -73,14 +73,14 @@ def move(link: str) -> int:
     The link must be signed by the group's server, and the server must answer there. Receipts follow, too.
     """
     from app.devices.own_devices import who_answers
-    from app.federation import moving
+    from app.federation import server_move
     from app.federation.server import Reach
     from foltr.federated.links import read_move
 
     signed = read_move(link)
     with state_of_member() as (store, settings):
         elsewhere = who_answers(load().paths, settings)
-        for sentence in moving.by_link(store, signed, Reach(settings.federation), elsewhere):
+        for sentence in server_move.by_link(store, signed, Reach(settings.federation), elsewhere):
             say(sentence)
     return 0
 

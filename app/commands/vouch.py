@@ -87,11 +87,11 @@ def vouch(member: str, gone: bool, was: str, yes: bool) -> int:
 @contextmanager
 def _speaking() -> Iterator[tuple[Store, Reach, str]]:
     """The state file of the device that speaks to the group, once it follows the server's move, or why it does not."""
-    from app.federation import answering_device, moving
+    from app.federation import answering_device, server_move
     from app.federation.server import Reach
 
     with state_of_member() as (store, settings):
         answering_device.speaker(store)
         reach = Reach(settings.federation)
-        with moving.following(store, reach) as not_followed:
+        with server_move.following(store, reach) as not_followed:
             yield store, reach, not_followed

@@ -13,7 +13,7 @@ from contextlib import suppress
 import msgspec
 from msgspec import Struct
 
-from app.federation import consent, group_roster, membership, moving, receipts
+from app.federation import consent, group_roster, membership, receipts, server_move
 from app.federation.adoption import consider, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import GONE, MOVED, ConsentError, Declined, Distrusted, FederationError
@@ -99,7 +99,7 @@ class Admission(Struct, frozen=True):
         device go already, as when its first answer was lost.
         """
         kept = None
-        with moving.following(self.store, self.reach), self.reach.talk(membership.member(self.store)) as server:
+        with server_move.following(self.store, self.reach), self.reach.talk(membership.member(self.store)) as server:
             with suppress(FoltrError):
                 Sync(self.store, self.settings, lambda _: False, by=self.by, clock=self.clock).add_up(server)
             try:
@@ -150,7 +150,7 @@ class Admission(Struct, frozen=True):
                 journal = receipts.read(lambda after: server.journal(request, after=after))
             seen, sentence = receipts.check(kept, journal)
             membership.save_receipt(self.store, seen)
-            moving.followed_by_receipt(self.store, seen, self.reach, moved)
+            server_move.followed_by_receipt(self.store, seen, self.reach, moved)
         except Distrusted as error:
             return JournalFinding(request, str(error), holds=False)
         except FederationError as error:

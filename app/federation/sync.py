@@ -21,7 +21,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from app.federation import answering_device, consent, group_roster, ledger, membership, moving, round_answer
+from app.federation import answering_device, consent, group_roster, ledger, membership, round_answer, server_move
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
 from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
@@ -93,7 +93,7 @@ class Sync(Struct, frozen=True):
             tested = consider_known(self.store, self.settings, now=int(self.clock()))
             return SyncReport(membership.load_standing(self.store).round, False, tuple(filter(None, (tested,))))
         try:
-            with moving.following(self.store, self.reach) as not_followed:
+            with server_move.following(self.store, self.reach) as not_followed:
                 report = self._with(membership.member(self.store))
         except FederationError as error:
             membership.note_standing(self.store, error=str(error))
@@ -150,7 +150,7 @@ class Sync(Struct, frozen=True):
             announced = self._announced(server)
         renamed, now = membership.rename(self.store, announced.group), int(self.clock())
         consent.ask(self.store, server.member, announced.terms, self.settings.federation, agrees=self.agrees, now=now)
-        moving.note(self.store, announced.moved)
+        server_move.note(self.store, announced.moved)
         given_up = self._given_up(before.lineage, before.round, announced)
         return announced, (renamed, restored, given_up, self._catch_up(server.member, announced))
 

@@ -10,7 +10,7 @@ import pytest
 from foltr.federated.links import from_link
 from tests.app.conftest import Device, make_device
 from tests.app.federation.groups import Group, serving_sealed
-from tests.app.federation.test_moving import announce, elsewhere
+from tests.app.federation.test_server_move import announce, elsewhere
 from tests.federation_server.client import running
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import delete, insert, select
 
 from app import backup
 from app.devices.own_devices import meet_others, who_answers
-from app.federation import answering_device, group_ranker, ledger, membership, moving
+from app.federation import answering_device, group_ranker, ledger, membership, server_move
 from app.federation.failures import FederationError
 from app.federation.membership import Membership
 from app.federation.server import Correspondence
@@ -136,7 +136,7 @@ def test_who_has_no_pen_hears_in_a_line_who_has_or_what_ends_that(
         person_at(laptop, nobody) as person,
         pytest.raises(FederationError, match="not followed from here: desk answers"),
     ):
-        moving.by_link(person.store, signed, person.reach, elsewhere)
+        server_move.by_link(person.store, signed, person.reach, elsewhere)
 
 
 def test_a_server_that_rolls_back_their_depot_gets_no_second_answer(group: Group, tmp_path: Path) -> None:

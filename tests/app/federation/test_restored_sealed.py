@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from sqlalchemy import select
 
-from app.federation import group_ranker, group_roster, ledger, membership, moving, round_answer
+from app.federation import group_ranker, group_roster, ledger, membership, round_answer, server_move
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.overview import overview
 from federation_server import backup
@@ -25,8 +25,8 @@ from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.wire import RosterEntry, Signed, decode
 from tests.app.federation.groups import Person, a_copy, friends, told_to, welcome
-from tests.app.federation.test_moving import announce, elsewhere
 from tests.app.federation.test_restored_server import place, restored, seen
+from tests.app.federation.test_server_move import announce, elsewhere
 from tests.federation_server.client import Running, make_server, run, running
 from tests.federation_server.sealed_members import TWO_WEIGHTS
 
@@ -301,7 +301,7 @@ def test_a_sealed_group_moves_in_the_midst_of_a_round(made: Installation, tmp_pa
         for person in everyone[:2]:
             person.sync()
         for person in everyone[2:]:
-            moving.note(person.store, told_to(person).moved)
+            server_move.note(person.store, told_to(person).moved)
     with running(there) as live:
         assert hold_round(live, everyone) == (1, 1)
         assert {membership.member(person.store).address for person in everyone} == {there.public_address}

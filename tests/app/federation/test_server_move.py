@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from app.federation import membership, moving
+from app.federation import membership, server_move
 from app.federation.failures import Distrusted, FederationError, Unreachable
 from app.federation.server import Reach
 from federation_server import setup
@@ -96,7 +96,7 @@ def test_a_device_that_comes_too_late_follows_a_link(made: Installation, person:
     with running(there):
         with pytest.raises(Unreachable):
             person.sync()
-        said = moving.by_link(person.store, signed, person.reach)
+        said = server_move.by_link(person.store, signed, person.reach)
         assert [there.public_address in sentence for sentence in said] == [True, True]
         person.sync()
         assert kept is not None
@@ -163,14 +163,14 @@ def test_only_the_groups_own_server_moves_a_device(made: Installation, person: P
     record = ServerMove(group_id=member.group_id, address="https://evil.example", certificate="", serial=9_000_000_000)
     forged = sign_document(Identity.generate(), "moved", record)
     with pytest.raises(FederationError, match="not signed by the group's server"):
-        moving.by_link(person.store, forged, Reach(settings, person.by))
+        server_move.by_link(person.store, forged, Reach(settings, person.by))
     other = ServerMove(group_id="other", address="https://evil.example", certificate="", serial=1)
     with pytest.raises(Distrusted, match="another group"):
-        moving.note(person.store, sign_document(made.vault.identity, "moved", other))
+        server_move.note(person.store, sign_document(made.vault.identity, "moved", other))
     first = announce(made, made)
     second = announce(made, elsewhere(made))
-    moving.note(person.store, second)
-    moving.note(person.store, first)
+    server_move.note(person.store, second)
+    server_move.note(person.store, first)
     waiting = decode(decode(membership.member(person.store).moved, Signed).body, ServerMove)
     assert waiting == decode(second.body, ServerMove)
     with reading(made.engine) as connection:

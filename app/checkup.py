@@ -193,7 +193,7 @@ def _group(patient: Patient) -> Findings:
 
     from app.devices.own_devices import who_answers
     from app.federation import group_roster
-    from app.federation.overview import overview
+    from app.federation.group_status import overview
     from app.store import Store
 
     if not patient.paths.state.exists():

@@ -35,7 +35,7 @@ def status(as_json: bool) -> int:
     import time
 
     from app.devices.own_devices import who_answers
-    from app.federation.overview import overview
+    from app.federation.group_status import overview
 
     with state_of_member() as (store, settings):
         found = overview(store, settings.federation, now=int(time.time()))

@@ -26,8 +26,8 @@ def command(link: str, yes: bool) -> int:
     import time
 
     from app.commands.federation import sums_in_words
+    from app.federation.group_status import overview
     from app.federation.join_and_leave import Admission
-    from app.federation.overview import overview
     from foltr.federated.links import from_link
 
     with state_of_member(moved="if the server has moved, ask for a new invite") as (store, settings):

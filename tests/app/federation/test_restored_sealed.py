@@ -13,7 +13,7 @@ from sqlalchemy import select
 
 from app.federation import group_ranker, group_roster, ledger, membership, round_answer, server_move
 from app.federation.failures import Declined, Distrusted, FederationError
-from app.federation.overview import overview
+from app.federation.group_status import overview
 from federation_server import backup
 from federation_server.commands.checkup import checks
 from federation_server.database import reading

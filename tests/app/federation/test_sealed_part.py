@@ -17,7 +17,7 @@ from sqlalchemy import Connection, func, select, update
 from app.commands.federation import rows_of_status
 from app.federation import answering_device, group_roster, ledger, membership, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
-from app.federation.overview import overview
+from app.federation.group_status import overview
 from app.federation.server import Correspondence
 from app.federation.sync import Sync
 from federation_server.database import reading, writing

@@ -219,7 +219,7 @@ def _overrides(dataset: str | None, options: dict[str, Any]) -> dict[str, list[A
 
 def _pictures(text: str | None) -> list[str]:
     """The metrics to draw; [] where nobody said which."""
-    from simulation.report.names import TITLES
+    from simulation.report.display_names import TITLES
 
     asked = [*TITLES] if text == "all" else [name.strip() for name in (text or "").split(",") if name.strip()]
     if unknown := [name for name in asked if name not in TITLES]:

@@ -21,7 +21,7 @@ from simulation.cells.preset_tables import real_data, stand_in
 from simulation.environment import Environment, cores, environment, finished, keep_environment
 from simulation.experiment import Experiment, StudyOutcome, prepare, work_with
 from simulation.progress_bars import RunProgress
-from simulation.report.names import SELDOM_DRAWN, TITLES, metric_title
+from simulation.report.display_names import SELDOM_DRAWN, TITLES, metric_title
 from simulation.report.paper_numbers import papers_beside
 from simulation.report.report import make_report
 from simulation.report.result_tables import show_report, write_summary

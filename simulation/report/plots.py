@@ -27,8 +27,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from foltr.arrays import FloatVector
 from simulation.cells.preset import ExpectedCurve, ExpectedValue
-from simulation.report import names
-from simulation.report.names import RANKER_KEYS, TITLES, caption, group_by
+from simulation.report import display_names
+from simulation.report.display_names import RANKER_KEYS, TITLES, caption, group_by
 from simulation.report.paper_numbers import papers_beside
 from simulation.report.statistics import Curve, Settings, X, curves, over_runs, values_at
 from simulation.run_folder import CURVE_KEY, Row
@@ -116,7 +116,7 @@ def write_plots(
             with matplotlib.rc_context(STYLE):
                 figure = draw(
                     found,
-                    title=names.metric_title(metric, k=k),
+                    title=display_names.metric_title(metric, k=k),
                     expected=[number for number in numbers if number.metric == metric],
                     papers=papers_beside(found, metric, published),
                     x=x,
@@ -140,7 +140,7 @@ def draw(
     """The figure of one metric; `title` names its axis, `papers` are curves beside ours of the same settings."""
     keys = panel_keys(list(found), most=MAX_LINES // 2 if papers else MAX_LINES)
     panels = [_Panel(group, [found[s] for s in members]) for group, members in group_by(found, keys).items()]
-    titles = names.key_titles(found)
+    titles = display_names.key_titles(found)
     captions = {curve.settings: caption(curve.settings, titles, skip=keys) for curve in found.values()}
     looks = {name: _look(number) for number, name in enumerate(dict.fromkeys(captions.values()))}
     lines = {settings: _Line(name, looks[name]) for settings, name in captions.items()}
@@ -179,7 +179,7 @@ def panel_keys(found: Sequence[Settings], *, most: int = MAX_LINES) -> list[str]
 
     Where only conditions were swept, they make the lines of a single panel, or the last of them those of several.
     """
-    keys = names.condition_keys(found)
+    keys = display_names.condition_keys(found)
     if len(group_by(found, keys)) == len(found):
         return [] if len(found) <= most else keys[:-1]
     swept = dict.fromkeys(key for settings in found for key, _ in settings)
@@ -240,7 +240,7 @@ def _draw_panel(axes: Axes, panel: _Panel, lines: _Lines, x: X) -> None:
         if np.isfinite(curve.sd).all():
             low, high = curve.mean - curve.sd, curve.mean + curve.sd
             axes.fill_between(at, low, high, color=line.look["color"], alpha=0.2, linewidth=0)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: names.short_number(value)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: display_names.short_number(value)))
     axes.xaxis.set_major_locator(MaxNLocator(5))
     axes.margins(x=0.02)
 
@@ -333,7 +333,7 @@ def write_alpha_plot(folder: Path, rows: Sequence[Row], *, k: int | None = None)
     if not curves:
         return []
     with matplotlib.rc_context(STYLE):
-        figure = draw_alphas(curves, rows, title=names.metric_title(METRIC, k=k))
+        figure = draw_alphas(curves, rows, title=display_names.metric_title(METRIC, k=k))
         return _save_both(figure, folder / "alpha")
 
 
@@ -355,7 +355,7 @@ def draw_alphas(
 ) -> Figure:
     """A panel for each condition: the curve, a diamond at each client's mean alpha, lines at the other rankers."""
     figure, grid = _panels(len(curves), (PANEL_WIDTH, PANEL_HEIGHT), beside=1.6)
-    titles, others = names.key_titles(curves), [row for row in rows if CURVE_KEY not in row.settings]
+    titles, others = display_names.key_titles(curves), [row for row in rows if CURVE_KEY not in row.settings]
     for axes, (condition, (alphas, ndcg)) in zip(grid.flat, curves.items(), strict=False):
         axes.plot(alphas, ndcg, color=COLOURS[0], linewidth=1.5, label="(1 - alpha) M1 + alpha M2")
         _draw_others(axes, [row for row in others if _condition(row.settings.items()) == condition])

@@ -12,7 +12,7 @@ from typing import Literal, TypeVar
 from simulation.cells.preset import ExpectedValue
 from simulation.report import statistics
 from simulation.report.differences import MARGIN, Difference, Equivalence
-from simulation.report.names import TITLES, UNRANKED, comparison_keys, group_by
+from simulation.report.display_names import TITLES, UNRANKED, comparison_keys, group_by
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, verdicts
 from simulation.report.significance import SettingsComparison, best_of, compare
 from simulation.report.statistics import Runs, Settings, Summary
@@ -127,7 +127,7 @@ def make_report(
 ) -> Report:
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
-    Combinations of settings under the same conditions (`simulation.report.names.comparison_keys`) are compared with
+    Combinations of settings under the same conditions (`simulation.report.display_names.comparison_keys`) are compared with
     each other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They
     are means of the study's `folds`; () are those of the rows.
     """

@@ -13,7 +13,7 @@ from typing import Any, TextIO
 import msgspec
 
 from simulation.report.differences import BEYOND, MARGIN, WITHIN, Difference
-from simulation.report.names import key_titles, metric_title, setting_text
+from simulation.report.display_names import key_titles, metric_title, setting_text
 from simulation.report.paper_numbers import ENOUGH_SEEDS, PaperVerdict, patterns
 from simulation.report.report import ALPHA, OF_QUERIES, AgainstRetraining, Line, Report
 from simulation.report.significance import SettingsComparison

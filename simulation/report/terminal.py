@@ -19,7 +19,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from simulation.report.names import caption, key_titles, short_number
+from simulation.report.display_names import caption, key_titles, short_number
 from simulation.report.statistics import Curve, Settings, X
 
 GAP = "  "

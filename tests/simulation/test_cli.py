@@ -21,7 +21,7 @@ from simulation.data.known_datasets import data_folder
 from simulation.errors import PresetError
 from simulation.experiment import stored_preset
 from simulation.listing import catalogue
-from simulation.report.names import TITLES
+from simulation.report.display_names import TITLES
 from simulation.run_folder import read_run
 from simulation.study import drawn
 

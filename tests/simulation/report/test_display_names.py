@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from simulation.report.names import caption, key_titles, metric_title, setting_text, short_number
+from simulation.report.display_names import caption, key_titles, metric_title, setting_text, short_number
 
 
 def test_short_names_stay_distinct() -> None:

@@ -1,8 +1,8 @@
 """Working on behalf of another process: searches that stay open between questions, and what the asking process must do.
 
 Commands get their search here, and learn whether they run for another process. That state belongs to the whole process
-(`_process`), as variables, folder and streams do (app.resident.command_runner): click hands commands nothing, so the one
-thread that answers sets it around each question.
+(`_process`), as variables, folder and streams do (app.resident.command_runner): click hands commands nothing, so the
+one thread that answers sets it around each question.
 """
 
 from __future__ import annotations

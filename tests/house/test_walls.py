@@ -74,7 +74,8 @@ def test_what_every_answer_loads_is_next_to_nothing(tmp_path: Path) -> None:
     before = loaded_after("pass")
     after = loaded_after(
         f"import os; os.environ['FOLTR_DATA_DIR'] = {str(tmp_path)!r}\n"
-        "import app.__main__; from app.resident.resident_client import answered; assert answered(['search', 'heron']) is None"
+        "import app.__main__; from app.resident.resident_client import answered\n"
+        "assert answered(['search', 'heron']) is None"
     )
     assert {name.partition(".")[0] for name in after - before} <= {"app", "_socket", "__future__"}
 

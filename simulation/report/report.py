@@ -127,8 +127,9 @@ def make_report(
 ) -> Report:
     """The report of the rows of finished cells; `notes` are printed below the table, `stand_in` stands in its title.
 
-    Combinations of settings under the same conditions (`display_names.comparison_keys`) are compared with each other. With `stand_in` the paper's numbers are shown and not judged: they are of other data. They
-    are means of the study's `folds`; () are those of the rows.
+    Combinations of settings under the same conditions (`comparison_keys`) are compared with each other. With `stand_in`
+    the paper's numbers are shown and not judged: they are of other data. They are means of the study's `folds`; () are
+    those of the rows.
     """
     combinations = list(dict.fromkeys(map(statistics.settings_of, rows)))
     groups = group_by(combinations, comparison_keys(combinations))

@@ -30,7 +30,7 @@ for name, packages in metadata.packages_distributions().items():
         sys.modules[name] = None
 for package in ours:
     for module in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
-        if not module.name.endswith(("__main__", "assistants.line_server")):
+        if not module.name.endswith(("__main__", "assistants.mcp_stdio")):
             importlib.import_module(module.name)
 """
 

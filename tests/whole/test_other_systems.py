@@ -45,7 +45,7 @@ n = 0
 for name in ("console", "foltr", "indexer", "app", "federation_server"):
     package = importlib.import_module(name)
     for module in pkgutil.walk_packages(package.__path__, name + "."):
-        others = ("__main__", "assistants.line_server")  # that loads the extra `mcp`, which asks for the system
+        others = ("__main__", "assistants.mcp_stdio")  # that loads the extra `mcp`, which asks for the system
         if not module.name.startswith("federation_server.migrations") and not module.name.endswith(others):
             importlib.import_module(module.name)
             n += 1

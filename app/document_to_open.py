@@ -48,7 +48,7 @@ class Prepared(Struct, frozen=True):
     """a file to delete afterwards"""
 
     def run(self, *, opened: Callable[[], object] = lambda: None) -> int:
-        """As app.opener.run."""
+        """As app.external_programs.run."""
         try:
             return run(self.command, opened=opened)
         finally:

@@ -32,8 +32,9 @@ from app.search.facets import DAY, facets_of, folder_names, narrowing
 from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
 from app.search.open_commit import Reader, Reading, language_codes
-from app.search.page_order import rank
-from app.search.results import Explanation, Hit, Preview, ResultPage, SearchRequest, Snippet
+from app.search.page_order import Ranked, rank
+from app.search.reasons import Reasons
+from app.search.results import Explanation, Facets, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
 from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
 from app.settings import Settings
@@ -143,15 +144,17 @@ class Search:
         candidates, is_as_typed = found.candidates, found.query is typed
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
         ranked = rank(table, candidates, found.closeness, reading.snapshot, self.learner, self.day_of)
-        n_matches = candidates.n_matches + sum(one.n_matches for one in far)
-        n_all_words = candidates.n_all_words + sum(one.n_all_words for one in far)
-        shown, owners = pages.arranged(
-            ranked, request, page_size=self._settings.search.page_size, draw=self._draw(request)
-        )
+        size, draw = self._settings.search.page_size, self._draw(request)
+        shown, owners = pages.arranged(ranked, request, page_size=size, draw=draw)
         chosen = list(shown)[: request.limit]
         by_words = pages.bm25_ranks(ranked.rows_shared)
         hits = pages.make_hits(ranked, {i: shown[i] for i in chosen}, by_words)
         self._purge(hits)
+        queries = {one.machine: one.query for one in far}
+        visit = pages.shown_page(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners, queries)
+        n_matches = candidates.n_matches + sum(one.n_matches for one in far)
+        n_all_words = candidates.n_all_words + sum(one.n_all_words for one in far)
+        has_reasons = request.order == "learned" and ranked.has_words
         return ResultPage(
             request=request,
             hits=hits,
@@ -164,22 +167,24 @@ class Search:
             searched="" if is_as_typed else found.better,
             by_words="" if request.order != "learned" else self._meaning.why_by_words(found.query),
             relaxed=n_all_words < min(FEW, n_matches),
-            facets=facets_of(
-                reading.snapshot, candidates.admitted, folder_names(reading.snapshot, self.catalogue),
-                within=request.folder, roots=self.catalogue.roots, now=tonight,
-            ),
+            facets=self._facets(reading, candidates, request, tonight),
             features=ranked.table.features[chosen],
             words=tuple(dict.fromkeys(sum((one.words for one in far), pages.highlight_words(candidates)))),
             unasked=unasked,
-            page_id=self._shown.add(structs.replace(
-                pages.shown_page(ranked, chosen, hits, request, self.picks.query_key(found.terms), owners),
-                queries={one.machine: one.query for one in far},
-            )),
-            reasons=pages.reasons_of(
-                ranked, {i: by_words[i] for i in shown},
-                partial(self.picks.times, found.terms, completions=found.completions, now=tonight),
-            ) if request.order == "learned" and ranked.has_words else None,
+            page_id=self._shown.add(visit),
+            reasons=self._reasons(ranked, found, {i: by_words[i] for i in shown}, tonight) if has_reasons else None,
+        )
+
+    def _facets(self, reading: Reading, candidates: Candidates, request: SearchRequest, tonight: float) -> Facets:
+        return facets_of(
+            reading.snapshot, candidates.admitted, folder_names(reading.snapshot, self.catalogue),
+            within=request.folder, roots=self.catalogue.roots, now=tonight,
         )  # fmt: skip
+
+    def _reasons(self, ranked: Ranked, found: pages.Found, shown: dict[int, int], tonight: float) -> Reasons:
+        """Why the candidates `shown`, each with its rank by BM25F, stand in this order."""
+        times = partial(self.picks.times, found.terms, completions=found.completions, now=tonight)
+        return pages.reasons_of(ranked, shown, times)
 
     def _everywhere(
         self, reading: Reading, request: SearchRequest, typed: Query, now: float, tonight: float

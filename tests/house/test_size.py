@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (188, 30_659),
-    "console": (8, 1_063),
-    "indexer": (104, 20_749),
-    "simulation": (96, 15_385),
-    "federation_server": (51, 7_952),
-    "foltr": (55, 8_043),
+    "app": (191, 30_711),
+    "console": (8, 1_073),
+    "indexer": (105, 20_771),
+    "simulation": (97, 15_396),
+    "federation_server": (52, 7_949),
+    "foltr": (55, 8_008),
 }
 """files and lines, at most"""
 CROWDED = {}

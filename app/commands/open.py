@@ -133,7 +133,7 @@ def _start(ready: Prepared, *, opened: Callable[[], object]) -> int:
 
 
 def run_prepared(ready: Prepared, *, opened: Callable[[], object]) -> int:
-    """Start a program that opens a file; the exit code of the command. `opened` as in external_programs.run; OpenError."""
+    """Start a program that opens a file; the exit code of the command. `opened` as in external_programs.run."""
     from console.printable import display_path
 
     code = ready.run(opened=opened)

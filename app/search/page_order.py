@@ -21,7 +21,7 @@ from app.search.code_pages import PageKind, Sides, page_kind, sides_of
 from foltr.arrays import FloatVector
 from indexer.meaning.nearest import Closeness
 from indexer.postings import Floats, Ints, Mask
-from indexer.retrieval import alike
+from indexer.retrieval import near_duplicates
 from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.dates import day_of_name
@@ -95,7 +95,7 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     def contents(self) -> list[int]:
         """[n_docs] equal numbers for copies of one file, and for one text in several formats: they share a row."""
         rows, contents = self.table.rows, self.copies
-        for i, j in alike.twins(
+        for i, j in near_duplicates.twins(
             *self.near, self.table.names, [row.type for row in rows], [row.n_words for row in rows]
         ):
             own, other = contents[j], contents[i]
@@ -183,21 +183,25 @@ def called_first(page: Ranked) -> Moved:
     above all that has a part of it in its text alone, and above mails whose subjects say less. Former picks stay out.
     """
     table, behind, answers = page.table, page.sides.behind, page.sides.answers
-    levels, outside = table.levels, (table.levels == alike.OUTSIDE).all(axis=1)
+    levels, outside = table.levels, (table.levels == near_duplicates.OUTSIDE).all(axis=1)
     texts = _have_words(table) & ~behind
-    complete = answers & (levels > alike.ABSENT).all(axis=1)
+    complete = answers & (levels > near_duplicates.ABSENT).all(axis=1)
     called = are_called(table, by_names_alone=page.kind is not None)
     in_part = table.features[:, NAMES.index("title_coverage")] < 1 - CALLED_ROUNDING
     mentions = (~outside | in_part & page.are_mails) & ~called
     lifted = page.scores.copy()
-    for high, low in ((complete, behind), (outside, (levels == alike.ABSENT).any(axis=1) | behind), (called, mentions)):
+    for high, low in (
+        (complete, behind),
+        (outside, (levels == near_duplicates.ABSENT).any(axis=1) | behind),
+        (called, mentions),
+    ):
         low = low & ~table.chosen_before
         if low.any():
             top = lifted[low].max()
             rising = np.flatnonzero(texts & high & (lifted < top + STEP))
             rising = rising[np.argsort(lifted[rising], kind="stable")]
             lifted[rising] = top + STEP * np.arange(1, rising.size + 1) / max(rising.size, 1)
-    in_text = answers & (levels == alike.IN_TEXT).any(axis=1)
+    in_text = answers & (levels == near_duplicates.IN_TEXT).any(axis=1)
     return lifted - page.scores, ["all your words, in no source code" if own else "" for own in in_text.tolist()]
 
 
@@ -210,7 +214,7 @@ def are_called(table: CandidateTable, *, by_names_alone: bool) -> Mask:
     """[n_docs] whether name, title and folders hold all that was typed, a word alone as it was, and the name of all
     that at most three other words each; `by_names_alone` counts no title and no folder."""
     coverage, share = (table.features[:, NAMES.index(name)] for name in ("name_coverage", "name_share"))
-    held = coverage > 1 - CALLED_ROUNDING if by_names_alone else (table.levels == alike.OUTSIDE).all(axis=1)
+    held = coverage > 1 - CALLED_ROUNDING if by_names_alone else (table.levels == near_duplicates.OUTSIDE).all(axis=1)
     called: Mask = held & (share > CALLED_SHARE - CALLED_ROUNDING) & table.as_typed
     return called
 
@@ -226,13 +230,15 @@ def latest_first(page: Ranked) -> Moved:
     if not asked.any():
         return np.zeros(scores.size), ()
     changed: dict[str, float] = {}
-    members_of = [alike.series(row.title, name) or row.path for row, name in zip(table.rows, table.names, strict=True)]
+    members_of = [
+        near_duplicates.series(row.title, name) or row.path for row, name in zip(table.rows, table.names, strict=True)
+    ]
     for name, row in itertools.compress(zip(members_of, table.rows, strict=True), asked):
         changed[name] = max(changed.get(name, 0.0), row.modified)
 
     def age(i: int) -> tuple[float, tuple[int, int], float]:
         stem, moment = os.path.splitext(table.names[i])[0], date.fromtimestamp(changed[members_of[i]])
-        return day_of_name(stem) or moment.toordinal(), alike.version(stem), table.rows[i].modified
+        return day_of_name(stem) or moment.toordinal(), near_duplicates.version(stem), table.rows[i].modified
 
     oldest = sorted(np.flatnonzero(asked).tolist(), key=age)
     lifted = scores.copy()
@@ -246,9 +252,9 @@ def _typed_and_asked(page: Ranked, n_asking: int) -> tuple[Mask, Mask]:
     """[n_docs] what holds all that was typed in a row, and what holds all but the first `n_asking` concepts, which ask
     for the latest; of the latter only texts, where there are any."""
     table, phrases = page.table, [NAMES.index(name) for name in ("body_phrase", "title_phrase")]
-    typed = (table.features[:, phrases] == 1).any(axis=1) | (table.levels == alike.OUTSIDE).all(axis=1)
+    typed = (table.features[:, phrases] == 1).any(axis=1) | (table.levels == near_duplicates.OUTSIDE).all(axis=1)
     excluded = typed | page.sides.behind | table.chosen_before
-    asked = (table.levels[:, n_asking:] == alike.OUTSIDE).all(axis=1) & ~excluded
+    asked = (table.levels[:, n_asking:] == near_duplicates.OUTSIDE).all(axis=1) & ~excluded
     texts = asked & _have_words(table)
     return typed, texts if texts.any() else asked
 
@@ -291,25 +297,28 @@ def newest_of_alike(page: Ranked) -> Moved:
     wordless = np.array([bool(aside.passage) for aside in table.asides], dtype=bool)
     fixed = table.chosen_before | (page.extra["latest"] != 0) | wordless
     members_of = [
-        "" if own else alike.series(row.title, "" if row.type == "mail" else name)
+        "" if own else near_duplicates.series(row.title, "" if row.type == "mail" else name)
         for row, name, own in zip(rows, names, fixed, strict=True)
     ]
     pairs, values = page.near
-    contents = alike.asks_for_contents(table.levels)[pairs].any(axis=1)
+    contents = near_duplicates.asks_for_contents(table.levels)[pairs].any(axis=1)
     near = pairs[
-        ~fixed[pairs].any(axis=1) & (values >= np.where(contents, alike.NAMESAKE_RESEMBLANCE, alike.LEAST_RESEMBLANCE))
+        ~fixed[pairs].any(axis=1)
+        & (values >= np.where(contents, near_duplicates.NAMESAKE_RESEMBLANCE, near_duplicates.LEAST_RESEMBLANCE))
     ]
-    are_versions = np.array([alike.version(os.path.splitext(name)[0]) != alike.UNMARKED for name in names], dtype=bool)
+    are_versions = np.array(
+        [near_duplicates.version(os.path.splitext(name)[0]) != near_duplicates.UNMARKED for name in names], dtype=bool
+    )
     apart = 2 * table.named + (page.extra["written"] < 0)
-    classes = alike.alike(table.levels, near, members_of, page.scores, apart, are_versions)
+    classes = near_duplicates.alike(table.levels, near, members_of, page.scores, apart, are_versions)
 
     def day_of(i: int) -> float | None:
         return table.asides[i].day if table.asides[i].machine else page.day_of(rows[i])
 
-    dates = alike.Dates(
-        page.made, names, members_of, page.are_mails, day_of, (table.levels != alike.IN_TEXT).all(axis=1)
+    dates = near_duplicates.Dates(
+        page.made, names, members_of, page.are_mails, day_of, (table.levels != near_duplicates.IN_TEXT).all(axis=1)
     )
-    dealt, said = alike.newest_first(page.scores, classes, dates)
+    dealt, said = near_duplicates.newest_first(page.scores, classes, dates)
     return dealt - page.scores, said
 
 
@@ -322,7 +331,7 @@ def beside_texts(page: Ranked) -> Moved:
     texts, silent = np.sort(scores[~are_silent])[::-1], (are_silent & hold_all).nonzero()[0]
     points = np.zeros(len(rows))
     silent = silent[np.argsort(-scores[silent], kind="stable")][: texts.size // 2]
-    above = texts[1 : 2 * silent.size : 2] - alike.LEAST_STEP / 2
+    above = texts[1 : 2 * silent.size : 2] - near_duplicates.LEAST_STEP / 2
     points[silent] = np.maximum(above - scores[silent], 0.0)
     return points, ()
 
@@ -355,7 +364,7 @@ def rank(
     kind = page_kind(snapshot, candidates, table, sides)
     if kind and learner.of_assistant:
         table = structs.replace(table, marks=kind.with_roles(table.marks))
-    near = alike.resembling(table.sketches, alike.LEAST_RESEMBLANCE)
+    near = near_duplicates.resembling(table.sketches, near_duplicates.LEAST_RESEMBLANCE)
     page = Ranked(table, np.zeros(len(table.rows)), learner, candidates.concepts, sides, kind, near, closeness, day_of)
     page = structs.replace(page, scores=learner.scores(table.features, table.marks, page.beyond))
     for name, rule in RULES.items():

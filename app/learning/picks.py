@@ -11,7 +11,6 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from copy import copy
 from functools import lru_cache
 from typing import Literal, NamedTuple, Protocol, TypeVar
 
@@ -123,8 +122,8 @@ class PickTable:
     def with_opening(self, row: PickedDocument, picks: Sequence[Pick]) -> PickTable:
         """This table, which others may be reading, after a document was opened at `row.last` that has this row now;
         `picks` are now all of the query it answered."""
-        after = copy(self)
-        vars(after).update((name, dict(of)) for name, of in vars(self).items() if isinstance(of, dict))
+        after = PickTable(())
+        vars(after).update((name, dict(of) if isinstance(of, dict) else of) for name, of in vars(self).items())
         after.rows[row.document] = row
         after._add_document(row, PickCount(1.0, row.last))
         for query in {pick.query for pick in picks}:

@@ -37,10 +37,11 @@ STEP = 0.01
 """points between the last document that a rule puts above others and the first of these"""
 ABROAD = 0.5
 """what meaning alone is worth at most in another language, of what words are worth to the best text"""
-N_NEAR, NEAR_SHARE, NEAR_SHARPNESS = 5, 0.4, 8
-NEAR_FROM, NEAR_TO = 0.2, 0.5
-"""how many of the nearest in meaning count, how much, by which power of how near they are; from which part of what was
-asked on that the best does not hold, and from which on fully (chosen on cranfield, cisi, medline, scifact, manpages)"""
+N_NEAR, NEAR_SHARE, NEAR_SHARPNESS = 5, 0.4, 4
+"""how many of the nearest in meaning count, how much at most, and by which power of their closeness"""
+NEAR, MISSING = (0.4, 0.7), (0.2, 0.5)
+"""from where on, and from where on fully: the closeness of the nearest; the part of what was asked that the best text
+does not hold (chosen on cranfield, cisi, medline, scifact, manpages, locomo-chats and adi)"""
 LEADING = 0.7
 """`same_query` of two and a half openings that have not faded"""
 _USAGE = np.isin(NAMES, USAGE_NAMES)
@@ -143,8 +144,8 @@ def near_in_meaning(page: Ranked) -> Moved:
     """Texts that mean alike answer alike: what the nearest of one are worth counts for it, too, where none holds all
     that was asked (Diaz 2005, Regularizing Ad Hoc Retrieval Scores: one step towards his f*).
 
-        points_d = g (sum_e w_de t_e / sum_e w_de - t_d),  w = r^NEAR_SHARPNESS, e the N_NEAR nearest that are no copies
-        g = NEAR_SHARE (1 - any_coverage of the best - NEAR_FROM) / (NEAR_TO - NEAR_FROM), within [0, NEAR_SHARE]
+        points_d = g h_d (sum_e w_de t_e / sum_e w_de - t_d),  w = r^NEAR_SHARPNESS, e the N_NEAR nearest, no copies
+        g = NEAR_SHARE rise(1 - any_coverage of the best, MISSING),  h_d = rise(max_e r_de, NEAR), rise from 0 to 1
 
     r is their closeness, t the text alone: what was opened stays the matter of what was opened.
     """
@@ -152,17 +153,16 @@ def near_in_meaning(page: Ranked) -> Moved:
     if page.closeness is None or page.kind is not None or points.size < 2:
         return points, ()
     text = page.learner.text(table.features)
-    missing = 1 - float(table.features[np.argmax(text), NAMES.index("any_coverage")])
-    share = NEAR_SHARE * min((missing - NEAR_FROM) / (NEAR_TO - NEAR_FROM), 1.0)
-    if share <= 0.0:
+    missing = 1 - table.features[np.argmax(text), NAMES.index("any_coverage")]
+    if missing <= MISSING[0]:
         return points, ()
     near = page.closeness.resemblance(table.docs)
     near[np.equal.outer(page.contents, page.contents)] = 0.0
     least = np.sort(near, axis=1)[:, -min(N_NEAR, points.size)]
-    near = np.where(near >= least[:, None], near, 0.0) ** NEAR_SHARPNESS
-    total = near.sum(axis=1)
-    has = total > 0.0
-    points[has] = share * (near[has] @ text / total[has] - text[has])
+    weights = np.where(near >= least[:, None], near, 0.0) ** NEAR_SHARPNESS
+    has = near.any(axis=1)
+    points[has] = weights[has] @ text / weights[has].sum(axis=1) - text[has]
+    points *= NEAR_SHARE * np.interp(missing, MISSING, (0.0, 1.0)) * np.interp(near.max(axis=1), NEAR, (0.0, 1.0))
     return points, ()
 
 

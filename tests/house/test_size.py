@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (191, 30_711),
+    "app": (191, 30_719),
     "console": (8, 1_073),
     "indexer": (105, 20_771),
     "simulation": (97, 15_396),

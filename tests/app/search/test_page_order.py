@@ -120,11 +120,11 @@ class Resembling(Closeness, frozen=True, eq=False):
 def test_texts_move_towards_the_nearest_in_meaning_where_no_text_holds_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: float, share: float
 ) -> None:
-    """Text scores 4, 2, 1, 0; with two nearest each: 0 has only 1; 1 has 0 and 2, 256 to one; 2 has 1 alone, as 3
-    is its copy; 3 has 1 alone for the same reason. What is opened, 10 points for 3, moves nobody."""
+    """Text scores 4, 2, 1, 0, two nearest each. 0 has only 1; 1 has 0 and 2, 16 to 1; 2 has 1 alone, 3 being its copy,
+    and that is a third of the way to near; 3 has nothing near enough. What is opened, 10 points for 3, moves nobody."""
     monkeypatch.setattr("app.search.page_order.N_NEAR", 2)
     matrix = np.zeros((4, 4))
-    for i, j, value in ((0, 1, 0.6), (1, 2, 0.3), (1, 3, 0.1), (2, 3, 1.0)):
+    for i, j, value in ((0, 1, 1.0), (1, 2, 0.5), (1, 3, 0.4), (2, 3, 1.0)):
         matrix[i, j] = matrix[j, i] = value
     features = np.zeros((4, len(NAMES)))
     features[:, NAMES.index("bm25f")] = [1.0, 0.5, 0.25, 0.0]
@@ -137,6 +137,7 @@ def test_texts_move_towards_the_nearest_in_meaning_where_no_text_holds_all(
         closeness=closeness,
     )  # fmt: skip
     points, _ = near_in_meaning(page)
-    means = [2.0, (256 * 4 + 1) / 257, 2.0, 2.0]
-    assert points == pytest.approx(share * (np.array(means) - [4.0, 2.0, 1.0, 0.0]))
+    means = [2.0, (16 * 4 + 1) / 17, 2.0, 2.0]
+    trusted = share * np.array([1.0, 1.0, 1 / 3, 0.0])
+    assert points == pytest.approx(trusted * (np.array(means) - [4.0, 2.0, 1.0, 0.0]))
     assert not near_in_meaning(structs.replace(page, closeness=None))[0].any()

@@ -4,9 +4,9 @@
 
 Each collection is sampled by lot: so many queries, their relevant documents, and others up to so many documents; then
 indexed and read for meaning (about 20 ms CPU a passage; --folder keeps that for the next run). Then: nDCG@10 and
-recall@100 without and with meaning, at the shipped weight and at the weight chosen on the other collections (the one
-of the best mean gain that costs known items next to nothing); the same with half of the vectors missing; known items
-by three words of their titles; CPU time of a query, and of the nearest of 100,000 passages.
+recall@100 of the pages as shown, without and with meaning; the change by the ranker alone at the weight chosen on the
+other collections (the one of the best mean gain that costs known items next to nothing); pages with half of the vectors
+missing; known items by three words of their titles; CPU time of a query, and of the nearest of 100,000 passages.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ import msgspec
 import numpy as np
 
 from app.following.indexing import make_vectors
+from app.learning.learner import DECIMALS
 from app.learning.prior import theta_prior
 from app.paths import Paths
 from app.search.page import without_copies
@@ -81,6 +82,14 @@ class Asked:
     judged: tuple[int, ...]
     seconds: float
     """CPU"""
+    shown: FloatVector
+    """[n_docs] the grades in the order of the page, which is by the ranker and all rules"""
+
+    def page_ndcg(self) -> float:
+        return ndcg_at_k(self.shown, 10, judged=list(self.judged))
+
+    def page_reciprocal_rank(self) -> float:
+        return _reciprocal_rank(self.shown)
 
     def order(self, theta: FloatVector) -> FloatVector:
         return self.grades[np.argsort(-(self.features @ theta), kind="stable")]
@@ -92,8 +101,12 @@ class Asked:
         return float(np.count_nonzero(self.order(theta)[:100])) / len(self.judged)
 
     def reciprocal_rank(self, theta: FloatVector) -> float:
-        found = np.flatnonzero(self.order(theta)[:10])
-        return 1.0 / (1 + int(found[0])) if found.size else 0.0
+        return _reciprocal_rank(self.order(theta))
+
+
+def _reciprocal_rank(grades: FloatVector) -> float:
+    found = np.flatnonzero(grades[:10])
+    return 1.0 / (1 + int(found[0])) if found.size else 0.0
 
 
 def weighted(weight: float) -> FloatVector:
@@ -153,7 +166,9 @@ def _asked(search: Recording, library: Library, text: str, grades: dict[str, int
     rows, features = search.ranked.table.rows, search.ranked.table.features
     shown = without_copies(search.ranked.contents, range(len(rows)))
     worth = [max(grades.get(library.files[rows[j].path], 0) for j in (i, *copies)) for i, copies in shown.items()]
-    return Asked(features[list(shown)], np.array(worth, dtype=np.float64), tuple(grades.values()), seconds)
+    values = np.array(worth, dtype=np.float64)
+    by_page = np.argsort(-np.round(search.ranked.scores[list(shown)], DECIMALS), kind="stable")
+    return Asked(features[list(shown)], values, tuple(grades.values()), seconds, values[by_page])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,6 +220,11 @@ def mean(asked: list[Asked], what: str, weight: float) -> float:
     return float(np.mean([getattr(one, what)(theta) for one in asked])) if asked else float("nan")
 
 
+def mean_page(asked: list[Asked], what: str = "page_ndcg") -> float:
+    """Mean over queries of a method of Asked that is about the page as shown."""
+    return float(np.mean([getattr(one, what)() for one in asked])) if asked else float("nan")
+
+
 def gains(measured: list[Measured], weight: float) -> FloatVector:
     """[n_collections] relative change of nDCG@10."""
     return np.array([mean(m.whole, "ndcg", weight) / mean(m.without, "ndcg", 0.0) - 1 for m in measured])
@@ -229,19 +249,17 @@ def report(measured: list[Measured]) -> Table:
     """One line for each collection."""
     shipped = theta_prior()[COLUMN]
     table = Table((
-        "collection", "queries", "without", f"shipped {shipped:g}", "change", "weight left out", "change",
+        "collection", "queries", "without", f"shipped {shipped:g}", "change", "weight left out", "ranker's change",
         "half missing", "recall@100 without", "with", "known items without", "with", "change",
     ))  # fmt: skip
     rows = []
     for m in measured:
         others = [other for other in measured if other is not m] or measured
         weight = chosen_weight(others)
-        before, after, left = (
-            mean(m.without, "ndcg", 0.0), mean(m.whole, "ndcg", shipped), mean(m.whole, "ndcg", weight)
-        )  # fmt: skip
-        half = mean(m.half, "ndcg", shipped)
+        before, after, half = map(mean_page, (m.without, m.whole, m.half))
+        left = before * mean(m.whole, "ndcg", weight) / mean(m.without, "ndcg", 0.0)
         recall = mean(m.without, "recall", 0.0), mean(m.whole, "recall", shipped)
-        known = mean(m.known_without, "reciprocal_rank", 0.0), mean(m.known, "reciprocal_rank", shipped)
+        known = tuple(mean_page(asked, "page_reciprocal_rank") for asked in (m.known_without, m.known))
         table.add(
             m.name, len(m.whole), before, after, change(after, before), f"{weight:g}", change(left, before),
             change(half, before), *recall, *known, change(known[1], known[0]),

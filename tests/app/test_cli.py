@@ -241,7 +241,7 @@ def test_why_asks_for_a_path(device: Device) -> None:
     ("words", "said"),
     [
         (("why", "~nobody-here/a.txt"), "outside the folders that are indexed"),
-        (("open", "~nobody-here/a.txt"), "it is gone"),
+        (("open", "~nobody-here/a.txt"), "there is no such file"),
         (("index", "--forget", "~nobody-here"), "is not a remembered folder"),
         (("--set", "index.roots=~nobody-here/a", "status"), "wants absolute folders"),
         (("backup", "--to", "~nobody-here/a"), "there is no folder"),

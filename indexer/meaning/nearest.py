@@ -57,11 +57,13 @@ class Closeness(Struct, frozen=True, eq=False):
         return ~np.isnan(self.across.similarity[numbers])
 
     def resemblance(self, docs: Ints) -> Floats:
-        """[n_docs, n_docs] how close documents are to each other by the sums of their passages; 0 for those without
-        vectors, for those in other languages than the query's, and of each to itself. A number below 0 is none."""
+        """[n_docs, n_docs] how close documents are to each other by the sums of their passages, as far as these are
+        trusted; 0 for those without vectors, for those in other languages than the query's, for a number below 0, which
+        is none, and of each to itself."""
         sums = self.asked.sums(docs)
         sums[(docs < 0) | self.is_across(docs)] = 0.0
         sums /= np.maximum(np.sqrt(np.vecdot(sums, sums)), np.finfo(np.float32).tiny)[:, None]
+        sums *= _trusted(MAX_PASSAGES, self.asked.documents.take("n_body", np.maximum(docs, 0)))[:, None]
         found = np.round(np.vecdot(sums[:, None], sums[None]).astype(np.float64), DECIMALS)
         np.fill_diagonal(found, 0.0)
         return np.asarray(np.maximum(found, 0.0))
@@ -245,9 +247,13 @@ def _similarity(closeness: Closeness, candidates: Candidates, snapshot: Snapshot
     long = long[np.argsort(candidates.docs[long])]
     if long.size:
         similarity[long] = _closest_chosen(closeness, candidates, snapshot, candidates.docs[long])
-    n_words = np.maximum(snapshot.documents.take("n_body", candidates.docs).astype(np.float64), 1.0)
-    trusted = np.where(n_windows > 0, TRUSTED, MAX_PASSAGES)
-    return similarity, np.sqrt(np.minimum(trusted * WORDS / n_words, 1.0))
+    n_words = snapshot.documents.take("n_body", candidates.docs)
+    return similarity, _trusted(np.where(n_windows > 0, TRUSTED, MAX_PASSAGES), n_words)
+
+
+def _trusted(n_passages: Ints | int, n_words: Ints) -> Floats:
+    """How far so many passages are trusted to say what a text of so many words does, [n_docs] in (0, 1]."""
+    return np.asarray(np.sqrt(np.minimum(n_passages * WORDS / np.maximum(n_words.astype(np.float64), 1.0), 1.0)))
 
 
 def _closest_chosen(closeness: Closeness, candidates: Candidates, snapshot: Snapshot, docs: Ints) -> Floats:

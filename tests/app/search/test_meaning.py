@@ -79,6 +79,18 @@ def test_what_says_it_in_other_words_is_found_after_the_words_themselves(search:
     assert page.features[0, INDEX["meaning"]] > 0
 
 
+def test_the_nearest_count_where_no_text_holds_all_that_was_asked(search: Search) -> None:
+    """A text with all words leaves the others as they are; where none has, the garage gains by the road."""
+    whole, part = (search.search(SearchRequest(text)) for text in ("car", "car zebra"))
+    assert whole.reasons is not None
+    assert not whole.reasons.extra["near"].any()
+    assert part.reasons is not None
+    garage = next(i for i, hit in enumerate(part.hits) if hit.path.endswith("garage.txt"))
+    row = part.reasons.shown[garage]
+    assert part.reasons.extra["near"][row] > 0
+    assert part.reasons.parts[garage].sum() == pytest.approx(part.reasons.scores[row])
+
+
 def test_a_result_without_the_words_shows_the_passage(search: Search) -> None:
     page = search.search(SearchRequest("car"))
     office, garage = sorted(page.hits[2:], key=lambda hit: hit.path, reverse=True)

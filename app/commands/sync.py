@@ -26,7 +26,7 @@ def command(yes: bool, now: bool) -> int:
     A device answers at its own moment in the later half of a round, so what you open until then counts. It learns the
     update from result pages since the last one, adds noise, and writes the cost into the privacy ledger before sending.
     It adopts the ranker only if your own pages show that it serves you no worse. Exit code 2 if the privacy budget
-    forbids sending, 3 if the server cannot be reached.
+    forbids sending or a question got no yes (nobody answers from cron), 3 if the server cannot be reached.
     """
     from functools import partial
 

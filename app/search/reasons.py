@@ -143,8 +143,8 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
 
     @property
     def _set_apart(self) -> tuple[str, ...]:
-        """The parts that are not the ranker's."""
-        return ("luck", *self.extra)
+        """The parts that are not the ranker's, and that most results have none of."""
+        return ("luck", *(name for name in self.extra if name != "near"))
 
     def beyond(self, place: int) -> FloatVector:
         """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.

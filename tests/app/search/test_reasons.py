@@ -122,6 +122,20 @@ def test_extras_bring_their_own_words(store: Store) -> None:
     assert drawn.words(0, "text") == "drawn by lot"
 
 
+def test_what_the_nearest_are_worth_is_held_against_the_others(store: Store) -> None:
+    """All have some of it: where each lost as much, nobody was moved by it, though one fell."""
+    features = np.zeros((3, len(NAMES)))
+    features[:, INDEX["bm25f"]] = (1.0, 0.9, 0.5)
+    features[1, INDEX["body_phrase"]] = 1.0
+    still = learner_of(store).as_it_is()
+    for near, words in ((-1.0, ["", "", ""]), (2.0, ["", "texts like it fit less", "texts like it fit, too"])):
+        extra = {"near": np.array([-1.0, -1.0, near])}
+        scores = still.scores(features) + extra["near"]
+        shown = np.argsort(-scores)
+        reasons = Reasons(still, features, scores, shown, shown, extra=extra)
+        assert [reasons.words(place, "text") for place in np.argsort(shown)[[1, 0, 2]]] == words
+
+
 def test_who_is_passed_by_what_was_named_did_not_fall_by_itself(store: Store) -> None:
     """What an extra or the lot puts first lowers each other by a place; that two of them lack a title did not."""
     features = np.zeros((4, len(NAMES)))

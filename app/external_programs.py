@@ -168,14 +168,15 @@ def run(command: Invocation, *, opened: Callable[[], object] = lambda: None) -> 
         try:
             code = process.wait(START_SECONDS)
         except subprocess.TimeoutExpired:
+            if detached:
+                threading.Thread(target=process.wait, daemon=True).start()  # or it would stay a zombie until we end
+                opened()
+                return 0
             try:
                 opened()
             finally:
-                if not detached:
-                    code = process.wait()
-            if detached:
-                threading.Thread(target=process.wait, daemon=True).start()  # or it would stay a zombie until we end
-            return 0 if detached else code
+                code = process.wait()
+            return code
     if code and detached:
         shown = display_path(shlex.join(command.argv))
         raise OpenError(f"{shown} failed with exit code {code}; set open.opener, or use the editor or pager")

@@ -3,10 +3,11 @@
     python -m benchmarks meaning [--collections cranfield ...] [--queries 100] [--documents 450] [--folder FOLDER]
 
 Each collection is sampled by lot: so many queries, their relevant documents, and others up to so many documents; then
-indexed and read for meaning (about 20 ms CPU a passage; --folder keeps that for the next run). Then: nDCG@10 and
-recall@100 of the pages as shown, without and with meaning; the change by the ranker alone at the weight chosen on the
-other collections (the one of the best mean gain that costs known items next to nothing); pages with half of the vectors
-missing; known items by three words of their titles; CPU time of a query, and of the nearest of 100,000 passages.
+indexed and read for meaning (about 20 ms CPU a passage; --folder keeps that for the next run). Then: nDCG@10 of
+the pages as shown and recall@100 of the ranker, without and with meaning; the change by the ranker alone at the weight
+chosen on the other collections (the one of the best mean gain that costs known items next to nothing); pages with half
+of the vectors missing; known items by three words of their titles; CPU time of a query, and of the nearest of 100,000
+passages.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from benchmarks.running import Option, arguments
 from benchmarks.tables import Table, change, machine, verdict
 from benchmarks.train_prior import known_items
 from foltr.arrays import FloatMatrix, FloatVector
-from foltr.ranking.metrics import ndcg_at_k
+from foltr.ranking.metrics import ndcg_at_k, reciprocal_rank
 from indexer.codec.segments import Columns
 from indexer.meaning import vectors
 from indexer.meaning.encoder import SHIPPED
@@ -89,7 +90,7 @@ class Asked:
         return ndcg_at_k(self.shown, 10, judged=list(self.judged))
 
     def page_reciprocal_rank(self) -> float:
-        return _reciprocal_rank(self.shown)
+        return reciprocal_rank(self.shown > 0, k=10)
 
     def order(self, theta: FloatVector) -> FloatVector:
         return self.grades[np.argsort(-(self.features @ theta), kind="stable")]
@@ -101,12 +102,7 @@ class Asked:
         return float(np.count_nonzero(self.order(theta)[:100])) / len(self.judged)
 
     def reciprocal_rank(self, theta: FloatVector) -> float:
-        return _reciprocal_rank(self.order(theta))
-
-
-def _reciprocal_rank(grades: FloatVector) -> float:
-    found = np.flatnonzero(grades[:10])
-    return 1.0 / (1 + int(found[0])) if found.size else 0.0
+        return reciprocal_rank(self.order(theta) > 0, k=10)
 
 
 def weighted(weight: float) -> FloatVector:
@@ -214,26 +210,22 @@ def with_meaning(settings: Settings, **changes: object) -> Settings:
     return msgspec.structs.replace(settings, meaning=msgspec.structs.replace(settings.meaning, **changes))
 
 
-def mean(asked: list[Asked], what: str, weight: float) -> float:
-    """Mean over queries of a method of Asked."""
-    theta = weighted(weight)
-    return float(np.mean([getattr(one, what)(theta) for one in asked])) if asked else float("nan")
-
-
-def mean_page(asked: list[Asked], what: str = "page_ndcg") -> float:
-    """Mean over queries of a method of Asked that is about the page as shown."""
-    return float(np.mean([getattr(one, what)() for one in asked])) if asked else float("nan")
+def mean(asked: list[Asked], what: str, *given: FloatVector) -> float:
+    """Mean over queries of a method of Asked, which is `given` the ranker or judges the page as shown."""
+    return float(np.mean([getattr(one, what)(*given) for one in asked])) if asked else float("nan")
 
 
 def gains(measured: list[Measured], weight: float) -> FloatVector:
     """[n_collections] relative change of nDCG@10."""
-    return np.array([mean(m.whole, "ndcg", weight) / mean(m.without, "ndcg", 0.0) - 1 for m in measured])
+    theta, without = weighted(weight), weighted(0.0)
+    return np.array([mean(m.whole, "ndcg", theta) / mean(m.without, "ndcg", without) - 1 for m in measured])
 
 
 def known_loss(measured: list[Measured], weight: float) -> float:
     """Share of the reciprocal rank of known items that is lost, over all collections that have such."""
+    theta, without = weighted(weight), weighted(0.0)
     ranks = [
-        (mean(m.known, "reciprocal_rank", weight), mean(m.known_without, "reciprocal_rank", 0.0)) for m in measured
+        (mean(m.known, "reciprocal_rank", theta), mean(m.known_without, "reciprocal_rank", without)) for m in measured
     ]
     found, before = np.nansum(ranks, axis=0)
     return float(1 - found / before)
@@ -256,15 +248,15 @@ def report(measured: list[Measured]) -> Table:
     for m in measured:
         others = [other for other in measured if other is not m] or measured
         weight = chosen_weight(others)
-        before, after, half = map(mean_page, (m.without, m.whole, m.half))
-        left = before * mean(m.whole, "ndcg", weight) / mean(m.without, "ndcg", 0.0)
-        recall = mean(m.without, "recall", 0.0), mean(m.whole, "recall", shipped)
-        known = tuple(mean_page(asked, "page_reciprocal_rank") for asked in (m.known_without, m.known))
+        before, after, half = (mean(asked, "page_ndcg") for asked in (m.without, m.whole, m.half))
+        (left,) = gains([m], weight).tolist()
+        recall = mean(m.without, "recall", weighted(0.0)), mean(m.whole, "recall", weighted(shipped))
+        known = tuple(mean(asked, "page_reciprocal_rank") for asked in (m.known_without, m.known))
         table.add(
-            m.name, len(m.whole), before, after, change(after, before), f"{weight:g}", change(left, before),
+            m.name, len(m.whole), before, after, change(after, before), f"{weight:g}", f"{100 * left:+.1f} %",
             change(half, before), *recall, *known, change(known[1], known[0]),
         )  # fmt: skip
-        rows.append((after / before - 1, left / before - 1, half / before - 1, recall[1] - recall[0], *known))
+        rows.append((after / before - 1, left, half / before - 1, recall[1] - recall[0], *known))
     each = np.array(rows)
     means = 100 * np.nanmean(each, axis=0)
     known_change = float(np.nansum(each[:, 5]) / np.nansum(each[:, 4]) - 1)
@@ -284,8 +276,8 @@ def curve(measured: list[Measured]) -> Table:
     table = Table(("weight", "mean change", "worst", "recall@100", "known items by three words"))
     for weight in WEIGHTS:
         each = gains(measured, weight)
-        known = np.nanmean([mean(m.known, "reciprocal_rank", weight) for m in measured])
-        recall = float(np.mean([mean(m.whole, "recall", weight) for m in measured]))
+        known = np.nanmean([mean(m.known, "reciprocal_rank", weighted(weight)) for m in measured])
+        recall = float(np.mean([mean(m.whole, "recall", weighted(weight)) for m in measured]))
         table.add(f"{weight:g}", f"{100 * each.mean():+.1f} %", f"{100 * each.min():+.1f} %", recall, known)
     return table
 

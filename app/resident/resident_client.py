@@ -40,7 +40,6 @@ def answered(arguments: Sequence[str]) -> int | None:
         parts = list(protocol.parts(answer))
     except (LineError, OSError, ValueError):
         return None
-
     return _printed(parts, lambda: _record(arguments))
 
 

@@ -37,9 +37,9 @@ STEP = 0.01
 """points between the last document that a rule puts above others and the first of these"""
 ABROAD = 0.5
 """what meaning alone is worth at most in another language, of what words are worth to the best text"""
-N_NEAR, NEAR_SHARE, NEAR_SHARPNESS = 5, 0.4, 4
+N_NEAREST, SMOOTHING, SHARPNESS = 5, 0.4, 4
 """how many of the nearest in meaning count, how much at most, and by which power of their closeness"""
-NEAR, MISSING = (0.4, 0.7), (0.2, 0.5)
+CLOSE, MISSING = (0.4, 0.7), (0.2, 0.5)
 """from where on, and from where on fully: the closeness of the nearest; the part of what was asked that the best text
 does not hold (chosen on cranfield, cisi, medline, scifact, manpages, locomo-chats and adi)"""
 LEADING = 0.7
@@ -140,12 +140,12 @@ def other_languages(page: Ranked) -> Moved:
     return points, ()
 
 
-def near_in_meaning(page: Ranked) -> Moved:
+def smoothed_by_meaning(page: Ranked) -> Moved:
     """Texts that mean alike answer alike: what the nearest of one are worth counts for it, too, where none holds all
     that was asked (Diaz 2005, Regularizing Ad Hoc Retrieval Scores: one step towards his f*).
 
-        points_d = g h_d (sum_e w_de t_e / sum_e w_de - t_d),  w = r^NEAR_SHARPNESS, e the N_NEAR nearest, no copies
-        g = NEAR_SHARE rise(1 - any_coverage of the best, MISSING),  h_d = rise(max_e r_de, NEAR), rise from 0 to 1
+        points_d = g h_d (sum_e w_de t_e / sum_e w_de - t_d),  w = r^SHARPNESS, e the N_NEAREST, no copies
+        g = SMOOTHING rise(1 - any_coverage of the best, MISSING),  h_d = rise(max_e r_de, CLOSE), rise from 0 to 1
 
     r is their closeness, t the text alone: what was opened stays the matter of what was opened.
     """
@@ -156,13 +156,13 @@ def near_in_meaning(page: Ranked) -> Moved:
     missing = 1 - table.features[np.argmax(text), NAMES.index("any_coverage")]
     if missing <= MISSING[0]:
         return points, ()
-    near = page.closeness.resemblance(table.docs)
-    near[np.equal.outer(page.contents, page.contents)] = 0.0
-    least = np.sort(near, axis=1)[:, -min(N_NEAR, points.size)]
-    weights = np.where(near >= least[:, None], near, 0.0) ** NEAR_SHARPNESS
-    has = near.any(axis=1)
+    close = page.closeness.resemblance(table.docs)
+    close[np.equal.outer(page.contents, page.contents)] = 0.0
+    least = np.sort(close, axis=1)[:, -min(N_NEAREST, points.size)]
+    weights = np.where(close >= least[:, None], close, 0.0) ** SHARPNESS
+    has = close.any(axis=1)
     points[has] = weights[has] @ text / weights[has].sum(axis=1) - text[has]
-    points *= NEAR_SHARE * np.interp(missing, MISSING, (0.0, 1.0)) * np.interp(near.max(axis=1), NEAR, (0.0, 1.0))
+    points *= SMOOTHING * np.interp(missing, MISSING, (0.0, 1.0)) * np.interp(close.max(axis=1), CLOSE, (0.0, 1.0))
     return points, ()
 
 
@@ -338,7 +338,7 @@ def beside_texts(page: Ranked) -> Moved:
 
 RULES: dict[str, Callable[[Ranked], Moved]] = {
     "abroad": other_languages,
-    "near": near_in_meaning,
+    "nearest": smoothed_by_meaning,
     "written": as_typed_first,
     "called": called_first,
     "latest": latest_first,

@@ -46,7 +46,7 @@ PARTS = {
     "type_picks": "your liking for its type",
     "meaning": "how close it is in meaning",
     "abroad": "close in meaning, in another language",
-    "near": "what texts of like meaning are worth",
+    "nearest": "what texts of like meaning are worth",
     "group": "what your group learned",
     "alike": "newest first among those alike",
     "written": "not written as you typed it",
@@ -144,7 +144,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     @property
     def _set_apart(self) -> tuple[str, ...]:
         """The parts that are not the ranker's, and that most results have none of."""
-        return ("luck", *(name for name in self.extra if name != "near"))
+        return ("luck", *(name for name in self.extra if name != "nearest"))
 
     def beyond(self, place: int) -> FloatVector:
         """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.
@@ -268,7 +268,7 @@ def _raised(name: str, value: Mapping[str, float]) -> str:
         "name": "exact file name" if value["name_exact"] == 1 else "",
         "similar_query": "opened for similar searches",
         "meaning": "close in meaning",
-        "near": "texts like it fit, too",
+        "nearest": "texts like it fit, too",
         "group": "ranked higher by your group",
         "alike": "newer of those alike",
         "called": "all words in its name",
@@ -277,7 +277,7 @@ def _raised(name: str, value: Mapping[str, float]) -> str:
 
 
 _LOWERED = {
-    "near": "texts like it fit less",
+    "nearest": "texts like it fit less",
     "group": "ranked lower by your group",
     "alike": "older of those alike",
     "written": "not written as you typed it",

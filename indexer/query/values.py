@@ -216,9 +216,11 @@ def document_type(text: str) -> str:
     known = {name: name for name in TYPES} | TYPE_ALIASES
     if word in known:
         return known[word]
-    close = nearest(word, known)
-    hint = f"did you mean {close}?" if close else f"there are {', '.join(TYPES)}"
-    hint = f"ext:{PROGRAMMING[word]} finds such files" if word in PROGRAMMING else hint
+    if word in PROGRAMMING:
+        hint = f"ext:{PROGRAMMING[word]} finds such files"
+    else:
+        close = nearest(word, known)
+        hint = f"did you mean {close}?" if close else f"there are {', '.join(TYPES)}"
     raise NotUnderstoodError(f"no type {text!r}: {hint}")
 
 

@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (191, 30_719),
     "console": (8, 1_073),
-    "indexer": (105, 20_777),
+    "indexer": (105, 20_779),
     "simulation": (97, 15_396),
     "federation_server": (52, 7_949),
     "foltr": (55, 8_008),

@@ -83,11 +83,11 @@ def test_the_nearest_count_where_no_text_holds_all_that_was_asked(search: Search
     """A text with all words leaves the others as they are; where none has, the garage gains by the road."""
     whole, part = (search.search(SearchRequest(text)) for text in ("car", "car zebra"))
     assert whole.reasons is not None
-    assert not whole.reasons.extra["near"].any()
+    assert not whole.reasons.extra["nearest"].any()
     assert part.reasons is not None
     garage = next(i for i, hit in enumerate(part.hits) if hit.path.endswith("garage.txt"))
     row = part.reasons.shown[garage]
-    assert part.reasons.extra["near"][row] > 0
+    assert part.reasons.extra["nearest"][row] > 0
     assert part.reasons.parts[garage].sum() == pytest.approx(part.reasons.scores[row])
 
 

@@ -11,13 +11,13 @@ from msgspec import structs
 from app.learning.picks import SAME_HALF, strength
 from app.search.candidate_table import PLAIN, Aside
 from app.search.page_order import (
-    NEAR_SHARE,
     RULES,
+    SMOOTHING,
     called_first,
     chosen_first,
-    near_in_meaning,
     other_languages,
     raised,
+    smoothed_by_meaning,
 )
 from app.search.reasons import PARTS
 from indexer.meaning.nearest import Closeness
@@ -116,13 +116,13 @@ class Resembling(Closeness, frozen=True, eq=False):
         return self.matrix[np.ix_(docs, docs)].copy()
 
 
-@pytest.mark.parametrize(("held", "share"), [(0.25, NEAR_SHARE), (0.65, NEAR_SHARE / 2), (0.8, 0.0)])
+@pytest.mark.parametrize(("held", "share"), [(0.25, SMOOTHING), (0.65, SMOOTHING / 2), (0.8, 0.0)])
 def test_texts_move_towards_the_nearest_in_meaning_where_no_text_holds_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: float, share: float
 ) -> None:
     """Text scores 4, 2, 1, 0, two nearest each. 0 has only 1; 1 has 0 and 2, 16 to 1; 2 has 1 alone, 3 being its copy,
     and that is a third of the way to near; 3 has nothing near enough. What is opened, 10 points for 3, moves nobody."""
-    monkeypatch.setattr("app.search.page_order.N_NEAR", 2)
+    monkeypatch.setattr("app.search.page_order.N_NEAREST", 2)
     matrix = np.zeros((4, 4))
     for i, j, value in ((0, 1, 1.0), (1, 2, 0.5), (1, 3, 0.4), (2, 3, 1.0)):
         matrix[i, j] = matrix[j, i] = value
@@ -136,8 +136,8 @@ def test_texts_move_towards_the_nearest_in_meaning_where_no_text_holds_all(
         tmp_path, table(rows, features=features), [4.0, 2.0, 1.0, 10.0], weights={"bm25f": 4.0, "same_query": 10.0},
         closeness=closeness,
     )  # fmt: skip
-    points, _ = near_in_meaning(page)
+    points, _ = smoothed_by_meaning(page)
     means = [2.0, (16 * 4 + 1) / 17, 2.0, 2.0]
     trusted = share * np.array([1.0, 1.0, 1 / 3, 0.0])
     assert points == pytest.approx(trusted * (np.array(means) - [4.0, 2.0, 1.0, 0.0]))
-    assert not near_in_meaning(structs.replace(page, closeness=None))[0].any()
+    assert not smoothed_by_meaning(structs.replace(page, closeness=None))[0].any()

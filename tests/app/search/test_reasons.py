@@ -129,8 +129,8 @@ def test_what_the_nearest_are_worth_is_held_against_the_others(store: Store) -> 
     features[1, INDEX["body_phrase"]] = 1.0
     still = learner_of(store).as_it_is()
     for near, words in ((-1.0, ["", "", ""]), (2.0, ["", "texts like it fit less", "texts like it fit, too"])):
-        extra = {"near": np.array([-1.0, -1.0, near])}
-        scores = still.scores(features) + extra["near"]
+        extra = {"nearest": np.array([-1.0, -1.0, near])}
+        scores = still.scores(features) + extra["nearest"]
         shown = np.argsort(-scores)
         reasons = Reasons(still, features, scores, shown, shown, extra=extra)
         assert [reasons.words(place, "text") for place in np.argsort(shown)[[1, 0, 2]]] == words

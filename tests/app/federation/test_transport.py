@@ -89,7 +89,7 @@ def tls_server(folder: Path) -> Iterator[tuple[str, list[bytes]]]:
     context.load_cert_chain(folder / "certificate.pem", folder / "key.pem")
 
     def answer(connection: socket.socket) -> None:
-        connection.sendall(HEAD + b"Connection: close\r\nContent-Length: 2\r\n\r\n{}")
+        connection.sendall(HEAD + b"Content-Length: 2\r\n\r\n{}")
 
     with raw_server(answer, tls=context) as (address, asked):
         yield address.replace("http://", "https://"), asked
@@ -158,7 +158,7 @@ def test_a_file_without_authorities_is_one_line(tmp_path: Path, content: bytes |
 
 
 REDIRECT = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n"
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n"
 
 
 def drip(connection: socket.socket) -> None:

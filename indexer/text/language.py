@@ -109,17 +109,20 @@ def detect(text: str) -> str:
     text = text[:_SAMPLE].lower()
     words = text.translate(_ASCII_WORDS).split() if text.isascii() else _WORD.findall(text)
     votes: defaultdict[str, int] = defaultdict(int)
-    held = Counter(filter(_VOTES.__contains__, words)).items()
-    for word, n in held if len(held) > 1 else ():
+    held = Counter(filter(_VOTES.__contains__, words))
+    for word, n in held.items():
         for code in _VOTES[word]:
             votes[code] += n
     for code in _LATER:  # other Slavic and Baltic languages share their words
         votes[code] *= any(letter in text for letter in _OWN_LETTERS[code]) and not any(own in text for own in "ėįųū")
-    code, count = max(votes.items(), key=itemgetter(1), default=("", 0))
+    by_votes = sorted(votes.items(), key=itemgetter(1), reverse=True)
+    told = (own for own in by_votes if sum(own[0] in _VOTES[word] for word in held) > 1)
+    code, count = next(told, ("", 0))  # one word alone tells nothing: "men" is Swedish, too
     if count >= max(3, 0.04 * len(words)):
         return code
-    told = "" if text.isascii() else language_by_letters(text)
-    return "" if told in _OWN_LETTERS and votes[told] < count else told  # a Turkish name in another language's text
+    code = "" if text.isascii() else language_by_letters(text)
+    is_name = code in _OWN_LETTERS and votes[code] < by_votes[0][1]  # a Turkish one in another language's text
+    return "" if is_name else code
 
 
 def language_by_letters(text: str) -> str:

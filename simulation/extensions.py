@@ -28,8 +28,7 @@ from foltr.federated.registry import METHODS
 from simulation.attacks import AttackSettings
 from simulation.attacks.registry import ATTACKS
 from simulation.errors import PresetError
-from simulation.partitions import PartitionSettings
-from simulation.partitions.registry import PARTITIONS
+from simulation.partitions import PARTITIONS, PartitionSettings
 from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
 from simulation.studies.registry import MEASUREMENTS
 from simulation.unlearning.past import UnlearningSettings

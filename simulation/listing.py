@@ -19,7 +19,7 @@ from simulation.cells.preset_tables import load_tables, preset_names
 from simulation.data.known_datasets import DATASETS, folds_present, substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.merging.splits import SPLITS
-from simulation.partitions.registry import PARTITIONS
+from simulation.partitions import PARTITIONS
 from simulation.rounds.click_models import KINDS
 from simulation.rounds.numbered_models import CLICK_MODELS
 from simulation.studies.registry import MEASUREMENTS

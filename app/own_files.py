@@ -14,8 +14,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from app.data_folder import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, VECTOR_NAMES
 from app.document_to_open import FOLDER
-from app.paths import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, VECTOR_NAMES, Paths
+from app.paths import Paths
 from app.resident.local_socket import socket_path
 from console.durable import UNFINISHED
 from foltr.errors import FoltrError

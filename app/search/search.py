@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
+from app.data_folder import create_data_folder
 from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
 from app.learning.exploration import session_nonce
@@ -69,7 +70,7 @@ class Search:
 
     def __init__(self, settings: Settings, paths: Paths, *, resident: bool = False) -> None:
         """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
-        paths.create_data_dir()
+        create_data_folder(paths)
         self._settings, self._paths = settings, paths
         self.catalogue = Catalogue.open(paths.catalogue)
         self._texts = RecentTexts(self.catalogue)

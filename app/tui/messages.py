@@ -13,9 +13,9 @@ from textual.message import Message
 if TYPE_CHECKING:
     from app.document_to_open import Prepared
     from app.file_operations import Filed
-    from app.folders import RootSuggestion
     from app.search.index_status import IndexStatus
     from app.search.results import Explanation, Hit, Preview, ResultPage, Snippet
+    from app.suggested_folders import RootSuggestion
     from app.tui.background_indexing import ProgressLine
     from app.tui.preview.preview_rows import Row, Rows
 

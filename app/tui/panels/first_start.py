@@ -22,7 +22,7 @@ from console.printable import safe_line
 from console.wording import fit_path, short_path
 
 if TYPE_CHECKING:
-    from app.folders import RootSuggestion
+    from app.suggested_folders import RootSuggestion
 
 PATH_WIDTH = 52
 """cells that a path may take"""
@@ -176,7 +176,7 @@ class FirstStart(Panel[tuple[str, ...]]):
 
     def _take(self, text: str) -> str:
         """Add a folder the user typed; "" or one line that says why not."""
-        from app.folders import RootSuggestion
+        from app.suggested_folders import RootSuggestion
 
         path = Path(os.path.expanduser(text.strip()))
         if not text.strip():

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.commands.command import NAME, Group, error_line, say, without_codes
-from console.command_line import CommandsByName, run
+from console.command_line import CommandsByName, command_at, run
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-ASIDE = {"--pick": "app.commands.pick", "--plain": "app.commands.plain"}
+ASIDE = {"--pick": "app.commands.screen:pick", "--plain": "app.commands.plain"}
 """Options that are command lines of their own, and whose they are."""
 
 COMMANDS: Mapping[str, str] = {
@@ -39,13 +39,13 @@ COMMANDS: Mapping[str, str] = {
     "history": "app.commands.history",
     "saved": "app.commands.saved",
     "devices": "app.commands.devices",
-    "join": "app.commands.join",
+    "join": "app.commands.join:join",
     "invite": "app.commands.vouch:invite",
     "vouch": "app.commands.vouch:vouch",
     "sync": "app.commands.sync",
     "federation": "app.commands.federation",
     "privacy": "app.commands.privacy",
-    "leave": "app.commands.leave",
+    "leave": "app.commands.join:leave",
     "forget-me": "app.commands.forget_me",
     "config": "app.commands.config",
     "doctor": "app.commands.doctor",
@@ -159,7 +159,7 @@ def program(ctx: click.Context) -> int:
         return int(laboratory.main(ctx.meta["foltr.simulate"]))
     if "foltr.aside" in ctx.meta:
         name, arguments = ctx.meta["foltr.aside"]
-        aside: click.Command = importlib.import_module(ASIDE[name]).command
+        aside = command_at(ASIDE[name])
         with aside.make_context(name, arguments, parent=ctx) as own:
             return int(aside.invoke(own))
     if ctx.invoked_subcommand is not None:

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.commands.command import NAME, Group, error_line, say, without_codes
-from console.command_line import CommandsByName, command_at, run
+from console.command_line import CommandsByName, run
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-ASIDE = {"--pick": "app.commands.screen:pick", "--plain": "app.commands.plain"}
+ASIDE = {"--pick": "app.commands.screen", "--plain": "app.commands.plain"}
 """Options that are command lines of their own, and whose they are."""
 
 COMMANDS: Mapping[str, str] = {
@@ -95,9 +95,9 @@ class DeviceProgram(CommandsByName, Group):
         if os.sep in name and not os.path.isdir(name):
             raise click.UsageError(f"there is no folder {name}", ctx)
         if os.path.isdir(os.path.expanduser(name)):
-            from app.commands.screen import command
+            from app.commands.screen import on_folder
 
-            return "screen", command, args
+            return "screen", on_folder, args
         import difflib
 
         from app.commands.search import command as search
@@ -159,7 +159,7 @@ def program(ctx: click.Context) -> int:
         return int(laboratory.main(ctx.meta["foltr.simulate"]))
     if "foltr.aside" in ctx.meta:
         name, arguments = ctx.meta["foltr.aside"]
-        aside = command_at(ASIDE[name])
+        aside: click.Command = importlib.import_module(ASIDE[name]).command
         with aside.make_context(name, arguments, parent=ctx) as own:
             return int(aside.invoke(own))
     if ctx.invoked_subcommand is not None:

@@ -65,8 +65,8 @@ def open_to_others(paths: Paths) -> Iterator[Path]:
     for name, own in OWN_NAMES.items():
         folder = paths.data_dir / name
         if not name or not folder.is_symlink():
-            yield from (path for path in _entries(folder) if _is_open(path) and re.fullmatch(own, path.name))
-    if any(_entries(paths.data_dir)) and _is_open(real := paths.data_dir.resolve()):
+            yield from (path for path in entries(folder) if _is_open(path) and re.fullmatch(own, path.name))
+    if any(entries(paths.data_dir)) and _is_open(real := paths.data_dir.resolve()):
         yield real
 
 
@@ -77,7 +77,7 @@ def refuse_foreign(paths: Paths) -> None:
     if paths.data_dir.exists() and not paths.data_dir.is_dir():
         raise SettingsError(f"{paths.data_dir}: wanted a folder for the data, got a file; set FOLTR_DATA_DIR")
     shared = _OF_SETTINGS if paths.config_dir.resolve() == paths.data_dir.resolve() else frozenset()
-    names = {entry.name for entry in _entries(paths.data_dir)} - _OF_NOBODY - shared
+    names = {entry.name for entry in entries(paths.data_dir)} - _OF_NOBODY - shared
     # Another process may begin right now: it makes the marker first.
     if names and not os.path.exists(paths.data_dir / MARKER):
         raise SettingsError(
@@ -98,9 +98,10 @@ def _mark(folder: Path) -> None:
             file.write(MARKED)
 
 
-def _entries(folder: Path) -> tuple[Path, ...]:
+def entries(folder: Path) -> tuple[Path, ...]:
+    """What lies in a folder, by name; nothing where there is none."""
     try:
-        return tuple(folder.iterdir())
+        return tuple(sorted(folder.iterdir()))
     except (FileNotFoundError, NotADirectoryError):
         return ()
 

@@ -52,24 +52,18 @@ class CommandWithExamples(click.Command):
             formatter.write("".join(f"  {line}\n" for line in self.examples.strip().splitlines()))
 
 
-def command_at(place: str) -> click.Command:
-    """The command at `MODULE:NAME`, or the `command` of a module, which is imported now."""
-    module, _, name = place.partition(":")
-    found: click.Command = vars(importlib.import_module(module))[name or "command"]
-    return found
-
-
 class CommandsByName(click.Group):
     """A program whose commands are modules; imported only when one is asked for."""
 
     modules: Mapping[str, str] = {}
-    """the place of each command, as `command_at` takes it"""
+    """by command: `MODULE:NAME`, or a module, whose command is its `command`"""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.modules)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        return command_at(self.modules[cmd_name]) if cmd_name in self.modules else None
+        module, _, name = self.modules.get(cmd_name, "").partition(":")
+        return vars(importlib.import_module(module))[name or "command"] if module else None
 
 
 def run(

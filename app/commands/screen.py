@@ -9,7 +9,7 @@ import click
 
 from app.commands.command import FAILED, INTERRUPTED, NOTHING_FOUND, Command, load, print_line, printed_path, say
 
-PICKING = """
+EXAMPLES = """
 vim "$(foltr-search --pick)"
 foltr-search --pick --multi -0 invoice | xargs -0 -r cp -t ~/taxes
 foltr-search --pick report ext:pdf
@@ -19,7 +19,7 @@ foltr-search --pick report ext:pdf
 @click.command(cls=Command, hidden=True)
 @click.argument("folder", type=click.Path(exists=True, file_okay=False))
 @click.pass_context
-def command(ctx: click.Context, folder: str) -> int:
+def on_folder(ctx: click.Context, folder: str) -> int:
     """Open the screen on FOLDER."""
     return open_screen(ctx, folder=folder)
 
@@ -37,11 +37,11 @@ def open_screen(ctx: click.Context, *, folder: str | None) -> int:
     return code if code in (0, INTERRUPTED) else FAILED
 
 
-@click.command("--pick", cls=Command, hidden=True, examples=PICKING)
+@click.command("--pick", cls=Command, hidden=True, examples=EXAMPLES)
 @click.argument("query", nargs=-1)
 @click.option("--multi", "-m", is_flag=True, help="Tab marks several; Enter prints them in that order.")
 @click.option("--null", "-0", "null", is_flag=True, help="End each path with a NUL byte instead of a line end.")
-def pick(query: tuple[str, ...], multi: bool, null: bool) -> int:
+def command(query: tuple[str, ...], multi: bool, null: bool) -> int:
     """Choose files on the screen, and print their paths.
 
     The screen is drawn on the terminal, so stdout has only the paths. Chosen files count as opened, for learning. Exit

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from app.file_operations import Filed
     from app.search.index_status import IndexStatus
     from app.search.results import Explanation, Hit, Preview, ResultPage, Snippet
-    from app.suggested_folders import RootSuggestion
     from app.tui.background_indexing import ProgressLine
     from app.tui.preview.preview_rows import Row, Rows
 
@@ -155,14 +154,6 @@ class FacetChosen(Notice):
     facet: str
     """type, folder or time"""
     value: str
-
-
-class FoldersSuggested(Notice):
-    """Folders that exist and are worth indexing, with their file counts."""
-
-    folders: tuple[RootSuggestion, ...]
-    advice: str = ""
-    """what the device lacks and could have, in one line"""
 
 
 class HandedOver(Notice):

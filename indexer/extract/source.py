@@ -64,7 +64,6 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 ANALYSIS_SHARE = 0.75
 """of the processor time to read a file that its words may take after it"""
-
 NO_TEXT_IN_PAGES = "no text in its pages, perhaps scanned pictures"
 TIME_IS_UP = "the processor time for one file was used up (index.seconds_per_file)"
 """why a reader stopped before the end"""

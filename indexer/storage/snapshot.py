@@ -80,10 +80,7 @@ class Runs(Struct, frozen=True, eq=False):
 
 
 class RecentlyUsed:
-    """Answers by what was asked, up to a size in all, and one however large; the least recently used go first.
-
-    Any thread may ask.
-    """
+    """Answers by what was asked, up to a size in all; the least recently used go first. For any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -91,7 +88,6 @@ class RecentlyUsed:
         self._lock = threading.Lock()
 
     def get(self, key: Key) -> Any:
-        """None for what is not kept."""
         with self._lock:
             found = self._kept.get(key)
             if found is None:
@@ -126,10 +122,6 @@ def _n_bytes(answer: object) -> int:
             return 60 + len(answer)
         case _:
             return _n_known(answer)
-
-
-def _n_bytes_of_key(part: Hashable) -> int:
-    return len(part) if type(part) is str else _n_known(part)
 
 
 def _n_known(answer: object) -> int:
@@ -199,7 +191,7 @@ class Snapshot:
         known: Answer | None = self._cache.get(question)
         if known is None:
             known = look_up()
-            self._cache.put(question, known, _n_bytes(known) + sum(map(_n_bytes_of_key, question)))
+            self._cache.put(question, known, _n_bytes((question, known)))
         return known
 
     def _read(self, field: str, term: str) -> Postings:

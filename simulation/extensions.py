@@ -31,8 +31,8 @@ from simulation.errors import PresetError
 from simulation.partitions import PARTITIONS, PartitionSettings
 from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
 from simulation.studies.registry import MEASUREMENTS
+from simulation.unlearning import UNLEARNING
 from simulation.unlearning.past import UnlearningSettings
-from simulation.unlearning.registry import UNLEARNING
 
 ENTRY_POINTS = "foltr_search.laboratory"
 

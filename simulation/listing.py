@@ -22,7 +22,7 @@ from simulation.partitions import PARTITIONS
 from simulation.rounds.click_models import KINDS
 from simulation.rounds.numbered_models import CLICK_MODELS
 from simulation.studies.registry import MEASUREMENTS
-from simulation.unlearning.registry import UNLEARNING
+from simulation.unlearning import UNLEARNING
 
 NOTES = {
     "pdgd": "PDGD, centralised: one learner sees the pages of all clients, one after another",

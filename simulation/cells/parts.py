@@ -29,8 +29,8 @@ from simulation.rounds.federation import Population
 from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel, check_tables
 from simulation.studies import Measurement
 from simulation.studies.registry import MEASUREMENTS
+from simulation.unlearning import UNLEARNING
 from simulation.unlearning.past import UnlearningSettings
-from simulation.unlearning.registry import UNLEARNING
 
 
 def fold_of(cell: Cell, root: Path | None) -> Fold:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.data_folder import create_data_folder
 from app.learning.pick_keys import KEY_BYTES, bring_key, load_key, read_key
 from app.own_files import InUseError, alone, unfinished
 from app.paths import Paths
@@ -163,7 +164,7 @@ def restore(paths: Paths, source: Path) -> None:
     for path in places.values():
         if path.is_dir():
             raise NoBackupError(f"{path} is a folder; wanted a file, or nothing")
-    paths.create_data_dir()
+    create_data_folder(paths)
     paths.config_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     with alone(paths), ExitStack() as written:
         _remove(unfinished(paths))

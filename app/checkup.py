@@ -15,8 +15,10 @@ from typing import Literal
 
 from msgspec import Struct
 
+from app.chosen_folders import index_roots
+from app.data_folder import open_to_others, refuse_foreign
 from app.paths import Paths, SettingsError
-from app.settings import Settings, examine, index_roots
+from app.settings import Settings, examine
 from console.printable import display_path
 from console.wording import count
 from foltr.errors import FoltrError
@@ -89,16 +91,16 @@ def _folders(patient: Patient) -> Findings:
         yield "note" if may else "broken", f"{display_path(str(folder))} does not exist {how}"
         return
     try:
-        patient.paths.refuse_foreign()
+        refuse_foreign(patient.paths)
         yield "ok", display_path(str(folder))
     except SettingsError as error:
         yield "broken", str(error)
         return
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
         yield "broken", "the data folder is not writable"
-    if open_to_others := list(patient.paths.open_to_others()):
-        shown = display_path(str(open_to_others[0]))
-        yield "note", f"others may enter {len(open_to_others)} of its files, as {shown}; any other command closes them"
+    if unclosed := list(open_to_others(patient.paths)):
+        shown = display_path(str(unclosed[0]))
+        yield "note", f"others may enter {len(unclosed)} of its files, as {shown}; any other command closes them"
     free = shutil.disk_usage(folder).free
     yield "note" if free < LOW_SPACE else "ok", f"{free / 1e9:,.1f} GB free there"
 

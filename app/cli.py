@@ -20,7 +20,7 @@ from console.command_line import CommandsByName, run
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-ASIDE = {"--pick": "app.commands.pick", "--plain": "app.commands.plain"}
+ASIDE = {"--pick": "app.commands.screen", "--plain": "app.commands.plain"}
 """Options that are command lines of their own, and whose they are."""
 
 COMMANDS: Mapping[str, str] = {
@@ -39,13 +39,13 @@ COMMANDS: Mapping[str, str] = {
     "history": "app.commands.history",
     "saved": "app.commands.saved",
     "devices": "app.commands.devices",
-    "join": "app.commands.join",
+    "join": "app.commands.join:join",
     "invite": "app.commands.vouch:invite",
     "vouch": "app.commands.vouch:vouch",
     "sync": "app.commands.sync",
     "federation": "app.commands.federation",
     "privacy": "app.commands.privacy",
-    "leave": "app.commands.leave",
+    "leave": "app.commands.join:leave",
     "forget-me": "app.commands.forget_me",
     "config": "app.commands.config",
     "doctor": "app.commands.doctor",
@@ -95,9 +95,9 @@ class DeviceProgram(CommandsByName, Group):
         if os.sep in name and not os.path.isdir(name):
             raise click.UsageError(f"there is no folder {name}", ctx)
         if os.path.isdir(os.path.expanduser(name)):
-            from app.commands.screen import command
+            from app.commands.screen import on_folder
 
-            return "screen", command, args
+            return "screen", on_folder, args
         import difflib
 
         from app.commands.search import command as search

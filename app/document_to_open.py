@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from app.data_folder import COPY_NAMES
 from app.external_programs import How, Invocation, LooseMail, NoDisplayError, OpenError, address_of, is_plain, plan, run
-from app.paths import COPY_NAMES
 from app.settings import Settings
 from console.durable import what_failed
 from console.printable import display_path

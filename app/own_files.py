@@ -14,8 +14,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from app.document_to_open import FOLDER
-from app.paths import ASSISTANT_NAMES, COPY_NAMES, FILE_NAMES, INDEX_NAMES, MARKER, RESIDENT_NAMES, VECTOR_NAMES, Paths
+from app.data_folder import FILE_NAMES, MARKER, OWN_NAMES, entries
+from app.paths import Paths
 from app.resident.local_socket import socket_path
 from console.durable import UNFINISHED
 from foltr.errors import FoltrError
@@ -45,13 +45,17 @@ class Belonging(Struct, frozen=True):
 
 def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
     """Everything that is there, in the order in which it is removed."""
+
+    def own(folder: str) -> list[Path]:
+        return _of_names(paths.data_dir / folder, OWN_NAMES[folder])
+
     named = [
-        ("the index", _of_names(paths.index, INDEX_NAMES)),
-        ("vectors for other languages", _of_names(paths.languages, VECTOR_NAMES)),
+        ("the index", own("index")),
+        ("vectors for other languages", own("languages")),
         ("the catalogue, what was learned, the folders", _of_names(paths.data_dir, FILE_NAMES)),
-        ("the resident process's place", _of_names(paths.data_dir / "resident", RESIDENT_NAMES)),
-        ("copies of mails that were opened", _of_names(paths.data_dir / FOLDER, COPY_NAMES)),
-        ("what assistants asked and taught", _of_names(paths.data_dir / "assistants", ASSISTANT_NAMES)),
+        ("the resident process's place", own("resident")),
+        ("copies of mails that were opened", own("mail")),
+        ("what assistants asked and taught", own("assistants")),
         ("settings", [paths.config_file]),
         ("saved searches", [paths.saved]),
         ("what was being written when it was ended", unfinished(paths)),
@@ -62,13 +66,13 @@ def belongings(paths: Paths, *, home: Path) -> list[Belonging]:
 
 
 def _of_names(folder: Path, names: str) -> list[Path]:
-    return [path for path in _inside(folder) if re.fullmatch(names, path.name)]
+    return [path for path in entries(folder) if re.fullmatch(names, path.name)]
 
 
 def unfinished(paths: Paths) -> list[Path]:
     """What was being written, by a restore too, when its process was killed."""
     folders = {path.resolve().parent for path in (paths.state, paths.config_file, paths.saved)}
-    return [path for folder in sorted(folders) for path in _inside(folder) if _UNFINISHED.fullmatch(path.name)]
+    return [path for folder in sorted(folders) for path in entries(folder) if _UNFINISHED.fullmatch(path.name)]
 
 
 def _units(home: Path) -> list[Path]:
@@ -97,14 +101,14 @@ def own_units(home: Path) -> list[Path]:
 def strangers(paths: Paths) -> list[Path]:
     """What lies in the program's folders and is not its own."""
     own = {one.path for one in belongings(paths, home=Path("/nowhere"))} | set(_folders(paths))
-    inside = [path for folder in _folders(paths) for path in _inside(folder)]
+    inside = [path for folder in _folders(paths) for path in entries(folder)]
     return [path for path in inside if path not in own]
 
 
 def _folders(paths: Paths) -> tuple[Path, ...]:
     """The folders that this program makes, the inner ones first; what is in them may be another's."""
-    inner = (paths.languages, paths.data_dir / "resident", paths.data_dir / FOLDER, paths.data_dir / "assistants")
-    return (paths.index, *inner, *dict.fromkeys((paths.data_dir, paths.config_dir)))
+    inner = (paths.data_dir / name for name in OWN_NAMES if name)
+    return (*inner, *dict.fromkeys((paths.data_dir, paths.config_dir)))
 
 
 def remove(found: list[Belonging], paths: Paths) -> None:
@@ -137,10 +141,6 @@ def alone(paths: Paths) -> Iterator[None]:
                 named = ", ".join(filter(None, (who, lock.read())))
                 raise InUseError(f"{named} is running; {how}")
         yield
-
-
-def _inside(folder: Path) -> Iterator[Path]:
-    return iter(sorted(folder.iterdir())) if folder.is_dir() else iter(())
 
 
 def _size(path: Path) -> int:

@@ -17,9 +17,6 @@ from msgspec import Meta, field
 
 from app.paths import Paths as Paths
 from app.paths import SettingsError as SettingsError
-from app.paths import remember_root as remember_root
-from app.paths import remembered_roots as remembered_roots
-from app.paths import remembered_sources
 from console.configuration import Assignment, Effective, Scheme, Section
 from indexer.documents import MAX_FILE_BYTES, MEGABYTE, TYPES
 
@@ -383,21 +380,3 @@ def _text(paths: Paths) -> str:
         return ""
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"{paths.config_file}: wanted a TOML file, got: {error}") from error
-
-
-def index_roots(settings: Settings, paths: Paths) -> tuple[str, ...]:
-    """The folders to index: those of the settings, then those that were remembered, each once."""
-    return tuple(dict.fromkeys([*settings.index.roots, *remembered_roots(paths)]))
-
-
-def index_sources(settings: Settings, paths: Paths) -> tuple[str, ...]:
-    """The names of the sources to read, of the settings and remembered, each once."""
-    return tuple(dict.fromkeys([*settings.index.sources, *remembered_sources(paths)]))
-
-
-def chosen_to_index(settings: Settings, paths: Paths) -> tuple[str, ...]:
-    return (*index_roots(settings, paths), *index_sources(settings, paths))
-
-
-def anything_to_index(settings: Settings, paths: Paths) -> bool:
-    return bool(chosen_to_index(settings, paths))

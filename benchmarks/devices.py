@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from app.data_folder import create_data_folder
 from app.following.indexing import update_index
 from app.paths import Paths
 from app.search.search import Search
@@ -62,7 +63,7 @@ def device(paths: Paths, settings: Settings) -> Iterator[Search]:
     """A device that knows nothing yet, over an index that others made; what it learns is thrown away."""
     with tempfile.TemporaryDirectory(prefix="foltr-device-") as folder:
         own = Paths(paths.config_dir, Path(folder) / "data")
-        own.create_data_dir()
+        create_data_folder(own)
         for one, other in ((own.index, paths.index), (own.languages, paths.languages)):
             one.symlink_to(other)
         shutil.copyfile(paths.catalogue, own.catalogue)

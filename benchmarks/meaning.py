@@ -26,6 +26,7 @@ from unittest import mock
 import msgspec
 import numpy as np
 
+from app.data_folder import create_data_folder
 from app.following.indexing import make_vectors
 from app.learning.learner import DECIMALS
 from app.learning.prior import theta_prior
@@ -145,7 +146,7 @@ def ask(library: Library, queries: dict[str, tuple[str, dict[str, int]]], settin
     """Ask each (text, grades) of a device that knows nothing yet."""
     with tempfile.TemporaryDirectory(prefix="foltr-device-") as folder:
         own = Paths(library.paths.config_dir, Path(folder) / "data")
-        own.create_data_dir()
+        create_data_folder(own)
         own.index.symlink_to(library.paths.index)
         shutil.copyfile(library.paths.catalogue, own.catalogue)
         search = Recording(settings, own)

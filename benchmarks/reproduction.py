@@ -20,12 +20,12 @@ from pathlib import Path
 
 from benchmarks.running import Option, arguments
 from benchmarks.tables import Table
-from simulation.cells.preset_tables import preset_names
+from simulation.cells.preset_tables import named_preset, preset_names
 from simulation.environment import NUMBERS
 from simulation.report.report import make_report
 from simulation.report.result_tables import paper_grid, result_grid
 from simulation.report.terminal import Grid
-from simulation.verification import ShippedStudy, named_preset, read_shipped, ship, shipped_files
+from simulation.verification import ShippedStudy, read_shipped, ship, shipped_files
 
 PAGE = Path(__file__).parents[1] / "docs" / "reproduction.md"
 BEGIN, END = "<!-- made of rows -->", "<!-- end of what is made of rows -->"

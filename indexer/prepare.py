@@ -70,8 +70,7 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
     if not digest and is_other_than_file(path):
         raise ExtractionError("unreadable", "it is no file any more")  # a pipe would be waited for
     extraction = extract_file(path, limits)
-    # A reader may have used up its time; the words of what it read get almost as much again.
-    limits = msgspec.structs.replace(limits, cpu_ends=limits.cpu_ends + ANALYSIS_SHARE * (limits.cpu_ends - began))
+    limits = limits.for_analysis(began)
     documents: list[PreparedDocument] = []
     notes = extraction.notes
     for document in extraction.documents:
@@ -85,10 +84,6 @@ def prepare_file(path: str, limits: Limits) -> PreparedFile:
             prepared = msgspec.structs.replace(prepared, content_hash=digest)
         documents.append(prepared)
     return PreparedFile(documents=tuple(documents), notes=notes, digest=digest)
-
-
-ANALYSIS_SHARE = 0.75
-"""of the time to read a file that its words may take after it"""
 
 
 def prepare_document(document: ExtractedDocument) -> PreparedDocument:

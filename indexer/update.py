@@ -153,13 +153,13 @@ class UpdateSession:
         merge = len(readings) < BULK_FILES
         n_total = n_unchanged + len(readings)
         self._meter.begin("indexing", n_done=n_unchanged, n_total=n_total, bytes_total=readings.n_bytes)
-        for reading in readings.named():
+        for reading in readings.by_name_alone():
             self._store_name(reading)
             self._commit_if_due(merge=merge)
         ahead: dict[str, changes.FilesRead] = {}
 
         def entries() -> Iterator[FileEntry]:
-            for reading in readings.read():
+            for reading in readings.newest_first():
                 ahead[reading.entry.path] = reading
                 yield reading.entry
 

@@ -28,12 +28,11 @@ from foltr.federated.registry import METHODS
 from simulation.attacks import AttackSettings
 from simulation.attacks.registry import ATTACKS
 from simulation.errors import PresetError
-from simulation.partitions import PartitionSettings
-from simulation.partitions.registry import PARTITIONS
+from simulation.partitions import PARTITIONS, PartitionSettings
 from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel
 from simulation.studies.registry import MEASUREMENTS
+from simulation.unlearning import UNLEARNING
 from simulation.unlearning.past import UnlearningSettings
-from simulation.unlearning.registry import UNLEARNING
 
 ENTRY_POINTS = "foltr_search.laboratory"
 

@@ -14,16 +14,15 @@ from foltr.federated.registry import METHODS
 from foltr.privacy.mechanisms import Mechanism
 from simulation.attacks.registry import ATTACKS
 from simulation.cells.cell import LEARN_FROM_LABELS
-from simulation.cells.preset import decode_preset
-from simulation.cells.preset_tables import load_tables, preset_names
+from simulation.cells.preset_tables import named_preset, preset_names
 from simulation.data.known_datasets import DATASETS, folds_present, substitute
 from simulation.errors import DatasetError, PresetError
 from simulation.merging.splits import SPLITS
-from simulation.partitions.registry import PARTITIONS
+from simulation.partitions import PARTITIONS
 from simulation.rounds.click_models import KINDS
 from simulation.rounds.numbered_models import CLICK_MODELS
 from simulation.studies.registry import MEASUREMENTS
-from simulation.unlearning.registry import UNLEARNING
+from simulation.unlearning import UNLEARNING
 
 NOTES = {
     "pdgd": "PDGD, centralised: one learner sees the pages of all clients, one after another",
@@ -94,6 +93,6 @@ def _first_line(doc: str | None) -> str:
 
 def _title(name: str) -> str:
     try:
-        return decode_preset(load_tables(name), source=name).paper.title
+        return named_preset(name).paper.title
     except PresetError as error:
         return f"cannot be read: {error}"

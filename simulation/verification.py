@@ -22,8 +22,7 @@ import msgspec
 from foltr.errors import FoltrError
 from simulation.cells.cell import Cell, expand
 from simulation.cells.parts import fold_of
-from simulation.cells.preset import Preset, decode_preset
-from simulation.cells.preset_tables import load_tables
+from simulation.cells.preset_tables import named_preset
 from simulation.cells.trial import cell_events
 from simulation.data.datasets import fold_digests
 from simulation.data.known_datasets import folds_present
@@ -176,10 +175,6 @@ def _by_cell(rows: Sequence[Row]) -> dict[str, list[Row]]:
     for row in rows:
         found.setdefault(row.cell, []).append(row)
     return found
-
-
-def named_preset(name: str) -> Preset:
-    return decode_preset(load_tables(name), source=name)
 
 
 def shipped_files() -> list[Path]:

@@ -13,7 +13,7 @@ import click
 
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
 from app.commands.command import FOUND, NOTHING_FOUND, Group, ask, load, print_json, printed_path, say
-from app.paths import ASSISTANT
+from app.data_folder import ASSISTANT
 from app.standard_folders import home_folder
 from console.printable import safe_line
 

@@ -31,11 +31,12 @@ def backup(target: Path) -> int:
     import time
 
     from app.backup import write_backup
+    from app.data_folder import refuse_foreign
     from app.paths import Paths, typed_path
 
     target = typed_path(target)
     paths = Paths.from_environment()
-    paths.refuse_foreign()
+    refuse_foreign(paths)
     names = write_backup(paths, target, now=time.time())
     say(f"{printed_path(str(target))}: {', '.join(names)}")
     return 0
@@ -53,11 +54,12 @@ def restore(file: Path, only_verify: bool, yes: bool) -> int:
     """
     from app.backup import read_backup, replaced
     from app.backup import restore as put_back
+    from app.data_folder import refuse_foreign
     from app.paths import Paths
     from console.wording import iso_minute
 
     paths = Paths.from_environment()  # not the settings, which may be what is to be mended
-    paths.refuse_foreign()
+    refuse_foreign(paths)
     about, inside = read_backup(file)
     say(f"made {iso_minute(about.made)}: {', '.join(inside)}")
     if only_verify:

@@ -91,10 +91,11 @@ def flags(ctx: click.Context) -> MutableMapping[str, str]:
 
 def load() -> Context:
     """The folders and the settings in force for this run; raises SettingsError."""
+    from app.data_folder import make_private
     from app.settings import Paths, Settings
 
     paths = Paths.from_environment()
-    paths.make_private()
+    make_private(paths)
     return Context(Settings.load(paths, os.environ, flags=flags(click.get_current_context())), paths)
 
 
@@ -196,11 +197,12 @@ def state_of_member(
     without_server: str = "", *, moved: str = "", meets_first: bool = True
 ) -> Iterator[tuple[Store, Settings]]:
     """The device's state, for what concerns its group; without an answer UNREACHABLE, and a line of what to do."""
+    from app.data_folder import create_data_folder
     from app.federation.failures import MOVED, Unreachable
     from app.store import Store
 
     context = load()
-    context.paths.create_data_dir()
+    create_data_folder(context.paths)
     told = exchange(context) if meets_first else ""
     try:
         with Store(context.paths.state) as store:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 def remembered_folders(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """The folders that `index FOLDER` remembered, for `--forget`."""
-    from app.settings import Paths, SettingsError, remembered_roots
+    from app.chosen_folders import remembered_roots
+    from app.settings import Paths, SettingsError
     from console.wording import short_path
 
     try:

@@ -62,9 +62,9 @@ def command(
     if suggest:
         return _suggest()
     load_numpy()
+    from app.chosen_folders import anything_to_index
     from app.following.indexing import update_index
     from app.following.recognising import engine_for, medium_of
-    from app.settings import anything_to_index
 
     context = load()
     gc.freeze()  # what was imported until now is not looked at again
@@ -95,9 +95,9 @@ def command(
 
 def _suggest() -> int:
     """One line for each: what names it on the command line, how much it is, what it is."""
+    from app.chosen_folders import chosen_to_index
     from app.commands.command import NOTHING_FOUND, print_line, printed_path
-    from app.folders import suggest_roots
-    from app.settings import chosen_to_index
+    from app.suggested_folders import suggest_roots
 
     context = load()
     found = suggest_roots(searched=chosen_to_index(context.settings, context.paths))
@@ -139,8 +139,7 @@ def _choose(
     context: Context, folders: tuple[str, ...], sources: tuple[str, ...], forget: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Remember and forget folders and sources, and give the folders that are indexed now."""
-    from app.paths import forget_chosen, remember_source
-    from app.settings import index_roots, index_sources, remember_root
+    from app.chosen_folders import forget_chosen, index_roots, index_sources, remember_root, remember_source
     from indexer.extract.sources.known import SOURCES
 
     for name in sources:

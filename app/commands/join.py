@@ -1,4 +1,4 @@
-"""`foltr-search join LINK`: become a member of a group that shares one ranker."""
+"""`foltr-search join LINK` and `leave`: become a member of a group that shares one ranker, and be none any more."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from app.commands.command import Command, say, state_of_member
+from app.commands.command import Command, ask, say, state_of_member
 
 EXAMPLES = """
 foltr-search join foltr://join/eyJh...        shows the terms, then asks
 foltr-search join LINK --yes                  shows them, and does not ask
 """
 
+LEAVING = """
+foltr-search leave                            ask first
+foltr-search leave --local                    if the server is gone for good
+"""
 
-@click.command(cls=Command, examples=EXAMPLES)
+
+@click.command("join", cls=Command, examples=EXAMPLES)
 @click.argument("link")
 @click.option("--yes", is_flag=True, help="Accept the group's terms without asking.")
-def command(link: str, yes: bool) -> int:
+def join(link: str, yes: bool) -> int:
     """Join the group of an invite LINK.
 
     Shows what will leave this device and how it is protected, and asks. Until you agree the server gets only the invite
@@ -25,8 +30,7 @@ def command(link: str, yes: bool) -> int:
     """
     import time
 
-    from app.commands.federation import sums_in_words
-    from app.federation.group_status import overview
+    from app.federation.group_status import overview, sums_in_words
     from app.federation.join_and_leave import Admission
     from foltr.federated.links import from_link
 
@@ -62,3 +66,36 @@ def asking(*, yes: bool, goes_on: bool = False) -> Callable[[Sequence[str]], boo
             raise
 
     return ask
+
+
+@click.command("leave", cls=Command, examples=LEAVING)
+@click.option("--local", is_flag=True, help="Erase the key here without telling the server.")
+@click.option("--now", "at_once", is_flag=True, help="Also while a round of the group cannot do without this device.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def leave(local: bool, at_once: bool, yes: bool) -> int:
+    """Leave the group, and erase its ranker and this device's key here.
+
+    What this device sent stays in the group's ranker for good: only `forget-me` instead removes it. The ledger stays.
+    """
+    from app.federation import membership
+    from app.federation.join_and_leave import Admission, what_others_miss
+
+    by_itself = "`foltr-search leave --local` ends the membership here without telling the server"
+    with state_of_member(by_itself) as (store, settings):
+        is_member = bool(store.rows("SELECT 1 FROM membership"))  # whose record may be damaged
+        if is_member and not local and (missed := what_others_miss(store)):
+            say(missed)
+        if is_member and not yes:
+            what = "Afterwards this device cannot have it forget what was sent; `forget-me` leaves, too, and does that."
+            ask(f"Leave the group? {what}")
+        if not local:
+            kept = Admission(store, settings).leave(forget=False, at_once=at_once)
+            say("left the group" if kept else "the server had let this device go before; the key is erased")
+        elif is_member:
+            membership.erase(store)  # without telling the server, as when it is gone for good
+            say("the key and the group's ranker are erased; the server was not told")
+        else:
+            say("this device belongs to no group")
+        for sentence in membership.not_reached(store).values():
+            say(sentence)
+    return 0

@@ -36,7 +36,7 @@ def command(folders: tuple[str, ...], name: str, learn: bool) -> int:
 
     load_numpy()
     from app.assistants.granted import Granted, RefusedError
-    from app.paths import ASSISTANT
+    from app.data_folder import ASSISTANT
 
     if not folders:
         raise click.UsageError("wanted folders that an agent may see, as in: foltr-search mcp ~/Notes", None)

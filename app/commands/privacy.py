@@ -30,10 +30,9 @@ def command(in_full: bool, as_json: bool) -> int:
 
     from msgspec import to_builtins
 
-    from app.commands.federation import spent_in_words
     from app.federation import group_roster, ledger, membership
     from app.federation.consent import NOBODY, of_group
-    from app.federation.group_status import privacy
+    from app.federation.group_status import privacy, spent_in_words
     from app.federation.terms import HEADERS, records
 
     with state_of_member() as (store, settings):

@@ -51,12 +51,13 @@ def command(end: bool, no_watch: bool, idle: bool, pause_on_battery: bool, quiet
 
 
 def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] | None) -> int:
+    from app.chosen_folders import anything_to_index
+    from app.data_folder import create_data_folder
     from app.following.background import BackgroundIndexer
     from app.following.progress_lines import ProgressWriter
     from app.resident.resident_server import ResidentServer
-    from app.settings import anything_to_index
 
-    context.paths.create_data_dir()
+    create_data_folder(context.paths)
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet) as line, ExitStack() as ending:
         indexer = BackgroundIndexer(context.paths, line.show, arguments=watch or ())
         ending.callback(indexer.stop)

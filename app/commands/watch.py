@@ -34,11 +34,11 @@ def command(events: bool, pause_on_battery: bool, retry_failures: bool, quiet: b
     """
     import msgspec
 
+    from app.chosen_folders import anything_to_index
     from app.following.background import stop_with_parent
     from app.following.following import follow_changes
     from app.following.indexing import update_index
     from app.following.progress_lines import ProgressWriter
-    from app.settings import anything_to_index
 
     def print_event(progress: Progress) -> None:
         print_line(msgspec.json.encode(progress).decode("utf-8"))

@@ -20,12 +20,13 @@ def command(paths: tuple[str, ...]) -> int:
 
     Exit code 0 if every PATH is indexed, 1 if one is not.
     """
+    from app.data_folder import create_data_folder
     from app.following.indexing import why
 
     if "" in paths:
         raise click.UsageError("wanted a PATH, got an empty one")
     context = load()
-    context.paths.create_data_dir()
+    create_data_folder(context.paths)
     answers = [why(context.settings, context.paths, path) for path in paths]
     for answer in answers:
         print_line(f"{printed_path(answer.path)}: {answer.status}")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from app.data_folder import create_data_folder
 from app.devices.choices import NOTED
 from app.devices.device_keys import DeviceKeys, Generation, from_code, new_secret, read_keys, to_code, write_keys
 from app.devices.exchange import Meeting, Met, common_place
@@ -46,7 +47,7 @@ class OwnDevices:
 
     def __init__(self, paths: Paths, settings: Settings) -> None:
         self._paths, self._settings = paths, settings
-        paths.create_data_dir()
+        create_data_folder(paths)
         self.keys = read_keys(paths)
 
     def begin(self, name: str, place: str, *, replaces: bool = False) -> Met:

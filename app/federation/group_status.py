@@ -1,8 +1,9 @@
-"""How this device stands with its group, without asking the server: for `federation status` and the screen."""
+"""How this device stands with its group, without asking the server: a record, and its words, as the epsilon spent."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 from app.federation import consent, group_ranker, group_roster, ledger, membership
@@ -11,6 +12,7 @@ from app.federation.ledger import LedgerEntry
 from app.federation.terms import protection_of
 from app.settings import FederationSettings
 from app.store import Store
+from console.wording import count, iso_minute, lineage_label, round_label
 from foltr.errors import RecordError
 from foltr.federated.sealed.committee import CohortError, cohort_of
 
@@ -134,3 +136,101 @@ def _outlook(
 
 def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
+
+
+def rows_in_words(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The rows of `federation status`, each with its name; of a device that has a group."""
+    group, privacy = found["group"], found["privacy"]
+    yield "group", f"{group['name']} at {group['address']}"
+    yield "member", f"{group['member']}, since {_moment(group['joined'])}"
+    yield "round", _round_in_words(found)
+    if found["sealed"] is not None:
+        yield from _sealed_in_words(found["sealed"])
+    if found["lost"]:
+        yield "lost", found["lost"]
+    sent = [update for update in found["updates"] if update["state"] == "sent"]
+    waiting = len([update for update in found["updates"] if update["state"] in ("drafted", "waiting")])
+    yield "sent", count(len(sent), "update") + (f", {waiting} waiting to be sent again" if waiting else "")
+    yield "privacy", spent_in_words(privacy)
+    if privacy["rounds_left"] is not None:
+        yield "left", _left_in_words(privacy)
+    yield "ranker", _ranker_in_words(found["ranker"])
+    if found["verdict"]:
+        yield "tested", found["verdict"]
+    yield "synced", f"{_moment(found['last_sync'])}; in the background: {found['background']}"
+    if found["last_error"]:
+        yield "last error", found["last_error"]
+
+
+def spent_in_words(privacy: dict[str, Any]) -> str:
+    """ "epsilon 1.70 of 10 spent in 3 rounds within 365 days (3.71 against replacement, delta 1e-05)" """
+    period = privacy["period"]
+    rounds, days = count(period["rounds"], "round"), count(period["days"], "day")
+    if period["epsilon_zero_out"] is None:
+        return f"epsilon is infinite after {rounds} within {days}: some left without protection"
+    recent = (
+        f"epsilon {period['epsilon_zero_out']:.2f} of {privacy['budget']:g} spent in {rounds} within {days} "
+        f"({period['epsilon_replace']:.2f} against replacement, delta {privacy['delta']:g})"
+    )
+    if privacy["rounds"] == period["rounds"]:
+        return recent
+    ever = "infinite" if privacy["epsilon_zero_out"] is None else f"{privacy['epsilon_zero_out']:.2f}"
+    return f"{recent}; {ever} in all {count(privacy['rounds'], 'round')} ever"
+
+
+def _round_in_words(found: dict[str, Any]) -> str:
+    where = f"{found['round']} of lineage {lineage_label(found['lineage'])}"
+    if found["phase"] == "rest":
+        return f"none: the group rests until {_moment(found['opens'])}; its ranker stays, and nothing is sent"
+    return f"{where}, until {_moment(found['deadline'])}"
+
+
+def _sealed_in_words(sealed: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Who adds up what nobody opens."""
+    brought = f"; one has brought in {sealed['brought_by_one']:,}" if sealed["brought_by_one"] > 1 else ""
+    yield "members", f"{sealed['members']:,}{brought}"
+    if sealed["waiting"]:
+        yield "asks you", group_roster.asks(sealed["waiting"])
+    if sealed["growth"]:
+        yield "asks you", f"{sealed['growth']} Nothing is sent until you agree: `foltr-search sync`"
+    if not sealed["vouched"]:
+        yield "waiting", "no member has vouched for this device: one runs `foltr-search vouch`, and compares"
+    yield "fingerprint", sealed["fingerprint"]
+    roster, seen, differs = sealed["roster"], sealed["history"], "and differs, the server lies to one of you"
+    has = f"{roster['hash'][:16]} after {count(roster['entries'], 'change')} of who is a member"
+    yield "roster", f"{has}; where another member's has as many {differs}"
+    if seen["hash"]:
+        after = round_label(seen["lineage"], seen["rounds"])
+        yield "history", f"{seen['hash'][:16]} after round {after}; where another member's names this round {differs}"
+    yield "sums", sums_in_words(sealed)
+
+
+def sums_in_words(sealed: dict[str, Any]) -> str:
+    """Who must be honest, and who could read what."""
+    if sealed["committee"] is None:
+        return f"{sealed['mode']}: too few people are vouched for yet, and nothing is sent"
+    epsilon = "" if (seen := sealed["epsilon_opened"]) is None else f", which reveal epsilon {consent.at_most(seen)}"
+    return (
+        f"{sealed['mode']}: nobody opens a note, and the ledger holds with up to {sealed['spared']:,} of "
+        f"{sealed['members']:,} members on the server's side; {sealed['readers']:,} could read single notes{epsilon}"
+    )
+
+
+def _left_in_words(privacy: dict[str, Any]) -> str:
+    left = f"{count(privacy['rounds_left'], 'round')} under the present terms"
+    if privacy["rounds_left"] or privacy["next"] is None:
+        return left
+    return f"{left}: nothing is sent before {_moment(privacy['next'])}, and the group's ranker stays"
+
+
+def _ranker_in_words(ranker: dict[str, Any] | None) -> str:
+    if ranker is None:
+        return "your own; the group's was not adopted"
+    return (
+        f"the group's of round {ranker['round']}, lineage {lineage_label(ranker['lineage'])}, "
+        f"alpha {ranker['alpha']:g} ({1 - ranker['alpha']:.0%} the group's, {ranker['alpha']:.0%} your own)"
+    )
+
+
+def _moment(seconds: int) -> str:
+    return iso_minute(seconds) if seconds else "never"

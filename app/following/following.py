@@ -13,12 +13,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 
+from app.chosen_folders import remember_root
+from app.data_folder import create_data_folder
 from app.following.battery import on_battery
 from app.following.index_requests import IndexRequests
 from app.following.indexing import followed_roots, make_updater, may_make_vectors, open_index, reader_pool
 from app.following.recognising import Recognising
 from app.following.vector_making import Making
-from app.settings import OcrSettings, Paths, Settings, SettingsError, SpeechSettings, remember_root
+from app.settings import OcrSettings, Paths, Settings, SettingsError, SpeechSettings
 from indexer.confined.pool import WorkerPool
 from indexer.confined.reading_process import give_way
 from indexer.errors import IndexDamaged, LockedError
@@ -43,7 +45,7 @@ def follow_changes(
     """Keep the index up to date until `stop` is set, at the lowest priority; waits while another process does."""
     rebuild, said = False, ""
     give_way()
-    paths.create_data_dir()
+    create_data_folder(paths)
     with ExitStack() as ending:
         place = ending.enter_context(closing(FileLock(paths.watch_lock)))
         while not place.take():

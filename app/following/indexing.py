@@ -10,11 +10,13 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from app.chosen_folders import index_roots, index_sources
+from app.data_folder import create_data_folder
 from app.following.battery import on_battery
 from app.following.recognising import Recognising
 from app.following.vector_making import Making, opened_picks
 from app.paths import typed_path
-from app.settings import OcrSettings, Paths, Settings, SpeechSettings, index_roots, index_sources
+from app.settings import OcrSettings, Paths, Settings, SpeechSettings
 from indexer.confined.pool import WorkerPool
 from indexer.confined.programs import installed
 from indexer.confined.reading_process import return_freed_memory
@@ -143,7 +145,7 @@ def _place(path: str, roots: Sequence[str]) -> str:
 
 
 def open_index(paths: Paths, *, rebuild: bool) -> tuple[Catalogue, str]:
-    paths.create_data_dir()
+    create_data_folder(paths)
     return open_catalogue(paths.index, paths.catalogue, rebuild=rebuild)
 
 

@@ -5,8 +5,6 @@ The next letter of a query mostly brings back the same documents, so that their 
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 
 from msgspec import structs
@@ -16,6 +14,7 @@ from app.search.results import Hit, Preview, Snippet
 from app.search.snippets import matches, passage, passage_snippet, snippet, without_marks
 from indexer.documents import HEARD, page_name
 from indexer.storage.catalogue import Catalogue, DocumentRow
+from indexer.storage.snapshot import RecentlyUsed
 
 MARKED = ("markdown", "text")
 """types whose excerpts go without rules and signs of headings: plain text mostly underlines its headings, too"""
@@ -28,37 +27,22 @@ class RecentTexts:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
-        self._lock = threading.Lock()
-        self._generation = -1
-        self._kept: OrderedDict[tuple[int, bool], str] = OrderedDict()
-        self._n_kept = 0
-        """characters"""
+        self._kept = -1, RecentlyUsed(MOST_KEPT)
+        """the commit, and texts of it"""
 
     def of(self, doc_id: int, generation: int, *, unmarked: bool = False) -> str:
         """The text of a document, "" when it was removed meanwhile; `unmarked`: see `without_marks`.
 
         What is kept is of the commit `generation`, and forgotten with it.
         """
-        key = doc_id, unmarked
-        with self._lock:
-            if generation != self._generation:
-                self._kept.clear()
-                self._generation, self._n_kept = generation, 0
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        text = without_marks(self.of(doc_id, generation)) if unmarked else self._catalogue.text(doc_id)
-        with self._lock:
-            self._keep(key, text, generation)
+        kept, key = self._kept, (doc_id, unmarked)
+        if kept[0] != generation:
+            kept = self._kept = generation, RecentlyUsed(MOST_KEPT)
+        text: str | None = kept[1].get(key)
+        if text is None:
+            text = without_marks(self.of(doc_id, generation)) if unmarked else self._catalogue.text(doc_id)
+            kept[1].put(key, text, len(text))
         return text
-
-    def _keep(self, key: tuple[int, bool], text: str, generation: int) -> None:
-        if generation != self._generation or key in self._kept:
-            return
-        self._kept[key] = text
-        self._n_kept += len(text)
-        while self._n_kept > MOST_KEPT and len(self._kept) > 1:
-            self._n_kept -= len(self._kept.popitem(last=False)[1])
 
     def snippet(self, hit: Hit, row: DocumentRow | None, words: Sequence[str], width: int, generation: int) -> Snippet:
         text, pages = self.of(hit.doc_id, generation), row.pages if row else ()

@@ -62,7 +62,7 @@ def index_status(
     settings: Settings, paths: Paths, catalogue: Catalogue, reading: Reading, meaning: Meaning
 ) -> IndexStatus:  # fmt: skip
     """What is known at this moment."""
-    from app.settings import index_roots
+    from app.chosen_folders import index_roots
     from console.printable import display_path
     from indexer.extract.media.recognised import FILE, PICTURES, RECORDINGS, coverage
     from indexer.storage.index import Index, lock_holder

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
+from app.data_folder import create_data_folder
 from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
 from app.learning.exploration import session_nonce
@@ -32,11 +33,12 @@ from app.search.facets import DAY, facets_of, folder_names, narrowing
 from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
 from app.search.open_commit import Reader, Reading, language_codes
+from app.search.page_clicks import PageClicks
 from app.search.page_order import Ranked, rank
 from app.search.reasons import Reasons
 from app.search.results import Explanation, Facets, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
-from app.search.shown_page import OpenPages, Visits, load_shown, save_shown
+from app.search.shown_page import OpenPages, load_shown, save_shown
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
@@ -69,7 +71,7 @@ class Search:
 
     def __init__(self, settings: Settings, paths: Paths, *, resident: bool = False) -> None:
         """`resident`: many queries will be asked, so that what takes a while to load is worth it."""
-        paths.create_data_dir()
+        create_data_folder(paths)
         self._settings, self._paths = settings, paths
         self.catalogue = Catalogue.open(paths.catalogue)
         self._texts = RecentTexts(self.catalogue)
@@ -94,7 +96,7 @@ class Search:
             self.store, settings=learning, rates=LearningRates.shipped(NAMES), common=CommonRanker(self.store).blend,
             log=self.log, of_assistant=bool(self._paths.assistant),
         )  # fmt: skip
-        self._visits = Visits(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
+        self._clicks = PageClicks(self.store, self.picks, self.learner, page_size=self._settings.search.page_size)
 
     def _follow_state(self) -> None:
         """Open the state anew where its file was removed or replaced."""
@@ -304,7 +306,7 @@ class Search:
     def opened(self, page: ResultPage, hit: Hit) -> None:
         """Record that a result of a page was opened: a pick at once, a click when the page is left."""
         with self._unless_unkept():
-            if self.unkept or self._shown.change(page.page_id, lambda visit: self._visits.opened(visit, hit)):
+            if self.unkept or self._shown.change(page.page_id, lambda visit: self._clicks.opened(visit, hit)):
                 return
             if page.page_id == 0:
                 self.picks.record((), hit.path, hit.part, type=hit.type, now=time.time())
@@ -313,7 +315,7 @@ class Search:
         """The user is done with a page: learn from it once. A sentence that says what was learned, None for nothing."""
         visit = self._shown.take(page.page_id)
         with self._unless_unkept():
-            return self._visits.leave(visit, source="screen") if visit is not None and not self.unkept else None
+            return self._clicks.leave(visit, source="screen") if visit is not None and not self.unkept else None
         return None
 
     def recent(self, *, n_opened: int = 8, n_changed: int = 20) -> ResultPage:
@@ -339,7 +341,7 @@ class Search:
 
     def pending_outcomes(self) -> list[Outcome]:
         """The ranks of results that were opened on pages still open: what `leave` will record."""
-        return [outcome for visit in self._shown.all() for outcome in self._visits.outcomes_of(visit)]
+        return [outcome for visit in self._shown.all() for outcome in self._clicks.outcomes_of(visit)]
 
     def follow(self, moves: Iterable[tuple[str, str]]) -> None:
         """Let what was learned about files follow them; `moves` are pairs of old and new path."""
@@ -351,7 +353,7 @@ class Search:
         """Make this the page that `open_kept` uses, also in other processes; the former one is left."""
         visit = self._shown.of(page.page_id)
         with self._unless_unkept():
-            self._visits.exchange(visit)
+            self._clicks.exchange(visit)
 
     def keep_places(self, places: Sequence[tuple[int, int]]) -> None:
         """Where (line, page) the passages are that were printed of the first results of the kept page."""
@@ -385,7 +387,7 @@ class Search:
             hit = pages.make_hit(
                 row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
             )
-            save_shown(self.store, self._visits.opened(visit, hit))
+            save_shown(self.store, self._clicks.opened(visit, hit))
             return hit
         return None  # nothing could be kept
 

@@ -1,4 +1,4 @@
-"""A page from the moment it is shown until it is left: what was opened on it, and the lesson in it.
+"""A page from the moment it is shown until it is left, with what was opened on it (app.search.page_clicks).
 
 The last one that the command line printed is stored, so that `open N` knows what N was and can learn from it: document
 ids, features, ranks, line numbers, types, hashed folders and query terms; no path and no text.
@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable
 from typing import Literal
 
 import msgspec
 import numpy as np
 
-from app.learning import outcomes
-from app.learning.learner import Learner
-from app.learning.outcomes import BM25, LEARNED, Outcome
-from app.learning.pick_keys import QueryKey, pack
-from app.learning.picks import Picks
-from app.search.results import Hit
+from app.learning.pick_keys import QueryKey
 from app.store import Store
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError
-from foltr.online.interleaving import FIRST, winner
-from indexer.retrieval.features import MANIFEST_HASH
 
 
 class ShownPage(msgspec.Struct, frozen=True, eq=False):
@@ -181,70 +173,3 @@ def load_shown(store: Store) -> ShownPage | None:
 
 def forget_shown(store: Store) -> None:
     store.set_value(_KEY, None)
-
-
-class Visits:
-    """Records clicks and learns once from each page."""
-
-    def __init__(self, store: Store, picks: Picks, learner: Learner, *, page_size: int) -> None:
-        self._store, self._picks, self._learner, self._page_size = store, picks, learner, page_size
-
-    def opened(self, visit: ShownPage, hit: Hit) -> ShownPage:
-        """The visit with one more opened result; it counts as a pick at once. The same result counts once.
-
-        One of another machine is a pick there, where it was fetched from.
-        """
-        place = hit.rank - 1
-        if place in visit.opened or place >= len(visit.doc_ids):
-            return visit
-        if not hit.machine:
-            self._picks.record(visit.query, hit.path, hit.part, type=hit.type, now=time.time())
-        return msgspec.structs.replace(visit, opened=(*visit.opened, place))
-
-    def leave(self, visit: ShownPage, *, source: str) -> str | None:
-        """Learn from a page that is done; a sentence that says what was learned, None when nothing was opened."""
-        if not visit.opened or not self._learner.settings.enabled:
-            return None
-        if visit.manifest_hash != MANIFEST_HASH:
-            return None  # shown in another order than the ranker's, or by another version: no lesson in its ranks
-        clicks = self._clicks(visit)
-        for outcome in self.outcomes_of(visit):
-            outcomes.record(self._store, outcome._replace(source=source))
-        return self._learner.learn(
-            visit.features, np.arange(len(clicks)), clicks,
-            scores=visit.scores, query=pack(visit.query), marks=visit.marks, beyond=visit.beyond,
-        )  # fmt: skip
-
-    def _clicks(self, visit: ShownPage) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        """[k] of the first page, or down to the result after the last one opened."""
-        k = min(len(visit.doc_ids), max(self._page_size, max(visit.opened) + 2))
-        clicks = np.zeros(k, dtype=np.bool_)
-        clicks[list(visit.opened)] = True
-        return clicks
-
-    def outcomes_of(self, visit: ShownPage) -> list[Outcome]:
-        """Where what was opened on a page stands, as it will be noted when the page is left; none of other orders."""
-        if not visit.opened or visit.manifest_hash != MANIFEST_HASH or not self._learner.settings.enabled:
-            return []
-        clicks = self._clicks(visit)
-        best: str | None = None
-        if visit.owners:
-            n = min(len(clicks), self._page_size)
-            team = winner(visit.owners[:n], clicks[:n])
-            best = None if team is None else LEARNED if team == FIRST else BM25
-        winners = (best, *(None for _ in visit.opened[1:]))  # a page has one winner, however many results were opened
-        return [
-            Outcome(time.time(), visit.learned_ranks[place], visit.bm25_ranks[place], "screen", won)
-            for place, won in zip(visit.opened, winners, strict=True)
-        ]
-
-    def exchange(self, visit: ShownPage | None) -> None:
-        """Keep this page, or none, and leave the kept one, in one transaction: no other process leaves it again."""
-        kept = load_shown(self._store)
-        with self._store.transaction(durable=kept is not None and bool(kept.opened)):
-            kept = load_shown(self._store)  # another process may have had it meanwhile
-            forget_shown(self._store)
-            if kept is not None:
-                self.leave(kept, source="command")
-            if visit is not None:
-                save_shown(self._store, visit)

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from app.paths import forget_chosen
-from app.settings import Paths, Settings, anything_to_index, chosen_to_index, index_roots
+from app.chosen_folders import anything_to_index, chosen_to_index, forget_chosen, index_roots
+from app.settings import Paths, Settings
 from console.printable import safe_line
 from console.wording import count
 
 if TYPE_CHECKING:
-    from app.folders import RootSuggestion
     from app.following.background import BackgroundIndexer
+    from app.suggested_folders import RootSuggestion
     from indexer.progress import Progress
 
 
@@ -42,7 +42,7 @@ class Background:
         return anything_to_index(self._settings, self._paths)
 
     def suggest(self) -> Sequence[RootSuggestion]:
-        from app.folders import suggest_roots
+        from app.suggested_folders import suggest_roots
 
         return suggest_roots(searched=chosen_to_index(self._settings, self._paths))
 
@@ -65,7 +65,7 @@ class Background:
         self, folders: Sequence[str], report: Callable[[ProgressLine], None], *, retry_failures: bool = False
     ) -> None:
         """Remember `folders`, then index all that is chosen and follow it; replaces the process that runs."""
-        from app.folders import remember_choices
+        from app.chosen_folders import remember_choices
         from app.following.background import BackgroundIndexer
 
         remember_choices(self._paths, folders, covered=index_roots(self._settings, self._paths))

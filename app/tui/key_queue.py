@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 from textual import events
 from textual._widget_navigation import Direction
@@ -19,6 +20,7 @@ from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, ScreenResultType
 from textual.widgets import Input, OptionList
 
+Found = TypeVar("Found")
 LONGEST = 1.0
 """seconds after which a part of the screen that is still busy with a key is not waited for"""
 
@@ -95,6 +97,10 @@ class Panel(ModalScreen[ScreenResultType]):
     def on_click(self, event: events.Click) -> None:
         if self.shows and self.get_widget_at(*event.screen_offset)[0] is self:
             self.dismiss()
+
+    def read(self, what: Callable[[], Found], then: Callable[[Found], object]) -> None:
+        """Read what may take its time in a worker, then show it."""
+        self.run_worker(lambda: self.app.call_from_thread(then, what()), thread=True, exit_on_error=False)
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()

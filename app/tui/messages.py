@@ -13,7 +13,6 @@ from textual.message import Message
 if TYPE_CHECKING:
     from app.document_to_open import Prepared
     from app.file_operations import Filed
-    from app.folders import RootSuggestion
     from app.search.index_status import IndexStatus
     from app.search.results import Explanation, Hit, Preview, ResultPage, Snippet
     from app.tui.background_indexing import ProgressLine
@@ -155,14 +154,6 @@ class FacetChosen(Notice):
     facet: str
     """type, folder or time"""
     value: str
-
-
-class FoldersSuggested(Notice):
-    """Folders that exist and are worth indexing, with their file counts."""
-
-    folders: tuple[RootSuggestion, ...]
-    advice: str = ""
-    """what the device lacks and could have, in one line"""
 
 
 class HandedOver(Notice):

@@ -95,11 +95,11 @@ def write_documents(home: Path) -> None:
 
 async def draw(home: Path, out: Path) -> None:
     """All pictures, in the order in which one would meet the screens."""
-    from app.folders import RootSuggestion
     from app.following.indexing import update_index
     from app.learning.outcomes import Outcome
     from app.search.search import Search
     from app.settings import IndexSettings, LearningSettings, Paths, ScreenSettings, Settings
+    from app.suggested_folders import RootSuggestion
     from app.tui.background_indexing import ProgressLine
     from app.tui.bars.query_input import QueryInput
     from app.tui.screen_setup import Setup, StoredHistory

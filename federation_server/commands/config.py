@@ -16,7 +16,7 @@ from federation_server.setup import SETTINGS_FILE
 @click.pass_context
 def command(ctx: click.Context) -> int:
     """Show and check the settings: the environment wins over server.toml, server.toml over the defaults."""
-    return 0 if ctx.invoked_subcommand else _show("")
+    return 0 if ctx.invoked_subcommand else ctx.invoke(show)
 
 
 @command.command("path")
@@ -29,7 +29,7 @@ def path() -> None:
 @click.argument("prefix", default="")
 def show(prefix: str) -> int:
     """Print the settings in force with their source; PREFIX narrows to one table or key."""
-    return _show(prefix)
+    return print_settings(SCHEME, settings_in_force(), prefix)
 
 
 @command.command("check")
@@ -46,7 +46,3 @@ def check() -> int:
 def default() -> None:
     """Print the commented default file."""
     click.echo(SCHEME.default_file(), nl=False)
-
-
-def _show(prefix: str) -> int:
-    return print_settings(SCHEME, settings_in_force(), prefix)

@@ -57,7 +57,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
         """Whether the processor time is used up."""
         return time.process_time() > self.cpu_ends
 
+    def for_analysis(self, began: float) -> Limits:
+        """Those of the words of what was read since `began`: a reader may have used up its time, and they get more."""
+        return msgspec.structs.replace(self, cpu_ends=self.cpu_ends + ANALYSIS_SHARE * (self.cpu_ends - began))
 
+
+ANALYSIS_SHARE = 0.75
+"""of the processor time to read a file that its words may take after it"""
 NO_TEXT_IN_PAGES = "no text in its pages, perhaps scanned pictures"
 TIME_IS_UP = "the processor time for one file was used up (index.seconds_per_file)"
 """why a reader stopped before the end"""

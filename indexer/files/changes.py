@@ -1,4 +1,4 @@
-"""What is new, changed, moved or gone: the files that a scan saw against those that the catalogue knows.
+"""What is new, changed, moved or gone, by what the catalogue knows, and in which order it is read: the newest first.
 
 What is to be read is kept outside of memory, for the first index of a disk may have millions of files.
 """
@@ -82,12 +82,12 @@ class Readings:
         """In the order in which they were added."""
         return self._selected("ORDER BY place")
 
-    def named(self) -> Iterator[FilesRead]:
+    def by_name_alone(self) -> Iterator[FilesRead]:
         """Those of which nothing is read but their names."""
         return self._selected("WHERE unread <> '' ORDER BY place")
 
-    def read(self) -> Iterator[FilesRead]:
-        """The others, the newest first, for they are the likeliest to be wanted soon; what failed before comes last."""
+    def newest_first(self) -> Iterator[FilesRead]:
+        """The others: the newest are the likeliest to be wanted soon; what failed before comes last."""
         return self._selected("WHERE unread = '' ORDER BY tries > 0, modified_ns DESC, place")
 
     def match_moves(self, gone: Mapping[Identity, tuple[str, int]]) -> dict[str, int]:

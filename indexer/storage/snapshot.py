@@ -79,8 +79,8 @@ class Runs(Struct, frozen=True, eq=False):
         return np.arange(docs.size).repeat(counts), run_places(first, counts)
 
 
-class _Cache:
-    """Arrays by what they answer; the least recently used go first."""
+class RecentlyUsed:
+    """Answers by what was asked, up to a size in all; the least recently used go first. For any thread."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._size = limit, 0
@@ -95,13 +95,12 @@ class _Cache:
             self._kept.move_to_end(key)
             return found[0]
 
-    def put(self, key: Key, answer: object) -> None:
-        n_bytes = _n_bytes(answer) + sum(len(one) if type(one) is str else _n_known(one) for one in key)
+    def put(self, key: Key, answer: object, size: int) -> None:
         with self._lock:
             if key in self._kept:
                 return
-            self._kept[key] = answer, n_bytes
-            self._size += n_bytes
+            self._kept[key] = answer, size
+            self._size += size
             while self._size > self._limit and len(self._kept) > 1:
                 self._size -= self._kept.popitem(last=False)[1][1]
 
@@ -136,7 +135,7 @@ class Snapshot:
     def __init__(self, segments: Sequence[tuple[SegmentFiles, frozenset[int]]], *, generation: int) -> None:
         self.generation = generation
         self._remembered: dict[Hashable, Any] = {}
-        self._cache = _Cache(CACHE_BYTES)
+        self._cache = RecentlyUsed(CACHE_BYTES)
         self._located: dict[Term, tuple[Holder, ...]] = {}
         self._segments = [files for files, _ in segments]
         sizes = [len(files.documents) for files in self._segments]
@@ -169,7 +168,7 @@ class Snapshot:
 
     def forget(self) -> None:
         """Look up anew what was answered before."""
-        self._remembered, self._cache = {}, _Cache(CACHE_BYTES)
+        self._remembered, self._cache = {}, RecentlyUsed(CACHE_BYTES)
 
     def having(self, doc_ids: Iterable[int]) -> Mask:
         """[n_numbers] True for the living documents of these ids; unknown ids are passed over."""
@@ -192,7 +191,7 @@ class Snapshot:
         known: Answer | None = self._cache.get(question)
         if known is None:
             known = look_up()
-            self._cache.put(question, known)
+            self._cache.put(question, known, _n_bytes((question, known)))
         return known
 
     def _read(self, field: str, term: str) -> Postings:

@@ -23,14 +23,14 @@ from simulation.data.datasets import DATASETS, MOST_ACTIVE, Askers, load_fold
 from simulation.data.queries import Fold, QuerySet, join
 from simulation.errors import DatasetError, PresetError
 from simulation.labels.logging_policy import without_indifferent
-from simulation.partitions.registry import PARTITIONS
+from simulation.partitions import PARTITIONS
 from simulation.rounds.click_models import KINDS, Users, in_turn, last_ones, make_users
 from simulation.rounds.federation import Population
 from simulation.rounds.numbered_models import CLICK_MODELS, ClickModel, check_tables
 from simulation.studies import Measurement
 from simulation.studies.registry import MEASUREMENTS
+from simulation.unlearning import UNLEARNING
 from simulation.unlearning.past import UnlearningSettings
-from simulation.unlearning.registry import UNLEARNING
 
 
 def fold_of(cell: Cell, root: Path | None) -> Fold:

@@ -25,18 +25,14 @@ import msgspec
 
 from foltr.privacy.correlated_noise import Correlation
 from simulation.errors import PresetError
+from simulation.run_folder import METRICS
 
 Scalar = str | int | float | bool
 Count = Annotated[int, msgspec.Meta(ge=1)]
 NotNegative = Annotated[float, msgspec.Meta(ge=0)]
 Clicks = str | dict[str, Any]
 """a click model by name, or as {model = NAME, ...} with numbers of one's own"""
-Metric = Literal[
-    "offline_ndcg", "offline_mrr", "offline_map", "offline_max_rr", "offline_ndcg_clients", "offline_ndcg_personal",
-    "online_ndcg", "online_mrr", "online_max_rr", "cumulative_ndcg", "worst_ndcg", "guard_alert",
-    "suspected_malicious", "suspected_honest", "chosen_alpha", "learned_queries", "learned_score_share", "epsilon",
-    "auc", "auc_proven", "guessed", "mu", "unlearning_distance", "unlearning_ndcg", "unlearning_stretch",
-]  # fmt: skip
+Metric = Literal[METRICS]  # type: ignore[valid-type]  # the columns of a row: a new one is written there alone
 
 
 class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -24,14 +24,15 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import msgspec
 
 from simulation.cells.cell import TOGETHER, flat, set_key
-from simulation.cells.preset import Data, Expect, ExpectedCurve, ExpectedValue, Metric, Preset
+from simulation.cells.preset import Data, Expect, ExpectedCurve, ExpectedValue, Preset, decode_preset
 from simulation.data.known_datasets import DATASETS, is_here, substitute
 from simulation.errors import PresetError
+from simulation.run_folder import METRICS
 
 PUBLICATIONS = (Path(__file__).parents[2] / "publications", Path(__file__).parents[1] / "presets")
 """beside the package, in a checkout as where it is installed; and in it"""
@@ -51,6 +52,11 @@ def load_tables(name: str) -> dict[str, Any]:
         seen.append(other)
         tables = _laid_over(_read_tables(other), tables)
     return tables
+
+
+def named_preset(name: str) -> Preset:
+    """The preset of that name, or in that file; PresetError where there is none, or it cannot be one."""
+    return decode_preset(load_tables(name), source=name)
 
 
 def preset_names() -> list[str]:
@@ -142,7 +148,7 @@ def _with_numbers(tables: dict[str, Any], path: Path) -> dict[str, Any]:
 def _values(line: dict[str, str]) -> Iterator[dict[str, Any]]:
     """A number of each metric that the line has."""
     own, swept = _apart(line, ExpectedValue.__struct_fields__)
-    metrics = {key: swept.pop(key) for key in line if key in swept and key in get_args(Metric)}
+    metrics = {key: swept.pop(key) for key in line if key in swept and key in METRICS}
     yield from ({"metric": metric, "value": float(value), "where": swept} | own for metric, value in metrics.items())
 
 

@@ -9,6 +9,7 @@ Colours are those of Okabe and Ito (2008), which colour-blind readers can tell a
 
 from __future__ import annotations
 
+import io
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +32,7 @@ from simulation.report import display_names
 from simulation.report.display_names import RANKER_KEYS, TITLES, caption, group_by
 from simulation.report.paper_numbers import papers_beside
 from simulation.report.statistics import Curve, Settings, X, curves, over_runs, values_at
-from simulation.run_folder import CURVE_KEY, Row
+from simulation.run_folder import CURVE_KEY, Row, replace_file
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#B8A800")
 STYLES: tuple[Literal["-", "--", "-.", ":"], ...] = ("-", "--", "-.", ":")
@@ -317,10 +318,9 @@ def _save_both(figure: Figure, place: Path) -> list[Path]:
 
 def save_figure(figure: Figure, path: Path) -> Path:
     """The file, put in place in one step."""
-    fresh = path.with_name(f".{path.name}.new")
-    metadata = {"Date": None} if path.suffix == ".svg" else {"Software": None}
-    figure.savefig(fresh, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
-    fresh.replace(path)
+    metadata, drawn = {"Date": None} if path.suffix == ".svg" else {"Software": None}, io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:], dpi=DOTS_PER_INCH, metadata=metadata)
+    replace_file(path, drawn.getvalue())
     return path
 
 

@@ -1,1 +1,20 @@
-"""How a federation forgets some of its clients: what the past leaves behind, and the ways to go on without them."""
+"""How clients are forgotten, all ways by name: {"unlearning": NAME, ...}, NAME being a key of UNLEARNING."""
+
+from __future__ import annotations
+
+from simulation.unlearning.ascent import GradientAscent
+from simulation.unlearning.federaser import FedEraser
+from simulation.unlearning.past import UnlearningSettings
+from simulation.unlearning.retraining import FineTuning, GoingOn, Retraining, Rollback
+from simulation.unlearning.stored import FedRemove, Reaggregation
+
+UNLEARNING: dict[str, type[UnlearningSettings]] = {
+    "none": GoingOn,
+    "retrain": Retraining,
+    "rollback": Rollback,
+    "fine-tuning": FineTuning,
+    "federaser": FedEraser,
+    "reaggregate": Reaggregation,
+    "fedremove": FedRemove,
+    "pga": GradientAscent,
+}

@@ -20,6 +20,7 @@ import msgspec
 import pytest
 
 from app.backup import NoBackupError, read_backup, restore, write_backup
+from app.data_folder import create_data_folder
 from app.federation import membership
 from app.learning.pick_keys import KEY_BYTES, bring_key, load_key
 from app.learning.picks import Picks
@@ -100,7 +101,7 @@ def shown(device: Device) -> list[str]:
 
 def test_what_was_spent_stays_spent(device: Device) -> None:
     """An older backup brings back no ledger, no membership that ended, and no number of a page that was sent."""
-    paths_of(device).create_data_dir()
+    create_data_folder(paths_of(device))
     paths, older = paths_of(device), device.home / "older.zip"
     spend(paths, "g", 1, member=b"member of g")
     write_backup(paths, older, now=1.0)
@@ -122,7 +123,7 @@ def test_what_was_spent_stays_spent(device: Device) -> None:
 def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
     """Where there is no state the backup says it all; the server tells what its ledger does not know."""
     paths, target = paths_of(device), device.home / "kept.zip"
-    paths.create_data_dir()
+    create_data_folder(paths)
     spend(paths, "g", 1, member=b"member of g")
     write_backup(paths, target, now=1.0)
     paths.state.unlink()
@@ -132,7 +133,7 @@ def test_a_device_that_lost_all_is_a_member_again(device: Device) -> None:
 
 def test_who_left_before_anything_was_sent_stays_away(device: Device) -> None:
     """`leave --local` leaves no receipt and no entry of the ledger: that there is a state is enough."""
-    paths_of(device).create_data_dir()
+    create_data_folder(paths_of(device))
     paths, target = paths_of(device), device.home / "kept.zip"
     with Store(paths.state) as store, store.transaction() as db:
         db.execute("INSERT INTO membership VALUES (1, x'aa')")
@@ -145,7 +146,7 @@ def test_who_left_before_anything_was_sent_stays_away(device: Device) -> None:
 
 def with_picks(paths: Paths, letter: bytes, *, n_words: int = 0) -> None:
     """A key, a pick under it, and a history of so many words that no packing makes short."""
-    paths.create_data_dir()
+    create_data_folder(paths)
     paths.config_dir.mkdir(exist_ok=True)
     paths.key.write_bytes(letter * KEY_BYTES)
     with Store(paths.state) as store, store.transaction() as db:
@@ -205,7 +206,7 @@ def test_a_key_comes_with_its_state_alone(device: Device, tmp_path: Path) -> Non
     paths = paths_of(device)
     with_picks(paths, b"a")
     other = Paths(config_dir=tmp_path / "other", data_dir=tmp_path / "other")
-    other.create_data_dir()
+    create_data_folder(other)
     other.key.write_bytes(b"b" * KEY_BYTES)
     write_backup(other, tmp_path / "key.zip", now=1.0)
     restore(paths, tmp_path / "key.zip")
@@ -430,7 +431,7 @@ def test_what_is_no_backup_changes_nothing(device: Device, tmp_path: Path) -> No
 
 def test_a_damaged_state_is_not_kept(device: Device, tmp_path: Path) -> None:
     """Not in a page that nobody asks for either: a backup that could not be restored is none."""
-    paths_of(device).create_data_dir()
+    create_data_folder(paths_of(device))
     paths = paths_of(device)
     with Store(paths.state) as store, store.transaction() as db:
         db.executemany("INSERT INTO history (time, query) VALUES (1, ?)", [("word " * 100,)] * 200)

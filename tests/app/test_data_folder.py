@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.paths import MARKER
+from app.data_folder import MARKER, create_data_folder, make_private
+from app.paths import Paths
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -146,3 +147,19 @@ def test_a_purge_leaves_what_others_put_into_its_folders(device: Device) -> None
     left = {path for path in device.data_dir.rglob("*") if path.is_file()}
     assert left == set(others)
     assert os.path.isdir(device.notes)
+
+
+def test_the_data_folder_and_its_files_are_closed_to_others(tmp_path: Path) -> None:
+    """A data folder that others could read becomes 0700 and its files 0600; a stranger's file in it stays as it is."""
+    paths = Paths(tmp_path / "config", tmp_path / "data")
+    create_data_folder(paths)
+    paths.index.mkdir(mode=0o755)
+    paths.data_dir.chmod(0o755)
+    others = (paths.index / "segment", paths.data_dir / "notes.txt", paths.data_dir / "catalogue.sqlite.bak")
+    for file in (paths.state, paths.index / "v3_0a.doc", *others):
+        file.write_bytes(b"")
+        file.chmod(0o644)
+    make_private(paths)
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (paths.data_dir, paths.index)] == [0o700, 0o700]
+    assert [stat.S_IMODE(p.stat().st_mode) for p in (paths.state, paths.index / "v3_0a.doc")] == [0o600, 0o600]
+    assert [stat.S_IMODE(p.stat().st_mode) for p in others] == [0o644] * 3

@@ -1,21 +1,10 @@
-"""The program's folders: where they are, that they are private, and the roots remembered in them."""
+"""The program's folders: where they are."""
 
 from __future__ import annotations
 
-import os
-import stat
 from pathlib import Path
 
-import pytest
-
-from app import paths
-from app.paths import forget_chosen, remember_source, remembered_sources
-from app.settings import Paths, SettingsError, remember_root, remembered_roots
-from tests.meanwhile import act_meanwhile
-
-
-def mode(path: Path) -> int:
-    return stat.S_IMODE(path.stat().st_mode)
+from app.paths import Paths
 
 
 def test_variables_move_both_folders(tmp_path: Path) -> None:
@@ -24,86 +13,3 @@ def test_variables_move_both_folders(tmp_path: Path) -> None:
     assert moved == Paths(tmp_path / "c", tmp_path / "d")
     usual = Paths.from_environment({})
     assert usual.config_dir.name == usual.data_dir.name == "foltr-search"
-
-
-def test_the_data_folder_and_its_files_are_closed_to_others(tmp_path: Path) -> None:
-    """A data folder that others could read becomes 0700 and its files 0600; a stranger's file in it stays as it is."""
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    paths.create_data_dir()
-    paths.index.mkdir(mode=0o755)
-    paths.data_dir.chmod(0o755)
-    others = (paths.index / "segment", paths.data_dir / "notes.txt", paths.data_dir / "catalogue.sqlite.bak")
-    for file in (paths.state, paths.index / "v3_0a.doc", *others):
-        file.write_bytes(b"")
-        file.chmod(0o644)
-    paths.make_private()
-    assert [mode(p) for p in (paths.data_dir, paths.index)] == [0o700, 0o700]
-    assert [mode(p) for p in (paths.state, paths.index / "v3_0a.doc")] == [0o600, 0o600]
-    assert [mode(p) for p in others] == [0o644] * 3
-
-
-def test_roots_are_remembered_once_and_forgotten_again(tmp_path: Path) -> None:
-    """A remembered root survives as its real path, is kept once, and can be forgotten after it is gone."""
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    notes, mail = tmp_path / "notes", tmp_path / "mail"
-    notes.mkdir()
-    mail.mkdir()
-    assert remembered_roots(paths) == ()
-    for folder in (notes, mail, str(notes) + "/", notes / ".." / "notes"):
-        remember_root(paths, folder)
-    assert remembered_roots(paths) == (str(notes), str(mail))
-    assert mode(paths.roots) == 0o600
-    assert mode(paths.data_dir) == 0o700
-    notes.rmdir()
-    assert forget_chosen(paths, notes)
-    assert not forget_chosen(paths, notes)
-    assert remembered_roots(paths) == (str(mail),)
-
-
-def test_folders_that_two_commands_name_at_once_are_both_remembered(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """So it is where one of them takes a folder away."""
-    known = Paths(tmp_path / "config", tmp_path / "data")
-    for name in "abc":
-        (tmp_path / name).mkdir()
-    remember_root(known, tmp_path / "a")
-    other = act_meanwhile(paths, lambda: remember_root(known, tmp_path / "b"), monkeypatch)
-    remember_root(known, tmp_path / "c")
-    other.join()
-    assert set(remembered_roots(known)) == {str(tmp_path / name) for name in "abc"}
-    other = act_meanwhile(paths, lambda: remember_source(known, "mail"), monkeypatch)
-    assert forget_chosen(known, tmp_path / "a")
-    other.join()
-    assert remembered_sources(known) == ("mail",)
-    assert len(remembered_roots(known)) == 2
-
-
-def test_a_root_whose_name_is_not_utf8_survives(tmp_path: Path) -> None:
-    """Any folder name that the system allows comes back byte for byte."""
-    folder = os.fsencode(tmp_path) + b"/caf\xe9"
-    try:
-        os.mkdir(folder)  # a name that is not text
-    except OSError:
-        pytest.skip("this file system takes UTF-8 names only")
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    remember_root(paths, os.fsdecode(folder))
-    assert [os.fsencode(root) for root in remembered_roots(paths)] == [folder]
-
-
-def test_what_is_no_folder_is_no_root(tmp_path: Path) -> None:
-    """A missing folder and a file are refused by name."""
-    paths = Paths(tmp_path / "config", tmp_path / "data")
-    (tmp_path / "file").write_bytes(b"")
-    for name in ("missing", "file"):
-        with pytest.raises(SettingsError, match=name):
-            remember_root(paths, tmp_path / name)
-
-
-@pytest.mark.parametrize("content", [b"", b"[]", b'{"v": 2, "roots": []}', b'{"v": 1, "roots": [1]}'])
-def test_a_damaged_list_of_roots_is_one_line(tmp_path: Path, content: bytes) -> None:
-    """A roots.json that is not ours is refused by name, not lost silently."""
-    paths = Paths(tmp_path / "config", tmp_path)
-    paths.roots.write_bytes(content)
-    with pytest.raises(SettingsError, match=r"roots\.json"):
-        remembered_roots(paths)

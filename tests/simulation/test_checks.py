@@ -13,8 +13,7 @@ from foltr.errors import FoltrError
 from simulation.cli import main
 from simulation.errors import DataFileError, PresetError
 from simulation.experiment import check_method, prepare
-from simulation.partitions import PartitionSettings
-from simulation.partitions.registry import PARTITIONS
+from simulation.partitions import PARTITIONS, PartitionSettings
 from tests.simulation.data.written_folds import write_folds
 from tests.simulation.small_study import cells_of, preset
 

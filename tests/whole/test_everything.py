@@ -6,8 +6,9 @@ import json
 import os
 from pathlib import Path
 
-from app.folders import remember_choices, suggest_roots
+from app.chosen_folders import remember_choices
 from app.paths import Paths
+from app.suggested_folders import suggest_roots
 from tests.app.conftest import Device, make_device
 
 MAIL = "From: anna@example.org\nDate: Wed, 01 May 2024 10:00:00 +0000\nSubject: Letter {n}\n\nquince {n}\n"

@@ -160,7 +160,8 @@ DURABLE: dict[str, tuple[str, str, Callable[[Path], bool]]] = {
     ),
     "what was restored": (
         "from app.paths import Paths\nfrom app.backup import restore, write_backup\n"
-        "paths = Paths(folder, folder / 'data'); paths.create_data_dir()\n"
+        "from app.data_folder import create_data_folder\n"
+        "paths = Paths(folder, folder / 'data'); create_data_folder(paths)\n"
         + STORE.replace("folder /", "paths.data_dir /")
         + "store.set_value('x', b'1'); store.close()\npaths.config_file.write_text('x')\n"
         "write_backup(paths, folder / 'b.zip', now=1e9)\npaths.config_file.write_text('y')\n"

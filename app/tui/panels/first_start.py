@@ -17,12 +17,11 @@ from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from app.tui.key_queue import Panel, RowList
-from app.tui.messages import FoldersSuggested
 from console.printable import safe_line
 from console.wording import fit_path, short_path
 
 if TYPE_CHECKING:
-    from app.folders import RootSuggestion
+    from app.suggested_folders import RootSuggestion
 
 PATH_WIDTH = 52
 """cells that a path may take"""
@@ -112,26 +111,25 @@ class FirstStart(Panel[tuple[str, ...]]):
                 yield Button("Not now", id="first-skip", compact=True)
 
     def on_mount(self) -> None:
-        self.run_worker(self._look, thread=True, exit_on_error=False)
+        self.read(self._look, self._show_folders)
 
-    def _look(self) -> None:
+    def _look(self) -> tuple[Sequence[RootSuggestion], str]:
+        """Folders that exist and are worth indexing, and what the device lacks and could have, in one line."""
         from console.extras import how_to_add
         from indexer.meaning.encoder import why_none
 
         advice = "To search by meaning and for text in pictures, too (330 MB):"
         advice = f"{advice} {how_to_add('desktop')}" if why_none("") else ""
-        self.post_message(FoldersSuggested(tuple(self._suggest()), advice))
+        return self._suggest(), advice
 
-    @on(FoldersSuggested)
-    def _show_folders(self, message: FoldersSuggested) -> None:
-        for index, folder in enumerate(message.folders):
+    def _show_folders(self, found: tuple[Sequence[RootSuggestion], str]) -> None:
+        folders, advice = found
+        for index, folder in enumerate(folders):
             self._folders.add(folder, chosen=index == 0 and not self._adding)
-        if message.advice:
-            self.query_one("#first-meaning", Static).update(message.advice)
+        if advice:
+            self.query_one("#first-meaning", Static).update(advice)
             self.query_one("#first-meaning").display = True
-        self._note(
-            "Space selects, a selects all, Enter starts, Tab moves on." if message.folders else "Name a folder below."
-        )
+        self._note("Space selects, a selects all, Enter starts, Tab moves on." if folders else "Name a folder below.")
         if self._folders.option_count:
             self._folders.focus()
             self._folders.highlighted = 0
@@ -176,7 +174,7 @@ class FirstStart(Panel[tuple[str, ...]]):
 
     def _take(self, text: str) -> str:
         """Add a folder the user typed; "" or one line that says why not."""
-        from app.folders import RootSuggestion
+        from app.suggested_folders import RootSuggestion
 
         path = Path(os.path.expanduser(text.strip()))
         if not text.strip():

@@ -53,7 +53,7 @@ class ListScreen(Panel[Wish | None]):
             yield Static(self.KEYS, id="list-note", markup=False)
 
     def on_mount(self) -> None:
-        self.run_worker(lambda: self.app.call_from_thread(self._show, self._read()), thread=True, exit_on_error=False)
+        self.read(self._read, self._show)
 
     def _show(self, rows: Sequence[tuple[str, str]]) -> None:
         self._names = [name for name, _ in rows]

@@ -40,11 +40,7 @@ class StatsScreen(Panel[None]):
             yield Static("Reading …", id="stats-text", markup=False)
 
     def on_mount(self) -> None:
-        self.run_worker(self._load, thread=True, exit_on_error=False)
-
-    def _load(self) -> None:
-        text = stats_text(self._read(), WIDTH)
-        self.app.call_from_thread(self.query_one("#stats-text", Static).update, text)
+        self.read(lambda: stats_text(self._read(), WIDTH), self.query_one("#stats-text", Static).update)
 
 
 BLOCKS = " ▁▂▃▄▅▆▇█"

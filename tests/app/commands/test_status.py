@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from app.paths import Paths, remember_root
+from app.chosen_folders import remember_root
+from app.paths import Paths
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from app.data_folder import create_data_folder
 from app.federation import group_roster, membership
 from app.federation.join_and_leave import Admission
 from app.federation.membership import Membership
@@ -150,7 +151,7 @@ def told_to(person: Person) -> Announcement:
 
 def see_pages(device: Device, n: int) -> None:
     paths = Paths(device.config_file.parent, device.data_dir)
-    paths.create_data_dir()
+    create_data_folder(paths)
     with Store(paths.state) as store:
         for page in pages(n):
             store.add_interaction(page, manifest_hash=MANIFEST_HASH, cap=1000)

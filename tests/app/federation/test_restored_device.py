@@ -9,9 +9,10 @@ import pytest
 from sqlalchemy import select
 
 from app import backup
+from app.data_folder import MARKER
 from app.federation import ledger, membership
 from app.federation.failures import Declined
-from app.paths import MARKER, Paths
+from app.paths import Paths
 from app.store import Store
 from federation_server.database import reading
 from federation_server.tables import updates

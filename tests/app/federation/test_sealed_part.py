@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from sqlalchemy import Connection, func, select, update
 
-from app.commands.federation import rows_of_status
 from app.federation import answering_device, group_roster, ledger, membership, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
-from app.federation.group_status import overview
+from app.federation.group_status import overview, rows_in_words
 from app.federation.server import Correspondence
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
@@ -121,7 +120,7 @@ def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make)
         assert not any("lost" in line for line in person.sync().said)
         told = overview(person.store, person.settings.federation, now=1)
         assert told["lost"] == lost
-        assert dict(rows_of_status(told))["lost"] == lost
+        assert dict(rows_in_words(told))["lost"] == lost
 
 
 def test_a_round_whose_ranker_did_not_move_is_not_lost(
@@ -350,7 +349,7 @@ def test_members_who_are_shown_two_rosters_can_see_it(sealed: Group, make_person
         person.sync()
 
     def shown(person: Person) -> str:
-        return dict(rows_of_status(overview(person.store, person.settings.federation, now=1)))["roster"]
+        return dict(rows_in_words(overview(person.store, person.settings.federation, now=1)))["roster"]
 
     assert len({shown(person) for person in everyone}) == 1
     for person, gone in ((everyone[0], everyone[4]), (everyone[1], everyone[5])):

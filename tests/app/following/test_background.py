@@ -10,8 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.chosen_folders import remember_root
 from app.following.background import BackgroundIndexer
-from app.paths import Paths, remember_root
+from app.paths import Paths
 from indexer.progress import Progress
 from tests.waiting import until
 

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.chosen_folders import remember_root
 from app.following.index_requests import IndexRequests
-from app.paths import Paths, remember_root
+from app.paths import Paths
 from app.resident.local_socket import AVAILABLE, index_socket_path
 from indexer.progress import UpdateSummary
 from indexer.storage.catalogue import Catalogue

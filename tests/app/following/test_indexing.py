@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from app.chosen_folders import remember_root
+from app.data_folder import create_data_folder
 from app.following.following import follow_changes
 from app.following.indexing import crawl_rules, fold_moves, update_index, why
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
-from app.paths import remember_root
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
 from indexer.progress import Progress
@@ -203,7 +204,7 @@ def test_who_follows_the_changes_is_said_once(paths: Paths, monkeypatch: pytest.
     """And once more when another process does: a screen that waits all day has nothing to draw meanwhile."""
     monkeypatch.setattr("app.following.following.give_way", lambda: None)
     monkeypatch.setattr("app.following.following.WAIT_SECONDS", 0.0)
-    paths.create_data_dir()
+    create_data_folder(paths)
     reports: list[Progress] = []
     names, stop = iter("aaabb"), threading.Event()
     with closing(FileLock(paths.watch_lock)) as place:

@@ -10,13 +10,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from app.chosen_folders import remember_root
 from app.following.following import FollowersWork, follow_changes
 from app.following.index_requests import IndexRequests
 from app.following.indexing import reader_pool, update_index
 from app.following.vector_making import Making
 from app.learning.pick_keys import load_key
 from app.learning.picks import Picks
-from app.paths import remember_root
 from app.settings import IndexSettings, MeaningSettings, Paths, Settings
 from app.store import Store
 from indexer.meaning.encoder import kind_of

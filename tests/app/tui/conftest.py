@@ -23,7 +23,6 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.timer import Timer
 
-from app.folders import RootSuggestion
 from app.following.indexing import update_index
 from app.learning.outcomes import Outcome
 from app.search.index_status import IndexStatus
@@ -41,6 +40,7 @@ from app.search.results import (
     Snippet,
 )
 from app.settings import OpenSettings, Paths, ScreenSettings, SearchSettings, Settings
+from app.suggested_folders import RootSuggestion
 from app.tui.background_indexing import ProgressLine
 from app.tui.bars.query_input import QueryInput
 from app.tui.keys import problems_of, usable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from app.settings import Paths, Settings, remember_root, remembered_roots
+from app.chosen_folders import remember_root, remembered_roots
+from app.settings import Paths, Settings
 from app.tui.background_indexing import Background, progress_line
 from indexer.progress import Progress
 

@@ -236,8 +236,8 @@ def test_the_newest_are_read_first_and_what_failed_last() -> None:
     )
     named = new("/picture", unread="not read")
     readings = Readings([failed, old, named, young])
-    assert list(readings.read()) == [young, old, failed]
-    assert list(readings.named()) == [named]
+    assert list(readings.newest_first()) == [young, old, failed]
+    assert list(readings.by_name_alone()) == [named]
     assert readings.n_bytes == 30
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from indexer.storage import snapshot as snapshot_module
 from indexer.storage.index import Index
-from indexer.storage.snapshot import PLACE_BITS, Snapshot
+from indexer.storage.snapshot import PLACE_BITS, RecentlyUsed, Snapshot
 from indexer.text.analysis import sequence
 
 MakeIndex = Callable[..., Index]
@@ -161,8 +161,8 @@ def test_a_whole_field_is_read_in_runs(
 
 def test_of_what_is_remembered_the_least_recently_used_goes_first() -> None:
     """Of three arrays of 1,000 bytes two have room."""
-    cache = snapshot_module._Cache(2_500)
+    cache = RecentlyUsed(2_500)
     for key in ("a", "b", "a", "c"):
         if cache.get((key,)) is None:
-            cache.put((key,), np.zeros(125))
+            cache.put((key,), np.zeros(125), 1_000)
     assert [key for key in "abc" if cache.get((key,)) is not None] == ["a", "c"]

@@ -20,8 +20,7 @@ from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism, N
 from foltr.ranking.rankers import Linear, Neural, Ranker
 from simulation.batched.fpdgd_rounds import play, reported_thetas, run_round
 from simulation.data.queries import QuerySet, join
-from simulation.partitions.grades import Grades
-from simulation.partitions.intents import Intents
+from simulation.partitions import Grades, Intents
 from simulation.rounds import federation
 from simulation.rounds.click_models import Users, in_turn, make_users
 from simulation.rounds.federation import Population, Round, Shown

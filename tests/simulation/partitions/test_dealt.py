@@ -13,7 +13,7 @@ from foltr.ranking.rankers import Linear
 from simulation.data.datasets import load_fold
 from simulation.data.queries import QuerySet, join, select
 from simulation.errors import PresetError
-from simulation.partitions.dealt import ByAsker
+from simulation.partitions import ByAsker
 from simulation.rounds.click_models import make_users
 from simulation.rounds.federation import Population, run_round
 from simulation.rounds.streams import make_streams

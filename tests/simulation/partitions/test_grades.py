@@ -7,7 +7,7 @@ import pytest
 
 from simulation.data.queries import QuerySet
 from simulation.errors import PresetError
-from simulation.partitions.grades import Grades
+from simulation.partitions import Grades
 from tests.simulation.judged_queries import queries, random_queries
 
 

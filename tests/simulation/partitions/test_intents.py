@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulation.errors import PresetError
-from simulation.partitions.intents import Intents
+from simulation.partitions import Intents
 from tests.simulation.judged_queries import random_queries
 
 

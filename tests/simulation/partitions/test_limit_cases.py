@@ -12,7 +12,7 @@ from foltr.ranking.rankers import Linear
 from simulation.cells.trial import Trial
 from simulation.data.queries import Fold, QuerySet
 from simulation.engines import Reported
-from simulation.partitions.grades import Grades
+from simulation.partitions import Grades
 from simulation.rounds.click_models import make_users
 from simulation.rounds.federation import Population, run_round
 from simulation.rounds.streams import make_streams

@@ -7,8 +7,7 @@ import pytest
 
 from simulation.data.datasets import load_fold
 from simulation.errors import PresetError
-from simulation.partitions.dealt import Dealt
-from simulation.partitions.relevancy_reset import RelevancyReset, turned_over
+from simulation.partitions import Dealt, RelevancyReset, turned_over
 
 QUERIES = load_fold("sample").train
 

@@ -14,7 +14,7 @@ from simulation.engines import CellFailed, InProcess, Processes
 from simulation.errors import PresetError
 from simulation.experiment import check_method, prepare, work_with
 from simulation.run_folder import CELLS, ROWS, Row
-from simulation.unlearning.registry import UNLEARNING
+from simulation.unlearning import UNLEARNING
 from tests.simulation.small_study import cells_of, preset, rows_of
 
 FEDERATION: dict[str, Any] = {

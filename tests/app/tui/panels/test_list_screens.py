@@ -11,8 +11,9 @@ from typing import Any
 from textual.events import Key
 from textual.widgets import OptionList
 
+from app.chosen_folders import remember_root, remembered_roots
 from app.following.indexing import update_index
-from app.paths import Paths, remember_root, remembered_roots
+from app.paths import Paths
 from app.settings import IndexSettings, Settings
 from app.tui.background_indexing import Background, contents_line
 from app.tui.bars.query_input import QueryInput

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from app.folders import MOST_OTHERS, count_files, remember_choices, suggest_roots
-from app.paths import Paths, remembered_roots, remembered_sources
+from app.chosen_folders import remember_choices, remembered_roots, remembered_sources
+from app.paths import Paths
+from app.suggested_folders import MOST_OTHERS, count_files, suggest_roots
 
 Make = Callable[..., None]
 
@@ -94,7 +95,7 @@ def test_what_a_person_has_is_offered_by_its_name(tmp_path: Path, make: Make, mo
 
 def test_counting_is_bounded(tmp_path: Path, make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the bound the count says that there is more."""
-    monkeypatch.setattr("app.folders.MAX_COUNTED", 5)
+    monkeypatch.setattr("app.suggested_folders.MAX_COUNTED", 5)
     make(*(f"{i}.txt" for i in range(8)))
     assert count_files(str(tmp_path)).counted == "5+ files"
 

@@ -1,4 +1,4 @@
-"""A page from being shown to being left: clicks, one lesson, outcomes."""
+"""Clicks on a shown page: one lesson from it, outcomes, and how far down results were passed over."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from msgspec.structs import replace
 from app.learning import outcomes
 from app.learning.learner import Learner
 from app.learning.picks import Picks
+from app.search.page_clicks import PageClicks
 from app.search.results import Hit
-from app.search.shown_page import ShownPage, Visits, load_shown, save_shown
+from app.search.shown_page import ShownPage, load_shown, save_shown
 from app.settings import LearningSettings
 from app.store import StateError, Store
 from foltr.online.interleaving import FIRST, SECOND
@@ -24,7 +25,7 @@ N = 9
 
 
 class Room:
-    """A store with its picks, learner and visits."""
+    """A store with its picks, learner and clicks."""
 
     def __init__(self, path: Path, **learning: object) -> None:
         settings = LearningSettings(**{"exploration": 0.0, **learning})
@@ -33,7 +34,7 @@ class Room:
         self.learner = Learner(
             self.store, theta0=np.ones(len(NAMES)), feature_names=NAMES, manifest_hash=MANIFEST_HASH, settings=settings
         )
-        self.visits = Visits(self.store, self.picks, self.learner, page_size=PAGE_SIZE)
+        self.clicks = PageClicks(self.store, self.picks, self.learner, page_size=PAGE_SIZE)
 
     def visit(self, *places: int, **changes: object) -> ShownPage:
         """A page of nine results on which these were opened."""
@@ -45,10 +46,10 @@ class Room:
         )  # fmt: skip
         page = replace(page, **changes)  # type: ignore[arg-type]
         for place in places:
-            page = self.visits.opened(page, hit(place + 1))
+            page = self.clicks.opened(page, hit(place + 1))
         return page
 
-    def clicks(self) -> list[list[bool]]:
+    def learned(self) -> list[list[bool]]:
         return [interaction.clicks.tolist() for interaction in self.store.interactions(MANIFEST_HASH)]
 
 
@@ -65,10 +66,10 @@ def test_opening_is_a_pick_at_once_and_counts_once(room: Room) -> None:
     """Opened again, nothing more is recorded; what is not on the page is not opened."""
     page = room.visit(2)
     assert (page.opened, room.picks.count()) == ((2,), 1)
-    assert room.visits.opened(page, hit(3)) is page
-    assert room.visits.opened(page, hit(N + 1)) is page
-    assert room.visits.opened(page, hit(1)).opened == (2, 0)
-    assert room.clicks() == []
+    assert room.clicks.opened(page, hit(3)) is page
+    assert room.clicks.opened(page, hit(N + 1)) is page
+    assert room.clicks.opened(page, hit(1)).opened == (2, 0)
+    assert room.learned() == []
 
 
 @pytest.mark.parametrize(
@@ -78,26 +79,26 @@ def test_opening_is_a_pick_at_once_and_counts_once(room: Room) -> None:
 )  # fmt: skip
 def test_a_page_is_as_long_as_what_was_looked_at(room: Room, places: tuple[int, ...], clicks: list[int]) -> None:
     """One page of four results, or down to the one after the last that was opened."""
-    assert room.visits.leave(room.visit(*places), source="screen") is not None
-    assert room.clicks() == [[bool(click) for click in clicks]]
+    assert room.clicks.leave(room.visit(*places), source="screen") is not None
+    assert room.learned() == [[bool(click) for click in clicks]]
 
 
 def test_nothing_opened_nothing_learned(room: Room) -> None:
     """No lesson, no outcome, no pick."""
-    assert room.visits.leave(room.visit(), source="screen") is None
-    assert (room.clicks(), outcomes.read(room.store), room.picks.count()) == ([], (), 0)
+    assert room.clicks.leave(room.visit(), source="screen") is None
+    assert (room.learned(), outcomes.read(room.store), room.picks.count()) == ([], (), 0)
 
 
 @pytest.mark.parametrize("manifest_hash", ["", "another version"])
 def test_a_page_in_another_order_or_of_another_version_is_no_lesson(room: Room, manifest_hash: str) -> None:
     """Its ranks do not come from this ranker; the pick is remembered all the same."""
-    assert room.visits.leave(room.visit(1, manifest_hash=manifest_hash), source="screen") is None
-    assert (room.clicks(), outcomes.read(room.store), room.picks.count()) == ([], (), 1)
+    assert room.clicks.leave(room.visit(1, manifest_hash=manifest_hash), source="screen") is None
+    assert (room.learned(), outcomes.read(room.store), room.picks.count()) == ([], (), 1)
 
 
 def test_outcomes_say_where_each_opened_result_stood(room: Room) -> None:
     """In the learned order and in BM25's, with where it was opened."""
-    room.visits.leave(room.visit(4, 0), source="command")
+    room.clicks.leave(room.visit(4, 0), source="command")
     found = [(o.rank_learned, o.rank_bm25, o.source, o.winner) for o in outcomes.read(room.store)]
     assert found == [(5, N - 4, "command", None), (1, N, "command", None)]
 
@@ -109,7 +110,7 @@ def test_outcomes_say_where_each_opened_result_stood(room: Room) -> None:
 def test_an_interleaved_page_has_one_winner(room: Room, places: tuple[int, ...], winner: str | None) -> None:
     """The team with more opened results on the first page; a tie, and results further down, decide nothing."""
     owners = (FIRST, SECOND, FIRST, SECOND, *[FIRST] * (N - 4))
-    room.visits.leave(room.visit(*places, owners=owners), source="screen")
+    room.clicks.leave(room.visit(*places, owners=owners), source="screen")
     winners = [outcome.winner for outcome in outcomes.read(room.store)]
     assert winners == [winner] + [None] * (len(places) - 1)
 
@@ -120,9 +121,9 @@ def test_a_kept_page_is_settled_once(room: Room) -> None:
     kept = load_shown(room.store)
     assert kept is not None
     assert kept.opened == (1,)
-    room.visits.exchange(None)
-    room.visits.exchange(None)
-    assert (len(room.clicks()), load_shown(room.store)) == (1, None)
+    room.clicks.exchange(None)
+    room.clicks.exchange(None)
+    assert (len(room.learned()), load_shown(room.store)) == (1, None)
     assert [outcome.source for outcome in outcomes.read(room.store)] == ["command"]
 
 
@@ -136,7 +137,7 @@ def test_a_lesson_and_the_end_of_its_page_are_one(room: Room, monkeypatch: pytes
     with monkeypatch.context() as broken:
         broken.setattr(room.learner, "learn", learn)
         with pytest.raises(StateError, match="gone"):
-            room.visits.exchange(None)
+            room.clicks.exchange(None)
     assert outcomes.read(room.store) == ()
-    room.visits.exchange(None)
-    assert (len(room.clicks()), len(outcomes.read(room.store))) == (1, 1)
+    room.clicks.exchange(None)
+    assert (len(room.learned()), len(outcomes.read(room.store))) == (1, 1)

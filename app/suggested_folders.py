@@ -8,18 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from msgspec import Struct
 
-from app.paths import Paths, remember_root, remember_source
 from console.wording import count, size
 from indexer.documents import FileEntry
 from indexer.extract.sources.known import SOURCES, is_mail_folder, places, source_of
-from indexer.files.crawl import Crawl, CrawlRules, is_below, root_of
+from indexer.files.crawl import Crawl, CrawlRules, root_of
 from indexer.files.ignore_rules import GENERATED_FOLDERS
 
 USUAL_NAMES = (
@@ -97,16 +96,6 @@ def count_files(folder: str, name: str = "", exports: Counter[str] | None = None
             more = "+"
             break
     return RootSuggestion(folder, f"{n_files:,}{more} {'file' if n_files == 1 and not more else 'files'}", name)
-
-
-def remember_choices(paths: Paths, choices: Iterable[str], covered: Sequence[str] = ()) -> None:
-    """Remember folders and sources; of folders that lie in one another, or in a `covered` one, the outermost."""
-    choices = list(choices)
-    for choice in choices:
-        if choice in SOURCES:
-            remember_source(paths, choice)
-        elif not any(is_below(choice, outer) for outer in (*covered, *(one for one in choices if one != choice))):
-            remember_root(paths, choice)
 
 
 def _number(folder: Path) -> tuple[int, int] | None:

@@ -1,0 +1,127 @@
+"""The data folder: whether it is this program's, and closed to other users.
+
+It is one that the program made, or that was empty: a file in it says so, which is written before anything else. Any
+other folder is left as it is, and in its own the program touches only the names that it gives itself.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from app.paths import Paths, SettingsError
+
+MARKER = "made-by-foltr-search"
+"""the name of the file that says whose the data folder is"""
+MARKED = b"foltr-search made this folder and keeps its data here; `foltr-search purge` removes it.\n"
+_DATABASE = r"(-wal|-shm|-journal)?"
+_LOCK = r"lock(\.held(-journal)?)?"
+COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|far-[0-9a-f]{24}(\.\w+)?|tmp\w{8}\.part|.* - \w{8}\.txt"
+"""of a mail that was opened, of a file of another machine, one that a kill left unfinished, and a text for a pager"""
+VECTOR_NAMES = rf"meaning\.{_LOCK}|meaning\.vectors(\..*)?"
+INDEX_NAMES = rf"_v\d+_\d+\.toc(\..*)?|v\d+_[0-9a-z]+\.\w+|writer\.{_LOCK}|{VECTOR_NAMES}"
+_SMALL = r"(key|roots\.json|screen\.json|devices\.(key|json))(\.\w+)?"
+FILE_NAMES = rf"(catalogue|state|ocr)\.sqlite{_DATABASE}|{_SMALL}|(watch|devices)\.{_LOCK}"
+RESIDENT_NAMES = rf"socket|index|{_LOCK}"
+ASSISTANT = r"[a-z0-9][a-z0-9-]{0,31}"
+ASSISTANT_NAMES = rf"{ASSISTANT}\.sqlite{_DATABASE}"
+OWN_NAMES = {
+    "": rf"{FILE_NAMES}|{MARKER}|index|languages|resident|mail|assistants", "index": INDEX_NAMES,
+    "languages": VECTOR_NAMES, "resident": RESIDENT_NAMES, "mail": COPY_NAMES, "assistants": ASSISTANT_NAMES,
+}  # fmt: skip
+"""Folder in the data folder -> what the program calls the things that it makes there."""
+_OF_NOBODY = frozenset({"lost+found", ".DS_Store"})
+"""what the system puts into an empty folder"""
+_OF_SETTINGS = frozenset({"config.toml", "searches.toml", "simulation.toml", "foltr-search"})
+"""what may be there before the data, where a system has one folder for settings, data and caches"""
+
+
+def create_data_folder(paths: Paths) -> None:
+    """Make the data folder, or take an empty one: for its owner only (0700), and marked as this program's.
+
+    Raises SettingsError for any other one, as `make_private` does.
+    """
+    refuse_foreign(paths)
+    paths.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _mark(paths.data_dir)
+    if stat.S_IMODE(paths.data_dir.stat().st_mode) != 0o700:
+        paths.data_dir.chmod(0o700)
+
+
+def make_private(paths: Paths) -> None:
+    """Take other users' access from the data folder and what the program made in it, where there is one."""
+    refuse_foreign(paths)
+    for path in list(open_to_others(paths)):
+        _close(path)
+
+
+def open_to_others(paths: Paths) -> Iterator[Path]:
+    """What the program made in the data folder and other users have access to; last the folder, once it is used."""
+    for name, own in OWN_NAMES.items():
+        folder = paths.data_dir / name
+        if not name or not folder.is_symlink():
+            yield from (path for path in entries(folder) if _is_open(path) and re.fullmatch(own, path.name))
+    if any(entries(paths.data_dir)) and _is_open(real := paths.data_dir.resolve()):
+        yield real
+
+
+def refuse_foreign(paths: Paths) -> None:
+    """SettingsError where the data folder is none of this program's, and not empty."""
+    if os.path.exists(paths.data_dir / MARKER):
+        return
+    if paths.data_dir.exists() and not paths.data_dir.is_dir():
+        raise SettingsError(f"{paths.data_dir}: wanted a folder for the data, got a file; set FOLTR_DATA_DIR")
+    shared = _OF_SETTINGS if paths.config_dir.resolve() == paths.data_dir.resolve() else frozenset()
+    names = {entry.name for entry in entries(paths.data_dir)} - _OF_NOBODY - shared
+    # Another process may begin right now: it makes the marker first.
+    if names and not os.path.exists(paths.data_dir / MARKER):
+        raise SettingsError(
+            f"{paths.data_dir}: wanted an empty folder for the data or one that foltr-search made, got one that "
+            f"holds {min(names)!r}; it is left as it is: name another one by FOLTR_DATA_DIR"
+        )
+
+
+def _mark(folder: Path) -> None:
+    with suppress(FileExistsError):  # an empty one says the same: a kill may come right after it is made
+        try:
+            handle = os.open(folder / MARKER, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except OSError as error:
+            if error.errno not in (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES):
+                raise
+            return  # searching needs no writing, and who writes will say that it cannot
+        with os.fdopen(handle, "wb") as file:
+            file.write(MARKED)
+
+
+def entries(folder: Path) -> tuple[Path, ...]:
+    """What lies in a folder, by name; nothing where there is none."""
+    try:
+        return tuple(sorted(folder.iterdir()))
+    except (FileNotFoundError, NotADirectoryError):
+        return ()
+
+
+def _is_open(path: Path) -> bool:
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return False  # a file of SQLite or of the index that has just gone
+    return bool(mode & 0o077) and not stat.S_ISLNK(mode)
+
+
+def _close(path: Path) -> None:
+    try:
+        path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o700)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        if error.errno == errno.EROFS:
+            return  # nothing can be changed there, and searching needs no change
+        if not isinstance(error, PermissionError):
+            raise
+        raise SettingsError(f"{path}: wanted a file of yours alone, got one of another user") from error

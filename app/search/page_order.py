@@ -336,22 +336,22 @@ def beside_texts(page: Ranked) -> Moved:
     return points, ()
 
 
-class Rule(Struct, frozen=True):
+class PageRule(Struct, frozen=True):
     moves: Callable[[Ranked], Moved]
     moves_most: bool = False
     """whether most candidates get points; a reason then holds a result's against those of the others"""
 
 
-RULES: dict[str, Rule] = {
-    "abroad": Rule(other_languages),
-    "nearest": Rule(smoothed_by_meaning, moves_most=True),
-    "written": Rule(as_typed_first),
-    "called": Rule(called_first),
-    "latest": Rule(latest_first),
-    "named": Rule(named_first),
-    "chosen": Rule(chosen_first),
-    "alike": Rule(newest_of_alike),
-    "beside": Rule(beside_texts),
+RULES: dict[str, PageRule] = {
+    "abroad": PageRule(other_languages),
+    "nearest": PageRule(smoothed_by_meaning, moves_most=True),
+    "written": PageRule(as_typed_first),
+    "called": PageRule(called_first),
+    "latest": PageRule(latest_first),
+    "named": PageRule(named_first),
+    "chosen": PageRule(chosen_first),
+    "alike": PageRule(newest_of_alike),
+    "beside": PageRule(beside_texts),
 }
 """the part of a score -> the rule that gives it, in the order in which they are asked"""
 

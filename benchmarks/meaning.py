@@ -278,13 +278,8 @@ def curve(measured: list[Measured]) -> Table:
         each = gains(measured, weight)
         known = [mean(m.known, "reciprocal_rank", weighted(weight)) for m in measured if m.known]
         recall = float(np.mean([mean(m.whole, "recall", weighted(weight)) for m in measured]))
-        table.add(
-            f"{weight:g}",
-            f"{100 * each.mean():+.1f} %",
-            f"{100 * each.min():+.1f} %",
-            recall,
-            float(np.mean(known)) if known else "-",
-        )
+        found = float(np.mean(known)) if known else "-"
+        table.add(f"{weight:g}", f"{100 * each.mean():+.1f} %", f"{100 * each.min():+.1f} %", recall, found)
     return table
 
 

@@ -81,7 +81,9 @@ FOLDER_SCREENS = frozenset({
 How = Literal["system", "editor", "pager", "folder"]
 
 START_SECONDS = 0.3
-"""How long a detached program is watched for failing at once."""
+"""How long a detached program is watched for failing at once; nobody waits for it longer."""
+TERMINAL_SECONDS = 3.0
+"""How long one that has the terminal must run until it counts as having opened something, however it ends then."""
 
 
 class OpenError(Exception):
@@ -166,7 +168,7 @@ def run(command: Invocation, *, opened: Callable[[], object] = lambda: None) -> 
         raise OpenError(f"cannot start {display_path(command.argv[0])}: {error.strerror}") from error
     with nullcontext() if detached else _deaf_to_interrupts():
         try:
-            code = process.wait(START_SECONDS)
+            code = process.wait(START_SECONDS if detached else TERMINAL_SECONDS)
         except subprocess.TimeoutExpired:
             if detached:
                 threading.Thread(target=process.wait, daemon=True).start()  # or it would stay a zombie until we end

@@ -12,6 +12,7 @@ stands beside those of the data, so that a run does not go on with other code.
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
@@ -73,7 +74,7 @@ def brought(name: str) -> dict[str, tuple[str, ...]]:
 
 
 def _load(name: str) -> tuple[str, ModuleType]:
-    file = Path(name).expanduser()
+    file = Path(os.path.expanduser(name))
     if not file.is_file():
         return _loaded.get(name) or _joined(name, *_packaged(name))
     name, digest = str(file.resolve()), hashlib.blake2b(file.read_bytes(), digest_size=20).hexdigest()

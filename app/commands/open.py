@@ -38,7 +38,8 @@ less "$(foltr-search open 1 --print)"      only print its path; counts as openin
     help="Program to open it with; default: the setting open.enter.",
 )
 @click.option("--print", "print_only", is_flag=True, help="Print the path instead of opening it.")
-def command(target: str, how: How | None, print_only: bool) -> int:
+@click.option("--opened-on", metavar="PAGE", hidden=True, help="Only record that N was opened on this page.")
+def command(target: str, how: How | None, print_only: bool, opened_on: str | None) -> int:
     """Open result N of the last search, or the file PATH, and learn from it.
 
     A result counts as a pick at once. The page becomes a lesson when you search for something else. Write ./3 for a
@@ -48,7 +49,7 @@ def command(target: str, how: How | None, print_only: bool) -> int:
     from app.document_to_open import Place, Prepared, prepare
     from app.external_programs import OpenError, plan
     from app.resident.on_behalf import only_alone, search_for_command
-    from app.search.shown_page import load_shown
+    from app.search.shown_page import decode_shown, load_shown
     from console.printable import display_path
     from indexer.storage.catalogue import Catalogue
 
@@ -59,6 +60,8 @@ def command(target: str, how: How | None, print_only: bool) -> int:
         search_for_command(settings, context.paths) as search,
         closing(Catalogue.open(context.paths.catalogue)) as catalogue,
     ):
+        if opened_on and (page := decode_shown(bytes.fromhex(opened_on))):
+            return 0 if search.open_shown(page, int(target)) else NOTHING_FOUND
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
         far = last.machines[rank - 1] if last is not None and rank and last.machines else ""
@@ -72,13 +75,13 @@ def command(target: str, how: How | None, print_only: bool) -> int:
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
-        record = partial(search.open_kept, rank, row if far else None)
+        record, told = _recording(search, last, rank, row if far else None)
         if row is None and not os.path.lexists(path):
             raise OpenError(f"{display_path(path)}: there is no such file, here or in the index")
         if print_only:
             return _print(row, path, how, opened=record)
         if row is None:
-            return _start(Prepared(plan(path, how, settings=settings)), opened=record)
+            return _start(Prepared(plan(path, how, settings=settings)), opened=record, told=told)
         doc_id = row.doc_id
 
         def text() -> str:
@@ -87,7 +90,7 @@ def command(target: str, how: How | None, print_only: bool) -> int:
 
         place = Place(*last.places[rank - 1]) if last is not None and 0 < rank <= len(last.places) else Place()
         ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)
-        return _start(ready, opened=record)
+        return _start(ready, opened=record, told=told)
 
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
@@ -116,6 +119,17 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     return rank, catalogue.documents([doc_id]).get(doc_id)
 
 
+def _recording(
+    search: Search, page: ShownPage | None, rank: int, far: DocumentRow | None
+) -> tuple[Callable[[], object], tuple[str, ...]]:
+    """What records that a result was opened, here or as a command line; what was on no page is not recorded."""
+    from app.search.shown_page import encode_shown
+
+    if page is None or not rank:
+        return lambda: None, ()
+    return partial(search.open_shown, page, rank, far), ("open", "--opened-on", encode_shown(page).hex(), str(rank))
+
+
 def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[], object]) -> int:
     """Print the address of a page or mail that the system would open, else the path; it counts as opened."""
     from app.external_programs import address_of
@@ -126,10 +140,11 @@ def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[],
     return 0
 
 
-def _start(ready: Prepared, *, opened: Callable[[], object]) -> int:
+def _start(ready: Prepared, *, opened: Callable[[], object], told: tuple[str, ...]) -> int:
+    """Start a program, or leave that to the asking process, which is `told` the command line that records it."""
     from app.resident.on_behalf import leave_to_asker
 
-    return 0 if leave_to_asker(ready.command) else run_prepared(ready, opened=opened)
+    return 0 if leave_to_asker(ready.command, told) else run_prepared(ready, opened=opened)
 
 
 def run_prepared(ready: Prepared, *, opened: Callable[[], object]) -> int:

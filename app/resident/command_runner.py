@@ -161,7 +161,8 @@ def _end(code: int, left: LeftToAsker) -> bytes:
     if left.program is None:
         return end
     argv = b"\0".join(map(os.fsencode, (str(int(left.program.needs_terminal)), *left.program.argv)))
-    return end + protocol.part(protocol.PROGRAM, argv)
+    opened = b"\0".join(map(os.fsencode, left.opened))
+    return end + protocol.part(protocol.OPENED, opened) + protocol.part(protocol.PROGRAM, argv)
 
 
 def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:

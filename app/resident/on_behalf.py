@@ -35,6 +35,8 @@ class LeftToAsker(Struct):
     """What the asking process must do itself, with its terminal, display and session."""
 
     program: Invocation | None = None
+    opened: tuple[str, ...] = ()
+    """the command line that records that the program has opened something; () where nothing is recorded"""
 
 
 class _OpenSearch(Struct):
@@ -133,11 +135,11 @@ def only_alone() -> None:
         raise NotHere
 
 
-def leave_to_asker(program: Invocation) -> bool:
-    """Leave a program to the process that asked; False when this is that process."""
+def leave_to_asker(program: Invocation, opened: tuple[str, ...]) -> bool:
+    """Leave a program, and to record what it opened, to the process that asked; False when this is that process."""
     if _process.left is None:
         return False
-    _process.left.program = program
+    _process.left.program, _process.left.opened = program, opened
     return True
 
 

@@ -17,14 +17,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-PROTOCOL = b"foltr-search resident 1"
+PROTOCOL = b"foltr-search resident 2"
 """raised when a message changes its meaning"""
 
 RUN, STATUS, STOP = b"run", b"status", b"stop"
 """requests: run a command; report your state; end"""
 
-OUT, ERR, CODE, ALONE, PROGRAM = b"o", b"e", b"x", b"a", b"p"
-"""parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; start this program"""
+OUT, ERR, CODE, ALONE, OPENED, PROGRAM = b"o", b"e", b"x", b"a", b"w", b"p"
+"""parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; what to ask when the
+program has opened something; start this program"""
 
 _NAMES = frozenset({
     "BROWSER", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "COMP_CWORD", "COMP_WORDS", "DISPLAY", "EDITOR",

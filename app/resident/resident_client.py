@@ -14,7 +14,7 @@ from app.standard_folders import data_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from app.resident.local_socket import LocalLine
 
@@ -40,23 +40,21 @@ def answered(arguments: Sequence[str]) -> int | None:
         parts = list(protocol.parts(answer))
     except (LineError, OSError, ValueError):
         return None
-    return _printed(parts, lambda: _record(arguments))
+    return _printed(parts)
 
 
-def _record(arguments: Sequence[str]) -> None:
+def _record(opened: bytes) -> None:
     """That what is opened was: before its program starts, the resident process cannot know that it does."""
-    import io
-    from contextlib import redirect_stdout, suppress
+    from contextlib import suppress
 
-    told = (arguments[0], "--print", *arguments[1:])
+    told = list(map(os.fsdecode, opened.split(b"\0")))
     with suppress(LineError, OSError, ValueError):
         answer = ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, told))
         if any(kind == protocol.CODE for kind, _ in protocol.parts(answer)):
             return
     from app import cli
 
-    with redirect_stdout(io.StringIO()):
-        cli.main(told)
+    cli.main(told)
 
 
 def is_brief(arguments: Sequence[str], variables: Mapping[str, str]) -> bool:
@@ -149,19 +147,21 @@ def standing(data_dir: str) -> str:
         return ""
 
 
-def _printed(parts: Sequence[tuple[bytes, bytes]], opened: Callable[[], None]) -> int | None:
+def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
     kinds = [kind for kind, _ in parts]
     if protocol.ALONE in kinds or protocol.CODE not in kinds:
         return None
-    code = 0
+    code, opened = 0, b""
     try:
         for kind, content in parts:
             if kind in (protocol.OUT, protocol.ERR):
                 _write(1 if kind == protocol.OUT else 2, content)
             elif kind == protocol.CODE:
                 code = int(content)
+            elif kind == protocol.OPENED:
+                opened = content
             elif kind == protocol.PROGRAM:
-                return _run(content, opened=opened)
+                return _run(content, opened)
     except BrokenPipeError:  # the reader has seen enough (`| head`)
         return 0
     return code
@@ -173,7 +173,7 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _run(program: bytes, *, opened: Callable[[], None]) -> int:
+def _run(program: bytes, opened: bytes) -> int:
     """Start the program that opens a file: from here, for it wants this terminal, display and session."""
     from app.commands.command import FAILED, error_line, say
     from app.commands.open import run_prepared
@@ -183,7 +183,7 @@ def _run(program: bytes, *, opened: Callable[[], None]) -> int:
     needs_terminal, *argv = map(os.fsdecode, program.split(b"\0"))
     try:
         command = Invocation(tuple(argv), needs_terminal=needs_terminal == "1")
-        return run_prepared(Prepared(command), opened=opened)
+        return run_prepared(Prepared(command), opened=lambda: _record(opened) if opened else None)
     except OpenError as error:
         say(error_line(error))
         return FAILED

@@ -336,16 +336,22 @@ def beside_texts(page: Ranked) -> Moved:
     return points, ()
 
 
-RULES: dict[str, Callable[[Ranked], Moved]] = {
-    "abroad": other_languages,
-    "nearest": smoothed_by_meaning,
-    "written": as_typed_first,
-    "called": called_first,
-    "latest": latest_first,
-    "named": named_first,
-    "chosen": chosen_first,
-    "alike": newest_of_alike,
-    "beside": beside_texts,
+class PageRule(Struct, frozen=True):
+    moves: Callable[[Ranked], Moved]
+    moves_most: bool = False
+    """whether most candidates get points; a reason then holds a result's against those of the others"""
+
+
+RULES: dict[str, PageRule] = {
+    "abroad": PageRule(other_languages),
+    "nearest": PageRule(smoothed_by_meaning, moves_most=True),
+    "written": PageRule(as_typed_first),
+    "called": PageRule(called_first),
+    "latest": PageRule(latest_first),
+    "named": PageRule(named_first),
+    "chosen": PageRule(chosen_first),
+    "alike": PageRule(newest_of_alike),
+    "beside": PageRule(beside_texts),
 }
 """the part of a score -> the rule that gives it, in the order in which they are asked"""
 
@@ -368,7 +374,7 @@ def rank(
     page = Ranked(table, np.zeros(len(table.rows)), learner, candidates.concepts, sides, kind, near, closeness, day_of)
     page = structs.replace(page, scores=learner.scores(table.features, table.marks, page.beyond))
     for name, rule in RULES.items():
-        points, said = rule(page)
+        points, said = rule.moves(page)
         notes = {**page.notes, name: said} if said else page.notes
         page = structs.replace(page, scores=page.scores + points, extra={**page.extra, name: points}, notes=notes)
     return page

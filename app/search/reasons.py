@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from app.learning.learner import Learner
 from app.learning.traits import FOLDER, KINDS, LONG, NEW, SHORT, Marks, wording
 from app.search.code_pages import PageKind
+from app.search.page_order import RULES
 from console.wording import count
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.federated.aggregation.rows import middle_of
@@ -144,7 +145,7 @@ class Reasons(Struct, frozen=True, eq=False, dict=True):
     @property
     def _set_apart(self) -> tuple[str, ...]:
         """The parts that are not the ranker's, and that most results have none of."""
-        return ("luck", *(name for name in self.extra if name != "nearest"))
+        return ("luck", *(name for name in self.extra if not RULES[name].moves_most))
 
     def beyond(self, place: int) -> FloatVector:
         """[n_parts] what the result at `place` (from 0) has of each part beyond the middle of the others.

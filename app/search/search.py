@@ -38,7 +38,7 @@ from app.search.page_order import Ranked, rank
 from app.search.reasons import Reasons
 from app.search.results import Explanation, Facets, Hit, Preview, ResultPage, SearchRequest, Snippet
 from app.search.saved import SavedSearches
-from app.search.shown_page import OpenPages, load_shown, save_shown
+from app.search.shown_page import OpenPages, ShownPage, load_shown, save_shown
 from app.settings import Settings
 from app.store import StateError, Store
 from indexer.errors import IndexerError
@@ -350,7 +350,7 @@ class Search:
                 self.picks.rename(old, new)
 
     def keep(self, page: ResultPage) -> None:
-        """Make this the page that `open_kept` uses, also in other processes; the former one is left."""
+        """Make this the page that `open` uses, also in other processes; the former one is left."""
         visit = self._shown.of(page.page_id)
         with self._unless_unkept():
             self._clicks.exchange(visit)
@@ -370,14 +370,17 @@ class Search:
         row, how = self.machines.bring(visit, hit.rank, how, data_dir)
         return structs.replace(hit, path=row.path), how
 
-    def open_kept(self, rank: int, far: DocumentRow | None = None) -> Hit | None:
-        """Record that result `rank` of the kept page was opened and give it; None when there is no such result.
+    def open_shown(self, page: ShownPage, rank: int, far: DocumentRow | None = None) -> Hit | None:
+        """Record that result `rank` of a page that was kept was opened and give it; None when there is no such result.
 
-        `far` is the row of one of another machine.
+        Where another search has taken the page's place meanwhile, the page is left at once. `far` is the row of a
+        result of another machine.
         """
         with self._unless_unkept(), self.store.transaction():
-            visit = load_shown(self.store)
-            if visit is None or not 1 <= rank <= visit.n_shown:
+            kept = load_shown(self.store)
+            is_kept = kept is not None and kept.time == page.time
+            visit = kept if kept is not None and is_kept else page
+            if not 1 <= rank <= visit.n_shown:
                 return None
             doc_id = visit.doc_ids[rank - 1]
             row = far or self.catalogue.documents([doc_id]).get(doc_id)
@@ -387,7 +390,11 @@ class Search:
             hit = pages.make_hit(
                 row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
             )
-            save_shown(self.store, self._clicks.opened(visit, hit))
+            visit = self._clicks.opened(visit, hit)
+            if is_kept:
+                save_shown(self.store, visit)
+            elif not page.opened:  # else its lesson was learned when it was left
+                self._clicks.leave(visit, source="command")
             return hit
         return None  # nothing could be kept
 

@@ -142,22 +142,30 @@ _AS_THEY_ARE = (
 """fields that are stored so"""
 
 
-def save_shown(store: Store, page: ShownPage) -> None:
-    """Make this the last page."""
+def encode_shown(page: ShownPage) -> bytes:
+    """The page as it is stored, and as one process gives it to another."""
     record = _Record(
         v=1, n_features=page.features.shape[1], features=page.features.astype("<f4").tobytes(),
         scores=page.scores.astype("<f8").tobytes(), query=tuple(sorted(page.query)),
         beyond=None if page.beyond is None else page.beyond.astype("<f8").tobytes(),
         **{name: getattr(page, name) for name in _AS_THEY_ARE},
     )  # fmt: skip
-    store.set_value(_KEY, msgspec.msgpack.encode(record))
+    return msgspec.msgpack.encode(record)
+
+
+def save_shown(store: Store, page: ShownPage) -> None:
+    """Make this the last page."""
+    store.set_value(_KEY, encode_shown(page))
 
 
 def load_shown(store: Store) -> ShownPage | None:
     """The last page; None when there is none, or when another version of the program wrote it."""
     stored = store.value(_KEY)
-    if stored is None:
-        return None
+    return None if stored is None else decode_shown(stored)
+
+
+def decode_shown(stored: bytes) -> ShownPage | None:
+    """A page from its bytes; None for what is none, or of another version of the program."""
     try:
         record = msgspec.msgpack.decode(stored, type=_Record)
         features = np.frombuffer(record.features, "<f4").astype(np.float64)

@@ -17,7 +17,7 @@ from textual.widgets import Button, Input, Static
 from app import file_operations
 from app.file_operations import Filed, FileOperationError, folder_of, taken
 from app.tui.bars.status_lines import StatusLine
-from app.tui.key_queue import Panel
+from app.tui.key_queue import BETWEEN_BUTTONS, Panel
 from app.tui.messages import FilesFiled
 from app.tui.results_list import Marked, ResultsList
 from app.tui.session import Session
@@ -113,8 +113,7 @@ class FileOperationsScreen(Panel[str | None]):
     CSS_PATH = "panels/panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "No"),
-        Binding("left", "app.focus_previous", "The button before"),
-        Binding("right", "app.focus_next", "The button after"),
+        *BETWEEN_BUTTONS,
     ]
 
     def __init__(self, what: str, marked: Sequence[Marked]) -> None:

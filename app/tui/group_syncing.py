@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Button, Static
 
 from app.tui.bars.status_lines import StatusLine
-from app.tui.key_queue import Panel
+from app.tui.key_queue import BETWEEN_BUTTONS, Panel
 from app.tui.messages import ConsentWanted, Synced
 from app.tui.session import Session
 from console.printable import safe_line
@@ -87,8 +87,7 @@ class ConsentScreen(Panel[bool | None]):
     CSS_PATH = "panels/panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Ask me later"),
-        Binding("left", "app.focus_previous", "The button before"),
-        Binding("right", "app.focus_next", "The button after"),
+        *BETWEEN_BUTTONS,
         Binding("up", "read(-1)", "Read on above"),
         Binding("down", "read(1)", "Read on below"),
         Binding("pageup", "read(-10)", "Read on above"),

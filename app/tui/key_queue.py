@@ -15,6 +15,7 @@ from textual import events
 from textual._widget_navigation import Direction
 from textual.app import App
 from textual.await_complete import AwaitComplete
+from textual.binding import Binding
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, ScreenResultType
@@ -104,6 +105,12 @@ class Panel(ModalScreen[ScreenResultType]):
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         return super().dismiss(result) if self.app.screen is self else AwaitComplete()
+
+
+BETWEEN_BUTTONS = (
+    Binding("left", "app.focus_previous", "The button before"),
+    Binding("right", "app.focus_next", "The button after"),
+)
 
 
 class RowList(OptionList):

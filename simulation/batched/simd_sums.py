@@ -13,13 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import config, types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from foltr import arithmetic
+from foltr.arrays import FloatVector
 from simulation.batched import kernel
 
 _WIDE = 16
@@ -96,7 +98,27 @@ def _sum_of(combined: Combined) -> Any:
 
         return kind(x, y), code
 
-    return intrinsic(typed)
+    return _by_definition(combined) if config.DISABLE_JIT else intrinsic(typed)  # type: ignore[attr-defined]
+
+
+def _by_definition(combined: Combined) -> Any:
+    """The same sum, to the bit, for Python itself, which runs all kernels where NUMBA_DISABLE_JIT says so."""
+
+    class InNumpy:
+        fmul, fsub = np.multiply, np.subtract
+
+    def added(x: FloatVector, y: FloatVector) -> Any:
+        kind = np.result_type(x, y)
+        products = combined(InNumpy, x.astype(kind), y.astype(kind))
+        place, n = len(products) // _WIDE * _WIDE, _WIDE
+        total = np.add.accumulate([np.zeros(n, kind), *products[:place].reshape(-1, n)])[-1]
+        while n := n // 2:
+            total = total[:n] + total[n:]
+            if len(products) & n:
+                total, place = total + products[place : place + n], place + n
+        return total[0]
+
+    return added
 
 
 dot = _sum_of(_product)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -112,7 +113,7 @@ def _read_tables(name: str) -> dict[str, Any]:
         if paper and preset in _names(place / paper):
             own = _toml(place / f"{name}.toml") or _variations(place / paper)[preset]
             return _with_numbers(copy.deepcopy(own), place / name)
-    file = Path(name).expanduser()
+    file = Path(os.path.expanduser(name))
     if not file.is_file():
         raise PresetError(f"no preset {name!r}, and no such file; `--list` shows the presets")
     try:

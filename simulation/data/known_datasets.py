@@ -9,6 +9,7 @@ device's alone. Folds are found in the layouts that owners use, and in the spell
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -233,14 +234,14 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def data_folder(option: str | None, environment: Mapping[str, str]) -> Path | None:
     """The folder of data sets, or None when nobody has named one; it need not exist."""
     named = option or environment.get("FOLTR_DATASETS") or _from_file(settings_file(environment))
-    return Path(named).expanduser() if named else None
+    return Path(os.path.expanduser(named)) if named else None
 
 
 def settings_file(environment: Mapping[str, str]) -> Path:
     """The laboratory's settings file, which need not exist."""
     folder = environment.get("FOLTR_CONFIG_DIR", "")
     if folder:
-        return Path(folder).expanduser() / "simulation.toml"
+        return Path(os.path.expanduser(folder)) / "simulation.toml"
     import platformdirs
 
     return Path(platformdirs.user_config_path("foltr-search", appauthor=False)) / "simulation.toml"

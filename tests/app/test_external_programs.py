@@ -222,8 +222,17 @@ def test_a_program_in_the_terminal_gives_its_exit_code() -> None:
     assert run(Invocation((sys.executable, "-S", "-c", "raise SystemExit(7)"), needs_terminal=True)) == 7
 
 
-def test_an_interrupt_is_the_program_s_that_has_the_terminal() -> None:
+def test_a_program_in_the_terminal_that_fails_after_a_second_opened_nothing() -> None:
+    """An editor that starts slowly and then cannot show the file counts no more than one that fails at once."""
+    opened: list[str] = []
+    code = "import time; time.sleep(1); raise SystemExit(1)"
+    ran = run(Invocation((sys.executable, "-S", "-c", code), needs_terminal=True), opened=lambda: opened.append("open"))
+    assert (ran, opened) == (1, [])
+
+
+def test_an_interrupt_is_the_program_s_that_has_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C in a pager stops its search, and neither the pager nor us; that it was open counts meanwhile."""
+    monkeypatch.setattr("app.external_programs.TERMINAL_SECONDS", 0.3)
     stages: list[str] = []
     code = "import os, signal, sys, time; time.sleep(1); os.kill(os.getppid(), signal.SIGINT); raise SystemExit(5)"
     ran = run(Invocation((sys.executable, "-S", "-c", code), needs_terminal=True), opened=lambda: stages.append("open"))

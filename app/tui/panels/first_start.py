@@ -16,7 +16,7 @@ from textual.geometry import Region
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from app.tui.key_queue import Panel, RowList
+from app.tui.key_queue import BETWEEN_BUTTONS, Panel, RowList
 from console.printable import safe_line
 from console.wording import fit_path, short_path
 
@@ -86,8 +86,7 @@ class FirstStart(Panel[tuple[str, ...]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "begin", "Start indexing"),
         Binding("escape", "skip", "Not now"),
-        Binding("left", "app.focus_previous", "The button before"),
-        Binding("right", "app.focus_next", "The button after"),
+        *BETWEEN_BUTTONS,
     ]
 
     def __init__(self, suggest: Callable[[], Sequence[RootSuggestion]], *, adding: bool) -> None:

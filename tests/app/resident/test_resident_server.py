@@ -200,6 +200,19 @@ def test_what_was_opened_is_learned_whoever_answers(resident: Device) -> None:
     assert "2 results opened" in resident.run("stats").stdout
 
 
+def test_an_opening_is_of_the_page_that_it_was_opened_on(resident: Device) -> None:
+    """Another search while the program starts takes the place of the last page; the opening stays with its own."""
+    resident.run("search", "heron", "--format", "{name}")
+    search_meanwhile = f"sh -c '{sys.executable} -m app search invoice'"
+    opened = resident.run("open", "1", "--with", "editor", env={"FOLTR_OPEN__EDITOR": search_meanwhile})
+    assert (opened.returncode, "invoice.html" in opened.stdout) == (0, True)
+    for query, is_opened in (("heron", True), ("invoice", False)):
+        first = resident.run("search", query, "--json", "--explain", "--no-explore").stdout.splitlines()[0]
+        assert ("same_query" in first) == is_opened, first
+    resident.run("search", "egret")
+    assert "1 result opened" in resident.run("stats").stdout
+
+
 def test_a_viewer_runs_in_the_process_that_asked(resident: Device, tmp_path: Path) -> None:
     """It has that process's folder and streams; its exit code and a program that is missing are told alike."""
     resident.run("search", "heron")

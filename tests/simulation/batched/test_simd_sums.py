@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -44,6 +47,18 @@ def by_definition(x: Array, y: Array, combined: Callable[[Array, Array], Array])
             place += width
         width //= 2
     return total[0]
+
+
+def test_python_itself_adds_up_the_same() -> None:
+    """Where NUMBA_DISABLE_JIT is set, by which an author looks into a kernel, a study has the same numbers."""
+    x, y = np.linspace(0.1, 9.0, 45, dtype="f4"), np.geomspace(0.1, 9.0, 45)
+    code = (
+        "import numpy as np; from tests.simulation.batched.test_simd_sums import both_sums\n"
+        "print(*map(float, both_sums(np.linspace(0.1, 9.0, 45, dtype='f4'), np.geomspace(0.1, 9.0, 45))))"
+    )
+    variables = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=variables, capture_output=True, text=True, check=False)
+    assert tuple(map(float, done.stdout.split())) == both_sums(x, y), done.stderr
 
 
 @pytest.mark.parametrize("kinds", [("f4", "f4"), ("f8", "f8"), ("f4", "f8")], ids=str)

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from app.following.indexing import update_index
 from app.learning import outcomes
 from app.learning.prior import theta_prior
-from app.search.results import ORDERS, ResultPage, SearchRequest
+from app.search.results import ORDERS, Hit, ResultPage, SearchRequest
 from app.search.search import Search
-from app.search.shown_page import KEPT_PAGES
+from app.search.shown_page import KEPT_PAGES, load_shown
 from app.settings import IndexSettings, LearningSettings, Paths, SearchSettings, Settings
 from indexer.retrieval.features import MANIFEST_HASH, NAMES, USAGE_NAMES
 from indexer.storage.catalogue import Catalogue
@@ -544,7 +544,7 @@ def test_nothing_of_queries_texts_and_paths_is_in_the_state(paths: Paths, open_s
     pick(search, "heron", "note03.txt")
     page = ask(search, "quetzal turaco")
     search.keep(page)
-    search.open_kept(1)
+    open_kept(search, 1)
     stored = b"".join(path.read_bytes() for path in paths.data_dir.glob(f"{paths.state.name}*")).lower()
     assert len(stored) > 1_000
     for word in ("zanzibar", "journey", "umbrella", "offtopic", "quetzal", "turaco", "heron", "note03", ".md", ".txt",
@@ -556,6 +556,13 @@ def test_nothing_of_queries_texts_and_paths_is_in_the_state(paths: Paths, open_s
 # Pages that outlive the process --------------------------------------------------------------------------------------
 
 
+def open_kept(search: Search, rank: int) -> Hit | None:
+    """Open a result of the page that was kept last, as the command does."""
+    page = load_shown(search.store)
+    assert page is not None
+    return search.open_shown(page, rank)
+
+
 def test_the_kept_page_is_opened_from_in_another_process(paths: Paths) -> None:
     """One search prints a page, the next one opens its second result, a third one leaves it: learned from once."""
     config = Settings(learning=QUIET)
@@ -564,10 +571,10 @@ def test_the_kept_page_is_opened_from_in_another_process(paths: Paths) -> None:
     first.keep(page)
     first.close()
     second = Search(config, paths)
-    hit = second.open_kept(2)
+    hit = open_kept(second, 2)
     assert hit is not None
     assert (hit.doc_id, hit.rank, hit.path) == (page.hits[1].doc_id, 2, page.hits[1].path)
-    assert [second.open_kept(rank) for rank in (0, 4, -1)] == [None, None, None]
+    assert [open_kept(second, rank) for rank in (0, 4, -1)] == [None, None, None]
     assert (second.picks.count(), second.store.count_interactions()) == (1, 0)
     second.close()
     third = Search(config, paths)
@@ -590,7 +597,7 @@ def test_results_opened_at_once_are_all_on_their_page(paths: Paths) -> None:
 
     def open_one(rank: int) -> None:
         together.wait()
-        engines[rank - 1].open_kept(rank)
+        open_kept(engines[rank - 1], rank)
 
     threads = [threading.Thread(target=open_one, args=(rank,)) for rank in range(1, 7)]
     for thread in threads:

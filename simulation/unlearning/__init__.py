@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from simulation.unlearning.ascent import GradientAscent
-from simulation.unlearning.federaser import FedEraser
+from simulation.unlearning.federaser import FedEraser, FedRemove, Reaggregation
 from simulation.unlearning.past import UnlearningSettings
 from simulation.unlearning.retraining import FineTuning, GoingOn, Retraining, Rollback
-from simulation.unlearning.stored import FedRemove, Reaggregation
 
 UNLEARNING: dict[str, type[UnlearningSettings]] = {
     "none": GoingOn,

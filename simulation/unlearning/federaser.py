@@ -1,8 +1,14 @@
-"""FedEraser: the others replay every delta_t-th round with fewer pages, at the lengths of then.
+"""FedEraser, and two more ways from what the server kept of the others' updates.
 
-Liu et al. 2021; thesis Section 6.1.2; foltr.federated.unlearning has the equations. The program published with the
-study of 2025 (Tao et al., SIGIR) does something else, which `lengths` and `between` repeat: the length is that of the
-clients' mean update, and the rounds between two kept ones are learned as well, so that no work is saved.
+FedEraser: the others replay every delta_t-th round with fewer pages, at the lengths of then. Liu et al. 2021; thesis
+Section 6.1.2; foltr.federated.unlearning has the equations. The program published with the study of 2025 (Tao et al.,
+SIGIR) does something else, which `lengths` and `between` repeat: the length is that of the clients' mean update, and
+the rounds between two kept ones are learned as well, so that no work is saved.
+
+The other two ask nobody anything: the server adds up again what it kept. Re-aggregation adds up the others' stored
+*updates*, from the ranker before the leavers. That program averages the others' stored *rankers* of each round and
+calls it FedRemove: every one of them was learned from a common ranker that the leavers had moved, so the last, too, is
+the one to be forgotten, less the leavers' share of one round.
 """
 
 from __future__ import annotations
@@ -19,7 +25,7 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.joining import Joined
 from foltr.federated.method import Model
-from foltr.federated.unlearning import calibrate_lengths
+from foltr.federated.unlearning import calibrate_lengths, reaggregate
 from simulation.unlearning.past import Count, KeptRound, Past, Step, UnlearningSettings, with_server, without_last
 
 
@@ -87,3 +93,37 @@ class Calibration:
         self.stretch.append(float(self.lengths.sum()) / now if now else 1.0)
         moved = model.theta + calibrate_lengths(fresh, self.lengths)
         return self.method.joined(model, np.broadcast_to(moved, thetas.shape), n_interactions)
+
+
+class _FromStored(UnlearningSettings, frozen=True):
+    """What needs every round since the leavers joined."""
+
+    def kept(self, together: range) -> range:
+        return together
+
+    def rounds(self, together: range) -> int:
+        return len(together)
+
+
+class Reaggregation(_FromStored, frozen=True, tag="reaggregate"):
+    """The others' updates, added up again: foltr.federated.unlearning.reaggregate."""
+
+    def forget(self, past: Past) -> Iterator[Step]:
+        """From the ranker before the leavers' first round."""
+        yield Step(past.before.model)
+        stored = [
+            (kept.thetas[: past.n_staying] - kept.model.theta, kept.counts[: past.n_staying]) for kept in past.kept
+        ]
+        for joined in reaggregate(past.before.model, stored, past.method.joining):
+            yield Step(joined.model)
+
+
+class FedRemove(_FromStored, frozen=True, tag="fedremove"):
+    """The others' rankers of each round, joined: what the published program calls FedRemove."""
+
+    def forget(self, past: Past) -> Iterator[Step]:
+        """From the ranker before the leavers' first round, of which nothing is left after one step."""
+        yield Step(past.before.model)
+        for kept in past.kept:
+            thetas, counts = kept.thetas[: past.n_staying], kept.counts[: past.n_staying]
+            yield Step(past.method.joined(kept.model, thetas, counts).model)

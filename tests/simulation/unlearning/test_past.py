@@ -9,9 +9,8 @@ import numpy as np
 from simulation.attacks.backwards import Opposed
 from simulation.batched.fpdgd_rounds import reported_thetas, run_round
 from simulation.rounds.streams import make_streams
-from simulation.unlearning.federaser import FedEraser
+from simulation.unlearning.federaser import FedEraser, Reaggregation
 from simulation.unlearning.past import only_last, without_last
-from simulation.unlearning.stored import Reaggregation
 from tests.simulation.unlearning.lived_past import HONEST, METHOD, N_ROUNDS, POISONED, lived
 
 

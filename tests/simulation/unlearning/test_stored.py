@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulation.unlearning.stored import FedRemove, Reaggregation
+from simulation.unlearning.federaser import FedRemove, Reaggregation
 from tests.simulation.unlearning.lived_past import HONEST, lived
 
 

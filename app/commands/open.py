@@ -38,8 +38,10 @@ less "$(foltr-search open 1 --print)"      only print its path; counts as openin
     help="Program to open it with; default: the setting open.enter.",
 )
 @click.option("--print", "print_only", is_flag=True, help="Print the path instead of opening it.")
-@click.option("--opened-on", metavar="PAGE", hidden=True, help="Only record that N was opened on this page.")
-def command(target: str, how: How | None, print_only: bool, opened_on: str | None) -> int:
+@click.option(
+    "--opened-on", metavar="PAGE", type=bytes.fromhex, hidden=True, help="Only record that N was opened on this page."
+)
+def command(target: str, how: How | None, print_only: bool, opened_on: bytes | None) -> int:
     """Open result N of the last search, or the file PATH, and learn from it.
 
     A result counts as a pick at once. The page becomes a lesson when you search for something else. Write ./3 for a
@@ -60,7 +62,7 @@ def command(target: str, how: How | None, print_only: bool, opened_on: str | Non
         search_for_command(settings, context.paths) as search,
         closing(Catalogue.open(context.paths.catalogue)) as catalogue,
     ):
-        if opened_on and (page := decode_shown(bytes.fromhex(opened_on))):
+        if opened_on and target.isdecimal() and (page := decode_shown(opened_on)):
             return 0 if search.open_shown(page, int(target)) else NOTHING_FOUND
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)

@@ -28,7 +28,7 @@ from app.learning.pick_keys import KEY_BYTES, bring_key, load_key, read_key
 from app.own_files import InUseError, alone, unfinished
 from app.paths import Paths
 from app.store import StateError, Store
-from app.tui.screen_setup import REMEMBERED
+from app.tui.remembered_choices import REMEMBERED
 from console.durable import UNFINISHED, create_durably, sync, write_beside
 from console.wording import iso_minute
 from foltr.errors import FoltrError

@@ -1,76 +1,23 @@
-"""What the screen is given at its start: settings, past queries, what the last one left.
-
-No part knows Textual. A choice made on the screen overrides a setting, until that setting is changed.
-"""
+"""What the screen is given at its start: settings, past queries, what the last one left. No part knows Textual."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct, field
 
 from app.settings import Paths, Settings
 from app.tui.background_indexing import Background
+from app.tui.remembered_choices import Remembered
 from app.tui.terminal.terminal_capabilities import TerminalCapabilities
-from console.durable import replace_durably
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
     from app.learning.outcomes import Outcome
     from app.search.search import Search
-
-REMEMBERED = "screen.json"
-
-
-class Remembered(msgspec.Struct, frozen=True, kw_only=True):
-    """What the screen keeps from one start to the next, in one small file; the defaults are those of a first start."""
-
-    v: Literal[1] = 1
-    theme: str = ""
-    """as chosen in the palette; "" for the setting"""
-    theme_over: str = ""
-    """the setting that was in force then"""
-    preview: bool | None = None
-    """beside the results; None for the setting"""
-    preview_over: bool = True
-    preview_below: bool = False
-    """below them, on a narrow screen"""
-    share: int = 2
-    """place in the list of widths"""
-    dense: bool = False
-    """each result in one line"""
-    filters: dict[str, str] = {}
-
-    def theme_for(self, setting: str) -> str:
-        """The theme to begin with."""
-        return self.theme if self.theme and self.theme_over == setting else setting
-
-    def preview_for(self, setting: bool) -> bool:
-        """Whether the preview is beside the results at the start."""
-        return setting if self.preview is None or self.preview_over != setting else self.preview
-
-
-def read_remembered(data_dir: Path) -> Remembered:
-    """What is kept; the defaults where nothing is, or nothing that can be used."""
-    try:
-        return msgspec.json.decode((data_dir / REMEMBERED).read_bytes(), type=Remembered)
-    except (OSError, msgspec.MsgspecError):
-        return Remembered()
-
-
-def keep_remembered(data_dir: Path, remembered: Remembered) -> None:
-    """Keep it, for its owner alone; nothing that was never changed makes a file, and no full disk an error."""
-    try:
-        if remembered == Remembered():
-            (data_dir / REMEMBERED).unlink(missing_ok=True)
-        elif remembered != read_remembered(data_dir):
-            replace_durably(data_dir / REMEMBERED, msgspec.json.encode(remembered))
-    except OSError:
-        return  # a data folder that cannot be written: the next start is as the last one
 
 
 class StoredHistory:

@@ -31,7 +31,8 @@ from app.tui.key_queue import KeyByKey
 from app.tui.keys import BY_ID, actions_of, problems_of, typed_action, usable
 from app.tui.messages import Copied
 from app.tui.preview.preview_pane import PreviewBody
-from app.tui.screen_setup import LEFT, Remembered, Setup, StoredHistory, keep_remembered, read_remembered
+from app.tui.remembered_choices import Remembered, keep_remembered, read_remembered
+from app.tui.screen_setup import LEFT, Setup, StoredHistory
 from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import on_the_terminal, outliving, watch_terminal
 from app.tui.themes import DAY, NIGHT, problem_of, readable, theme_named

@@ -35,8 +35,9 @@ from app.tui.group_syncing import GroupSyncing
 from app.tui.keys import BY_ID, actions_of, actions_there, is_letter, keys_of, typed_action
 from app.tui.opening_results import Opening
 from app.tui.preview.side_pane import WIDE, SidePane
+from app.tui.remembered_choices import Remembered
 from app.tui.results_list import ResultsList
-from app.tui.screen_setup import LEFT, Remembered, Setup
+from app.tui.screen_setup import LEFT, Setup
 from app.tui.search_as_you_type import Questions, same_list
 from app.tui.session import Session
 from app.tui.terminal.terminal_capabilities import without_late_answers

@@ -27,7 +27,7 @@ from app.learning.picks import Picks
 from app.own_files import InUseError, belongings, strangers, unfinished
 from app.paths import Paths
 from app.store import StateError, Store
-from app.tui.screen_setup import Remembered, keep_remembered
+from app.tui.remembered_choices import Remembered, keep_remembered
 from indexer.storage.file_lock import FileLock
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from app.own_files import InUseError, belongings, own_units, remove, strangers
 from app.paths import Paths
 from app.resident.local_socket import AVAILABLE
-from app.tui.screen_setup import Remembered, keep_remembered
+from app.tui.remembered_choices import Remembered, keep_remembered
 from indexer.storage.index import Index
 from tests.app.resident.conftest import serving
 

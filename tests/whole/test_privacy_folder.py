@@ -16,7 +16,7 @@ from app.document_to_open import FOLDER
 from app.paths import Paths
 from app.resident.local_socket import index_socket_path
 from app.settings import MeaningSettings, Settings
-from app.tui.screen_setup import Remembered, keep_remembered
+from app.tui.remembered_choices import Remembered, keep_remembered
 from indexer.extract.media.recognised import FILE, remember
 from tests.app.conftest import make_device
 from tests.app.resident.conftest import serving

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+from app.tui.remembered_choices import REMEMBERED, Remembered, keep_remembered, read_remembered
 from app.tui.results_list import ResultsList
-from app.tui.screen_setup import REMEMBERED, Picking, Remembered, keep_remembered, read_remembered
+from app.tui.screen_setup import Picking
 
 Stages = Callable[..., Any]
 WIDE = (120, 40)

@@ -284,13 +284,14 @@ class UpdateSession:
 
 @contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Turn a full disk into one line; the index stays at its last commit."""
+    """Turn a full disk, or one that takes no larger file, into one line; the index stays at its last commit."""
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
-        raise IndexerError(f"the disk is full: {folder} cannot grow; what was committed before is kept") from error
+        why = "a file may not be larger" if error.errno == errno.EFBIG else "the disk is full"
+        raise IndexerError(f"{why}: {folder} cannot grow; what was committed before is kept") from error
 
 
 class _Scan:

@@ -152,7 +152,10 @@ class IndexWriter:
     def __enter__(self) -> IndexWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
+        if error is not None:  # above all a full disk, which then has room again
+            with contextlib.suppress(IndexDamaged, OSError):
+                tidy(self._index.folder, *read_contents(self._index.folder))
         self.close()
 
     def close(self) -> None:

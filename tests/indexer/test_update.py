@@ -651,6 +651,31 @@ def test_a_full_disk_is_one_line(device: Device) -> None:
         raise PermissionError
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="the system limits no file's size")
+def test_what_finds_no_room_is_given_back(device: Device) -> None:
+    """Half of a segment would keep a full disk full: it goes at once, and the next run needs no room that is not there.
+
+    Here no file may grow beyond 100 kB; the text takes twice as much.
+    """
+    import resource
+
+    device.write("small.txt", "quokka")
+    device.updater().scan()
+    index = device.data / "index"
+    before = sorted(index.iterdir())
+    device.write("large.txt", " ".join(f"word{i}" for i in range(20_000)))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
+    try:
+        with pytest.raises(IndexerError, match="may not be larger: .* cannot grow; what was committed before is kept"):
+            device.updater().scan()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert sorted(index.iterdir()) == before
+    device.updater().scan()
+    assert device.found("word7") == ["large.txt"]
+
+
 def test_a_suspect_is_looked_at_and_forgotten(device: Device) -> None:
     """A file that a search found gone is removed by the next update of that path."""
     path = device.write("a.txt", "heron")

@@ -17,6 +17,7 @@ from app.commands.model import forget_everything
 from app.devices import exchange, shared_folder
 from app.devices.device_keys import DeviceKeys, Generation, to_code
 from app.devices.meeting_place import Delivery, delivered, received
+from app.devices.merged_state import FEW
 from app.devices.own_devices import meet_quietly
 from app.devices.records import DeviceCard, DeviceRecord, Lesson, Opened, Removed, SavedSearch, SharedSetting
 from app.devices.sealing import LEAST_SIZE, DevicesError, new_private_key, public_key, sealed
@@ -26,7 +27,7 @@ from app.search.saved import SavedSearches
 from app.settings import Settings
 from app.store import Store
 from console.durable import UNFINISHED
-from tests.app.devices.computers import Computer
+from tests.app.devices.computers import NOTES, Computer
 from tests.federation_server.client import Running, make_server, running
 
 Place = Path | Running
@@ -125,6 +126,24 @@ def test_a_pick_follows_the_content_to_another_place(tmp_path: Path, shared: Pat
     laptop.meet()
     desk.meet()
     assert desk.ask("fish")[0] == last
+
+
+@pytest.mark.parametrize(("copies", "is_here"), [(2, True), (FEW, False), (FEW + 1, False)])
+def test_of_copies_the_one_is_meant_that_was_opened(tmp_path: Path, shared: Path, copies: int, is_here: bool) -> None:
+    """Where its place is on both, each keeps its picks; where not, one of few copies has them, and none of many."""
+    text = NOTES["birds/crane.txt"]
+    laptop = Computer(tmp_path / "laptop", shared, notes={f"{i}/crane.txt": text for i in range(2)})
+    on_desk = {f"{i if is_here else i + 2}/crane.txt": text for i in range(copies)}
+    desk = Computer(tmp_path / "desk", shared, notes=on_desk)
+    desk.join(laptop.begin())
+    with laptop.searching() as search:
+        for path in search.catalogue.paths():
+            search.picks.record(["bog"], path, "", type="text", now=time.time())
+    opened = {row[1] for row in laptop.picks()[b"picked_documents"]}
+    laptop.meet()
+    desk.meet()
+    met = {row[1] for row in desk.picks()[b"picked_documents"]}
+    assert (len(met), met == opened) == ((1, False) if copies == FEW else (2, True))
 
 
 def test_devices_that_met_have_the_same_weights(tmp_path: Path, anywhere: Place) -> None:

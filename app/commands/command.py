@@ -26,7 +26,7 @@ from console.command_line import FOUND as FOUND
 from console.command_line import INTERRUPTED as INTERRUPTED
 from console.command_line import NOTHING_FOUND as NOTHING_FOUND
 from console.command_line import CommandWithExamples
-from console.printable import display_path
+from console.printable import display_path, safe_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -119,8 +119,8 @@ def wants_colour(choice: str) -> bool:
 
 
 def say(message: str) -> None:
-    """One diagnostic line, on stderr: stdout carries results only."""
-    click.echo(f"foltr-search: {message}", err=True)
+    """One diagnostic line, on stderr: stdout carries results only. It may quote what was typed or pasted."""
+    click.echo(safe_text(f"foltr-search: {message}"), err=True)
 
 
 def ask(question: str, *, yes: bool = False) -> None:

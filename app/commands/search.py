@@ -27,10 +27,13 @@ from app.commands.command import (
 )
 from app.commands.completion import query_words
 from app.search.results import ORDERS
+from console.printable import safe_line
+from console.wording import columns
 
 if TYPE_CHECKING:
     from app.search.results import Hit, ResultPage
     from app.search.search import Search
+    from indexer.query.nodes import Problem
 
 EXAMPLES = """
 foltr-search search tax return 2024
@@ -234,7 +237,7 @@ def _print_terminal(
 def say_about(page: ResultPage) -> None:
     """What a person should know about the answer: what was not understood, what may have been meant."""
     for problem in page.problems:
-        say(f"{problem.message}\n  {page.request.text}\n  {' ' * problem.position}{'^' * max(problem.length, 1)}")
+        say(f"{problem.message}\n{_pointed_at(problem, page.request.text)}")
     for option in re.findall(r"(?<!\S)-[A-Za-z](?= \d)", page.request.text):
         known = "-n N stands outside of quotes" if option == "-n" else "options of one letter there are none but -n N"
         say(f"{option} leaves out the word {option[1:]!r}, as -word does; {known}")
@@ -255,6 +258,18 @@ def say_about(page: ResultPage) -> None:
         say(line)
     if page.by_words:
         say(f"by words alone: {page.by_words}")
+
+
+AROUND = 30
+"""characters of a query before and behind what was not understood, and of that, which are shown"""
+
+
+def _pointed_at(problem: Problem, query: str) -> str:
+    """What of the query was not understood, with what stands around it, and a mark below: a pasted page is no line."""
+    query, at, length = safe_line(query), problem.position, max(problem.length, 1)
+    before, concerned = query[max(at - AROUND, 0) : at], query[at : at + min(length, AROUND)]
+    after = query[at + length :][: AROUND if length <= AROUND else 0]
+    return f"  {before}{concerned}{after}\n  {' ' * columns(before)}{'^' * max(columns(concerned), 1)}"
 
 
 def matches_of(page: ResultPage) -> str:

@@ -667,7 +667,7 @@ def test_what_finds_no_room_is_given_back(device: Device) -> None:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits[1]))
     try:
-        with pytest.raises(IndexerError, match="may not be larger: .* cannot grow; what was committed before is kept"):
+        with pytest.raises(IndexerError, match=r"may not be larger: .* cannot grow; what was committed before is kept"):
             device.updater().scan()
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

@@ -122,6 +122,16 @@ def test_a_malformed_query_still_answers_and_points_at_the_place(indexed: Device
     assert query.index("(") == mark.index("^")
 
 
+def test_of_a_pasted_page_only_the_place_is_shown(indexed: Device) -> None:
+    """Not the whole of it for each thing that was not understood, and nothing of it is obeyed by the terminal."""
+    done = indexed.run("search", "boat \x1b[2J 日本語 (" + " rental" * 3000)
+    assert done.returncode == 0
+    assert max(map(len, done.stderr.splitlines())) < 120
+    assert "\x1b" not in done.stderr
+    _, query, mark = done.stderr.splitlines()[:3]
+    assert query.index("日本語 (") + 3 + len("日本語") + 1 == mark.index("^"), "three characters of two columns"
+
+
 def test_a_misspelt_word_is_searched_as_it_was_meant(indexed: Device) -> None:
     """And said, in a line and in JSON; --as-typed keeps to the word and suggests."""
     corrected = indexed.run("search", "kingfsher", "--json")

@@ -6,6 +6,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from email.errors import InvalidBase64LengthDefect, MessageError
 from email.header import decode_header
 from email.message import Message
@@ -99,7 +100,7 @@ def read_message(
             found
             for name in ("references", "in-reply-to")
             for value in _values(message, name)
-            for found in ids_in(_raw(value))
+            for found in ids_in(_raw(value, message))
         ),
     )
     author = "; ".join(people(message, "from") or people(message, "sender"))[:2_000]
@@ -246,14 +247,14 @@ def _is_attachment(part: Message, name: str) -> bool:
 
 def _file_name(part: Message) -> str:
     try:
-        return one_line(_decoded(part.get_filename("") or ""))[-200:].replace("/", "_")
+        return one_line(_decoded(part.get_filename("") or "", part))[-200:].replace("/", "_")
     except (ValueError, LookupError, TypeError):
         return ""
 
 
 def header(message: Message, name: str) -> str:
     """The header `name` as one line with its encoded words decoded; "" when it is missing."""
-    return one_line(_decoded(next(iter(_values(message, name)), "")))
+    return one_line(_decoded(next(iter(_values(message, name)), ""), message))
 
 
 def _values(message: Message, name: str) -> list[str]:
@@ -266,10 +267,10 @@ def people(message: Message, name: str) -> tuple[str, ...]:
     found = []
     values = _values(message, name)
     for shown, address in _addresses(values):
-        shown = one_line(_decoded(shown))
+        shown = one_line(_decoded(shown, message))
         found.append(clean(f"{shown} <{address}>" if shown and address else shown or address))
     named = tuple(one for one in found if one)
-    return named or tuple(clean(one_line(_decoded(value))) for value in values if value.strip())
+    return named or tuple(clean(one_line(_decoded(value, message))) for value in values if value.strip())
 
 
 def _addresses(values: list[str]) -> list[tuple[str, str]]:
@@ -294,23 +295,30 @@ def date(message: Message) -> float | None:
     return seconds if 0 < seconds < 4_102_444_800 else None
 
 
-def _decoded(text: str) -> str:
+def _decoded(text: str, message: Message) -> str:
     """A header with encoded words ("=?utf-8?q?...?=") and raw bytes decoded."""
     if "=?" not in text:
-        return _raw(text)
+        return _raw(text, message)
     try:
         words = decode_header(text)
     except (MessageError, ValueError, LookupError):
-        return _raw(text)
+        return _raw(text, message)
     return "".join(
-        word.decode(known_codec(charset or "") or "utf-8", "replace") if isinstance(word, bytes) else _raw(word)
+        word.decode(known_codec(charset or "") or "utf-8", "replace")
+        if isinstance(word, bytes)
+        else _raw(word, message)
         for word, charset in words
     )
 
 
-def _raw(text: str) -> str:
-    """A header that holds undecoded bytes, which the parser keeps as surrogates."""
-    return text if text.isascii() else decode(text.encode("utf-8", "surrogateescape"))
+def _raw(text: str, message: Message) -> str:
+    """A header that holds undecoded bytes, which the parser keeps as surrogates: they are as its texts declare."""
+    if text.isascii():
+        return text
+    declared = ""
+    with suppress(ValueError, LookupError, TypeError, AttributeError):  # of a damaged declaration
+        declared = next(filter(None, (one.get_content_charset() for one in message.walk())), "") or ""
+    return decode(text.encode("utf-8", "surrogateescape"), declared=declared)
 
 
 _FROM = re.compile(rb"^From .*(?:\d\d:\d\d|\d{4})")

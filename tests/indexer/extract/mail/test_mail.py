@@ -98,6 +98,14 @@ def test_raw_and_wrong_encodings_are_read(single) -> None:
     assert (document.title, document.text.strip()) == ("Größe", "étude")
 
 
+def test_raw_bytes_of_a_head_are_as_its_text_declares(single) -> None:
+    """Old programs wrote subjects in the encoding of the text; four characters are too few to guess it from."""
+    data = "Subject: 年度报告\nFrom: 王 <w@example.org>\nContent-Type: {}text/plain; charset=gb2312\n\n预算\n"
+    for multipart in ("", "multipart/mixed; boundary=b\n\n--b\nContent-Type: "):
+        document = single("a.eml", data.format(multipart).encode("gb18030"))
+        assert (document.title, document.author, document.text.strip()) == ("年度报告", "王 <w@example.org>", "预算")
+
+
 @pytest.mark.parametrize("value", ["", "yesterday", "Mon, 99 Foo 2024", "Thu, 1 Jan 9999 00:00:00 +0000"])
 def test_an_absurd_date_is_none(single, value: str) -> None:
     """Only a date that makes sense is one."""

@@ -101,6 +101,7 @@ class Search:
     def _follow_state(self) -> None:
         """Open the state anew where its file was removed or replaced."""
         if self.store.is_lost:
+            create_data_folder(self._paths)
             self._open_state()
 
     def close(self) -> None:
@@ -126,6 +127,7 @@ class Search:
 
     def refresh(self) -> bool:
         """Look for a newer commit of the index and use it from now on; True when there was one."""
+        create_data_folder(self._paths)  # it may have been removed
         is_newer = self._reader.refresh()
         if is_newer:
             self._gone.clear()

@@ -14,6 +14,9 @@ import pytest
 
 from app.data_folder import MARKER, create_data_folder, make_private
 from app.paths import Paths
+from app.search.results import SearchRequest
+from app.search.search import Search
+from app.settings import Settings
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -105,6 +108,19 @@ def test_a_link_leads_to_the_data_folder(device: Device) -> None:
     assert (place / MARKER).exists()
     assert device.run("purge", "--yes").returncode == 0
     assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("first", ["search", "refresh"])
+def test_what_is_removed_under_an_open_search_can_be_used_again(device: Device, first: str) -> None:
+    """As by a purge while the screen is open: what it makes anew is marked, and the next command takes it."""
+    device.index()
+    search = Search(Settings(), Paths(device.config_file.parent, device.data_dir))
+    shutil.rmtree(device.data_dir)
+    for what in (first, "search", "refresh"):
+        search.search(SearchRequest("heron")) if what == "search" else search.refresh()
+    search.close()
+    device.index()
+    assert "heron.txt" in device.run("search", "heron").stdout
 
 
 def test_a_folder_for_settings_and_data_is_taken_though_settings_came_first(device: Device) -> None:

@@ -479,6 +479,7 @@ def open_catalogue(index: Path, catalogue: Path, *, rebuild: bool = False) -> tu
 
     Raises LockedError when they must be rebuilt and another process is writing.
     """
+    index.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         Index.open(index)
         opened = Catalogue.open(catalogue)

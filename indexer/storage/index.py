@@ -51,11 +51,12 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path) -> Index:
-        """Open the index in `folder`, creating an empty one where there is none.
+        """Open the index in `folder`, creating an empty one where there is none; the folder above must be there.
 
-        IndexDamaged when it was made by another version or cannot be read: destroy it and index again.
+        FileNotFoundError where that was removed: whoever makes it anew marks it. IndexDamaged when the index was made
+        by another version or cannot be read: destroy it and index again.
         """
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.mkdir(exist_ok=True, mode=0o700)
         if folder.stat().st_mode & 0o077:
             os.chmod(folder, 0o700)
         others = [p.name for p in folder.glob("_*.toc") if not p.name.startswith(f"_{INDEX_NAME}_")]

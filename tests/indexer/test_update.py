@@ -676,6 +676,17 @@ def test_what_finds_no_room_is_given_back(device: Device) -> None:
     assert device.found("word7") == ["large.txt"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="there what is open is not removed")
+def test_a_data_folder_that_was_removed_is_not_made_anew(device: Device) -> None:
+    """Its owner marks it as its own when it makes it; one that is there again without the mark is taken by nobody."""
+    updater = device.updater()
+    device.write("a.txt")
+    shutil.rmtree(device.data)
+    with pytest.raises(FileNotFoundError):
+        updater.scan()
+    assert not device.data.exists()
+
+
 def test_a_suspect_is_looked_at_and_forgotten(device: Device) -> None:
     """A file that a search found gone is removed by the next update of that path."""
     path = device.write("a.txt", "heron")

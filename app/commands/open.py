@@ -77,13 +77,13 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND
-        record, told = _recording(search, last, rank, row if far else None)
+        record = partial(search.open_shown, last, rank, row if far else None)
         if row is None and not os.path.lexists(path):
             raise OpenError(f"{display_path(path)}: there is no such file, here or in the index")
         if print_only:
             return _print(row, path, how, opened=record)
         if row is None:
-            return _start(Prepared(plan(path, how, settings=settings)), opened=record, told=told)
+            return _start(Prepared(plan(path, how, settings=settings)), last, rank, opened=record)
         doc_id = row.doc_id
 
         def text() -> str:
@@ -92,7 +92,7 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
 
         place = Place(*last.places[rank - 1]) if last is not None and 0 < rank <= len(last.places) else Place()
         ready = prepare(row, how, place=place, settings=settings, data_dir=data_dir, text_of=text)
-        return _start(ready, opened=record, told=told)
+        return _start(ready, last, rank, opened=record)
 
 
 def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
@@ -121,17 +121,6 @@ def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: 
     return rank, catalogue.documents([doc_id]).get(doc_id)
 
 
-def _recording(
-    search: Search, page: ShownPage | None, rank: int, far: DocumentRow | None
-) -> tuple[Callable[[], object], tuple[str, ...]]:
-    """What records that a result was opened, here or as a command line; what was on no page is not recorded."""
-    from app.search.shown_page import encode_shown
-
-    if page is None or not rank:
-        return lambda: None, ()
-    return partial(search.open_shown, page, rank, far), ("open", "--opened-on", encode_shown(page).hex(), str(rank))
-
-
 def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[], object]) -> int:
     """Print the address of a page or mail that the system would open, else the path; it counts as opened."""
     from app.external_programs import address_of
@@ -142,10 +131,12 @@ def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[],
     return 0
 
 
-def _start(ready: Prepared, *, opened: Callable[[], object], told: tuple[str, ...]) -> int:
-    """Start a program, or leave that to the asking process, which is `told` the command line that records it."""
+def _start(ready: Prepared, page: ShownPage | None, rank: int, *, opened: Callable[[], object]) -> int:
+    """Start a program, or leave that to the asking process, which is told the command line that records it."""
     from app.resident.on_behalf import leave_to_asker
+    from app.search.shown_page import encode_shown
 
+    told = ("open", "--opened-on", encode_shown(page).hex(), str(rank)) if page is not None and rank else ()
     return 0 if leave_to_asker(ready.command, told) else run_prepared(ready, opened=opened)
 
 

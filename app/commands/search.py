@@ -260,16 +260,15 @@ def say_about(page: ResultPage) -> None:
         say(f"by words alone: {page.by_words}")
 
 
-AROUND = 30
-"""characters of a query before and behind what was not understood, and of that, which are shown"""
+AROUND = 40
+"""characters of a query that are shown before what was not understood, and as many from there on"""
 
 
 def _pointed_at(problem: Problem, query: str) -> str:
     """What of the query was not understood, with what stands around it, and a mark below: a pasted page is no line."""
-    query, at, length = safe_line(query), problem.position, max(problem.length, 1)
-    before, concerned = query[max(at - AROUND, 0) : at], query[at : at + min(length, AROUND)]
-    after = query[at + length :][: AROUND if length <= AROUND else 0]
-    return f"  {before}{concerned}{after}\n  {' ' * columns(before)}{'^' * max(columns(concerned), 1)}"
+    query, at = safe_line(query), problem.position
+    before, behind = query[max(at - AROUND, 0) : at], query[at : at + AROUND]
+    return f"  {before}{behind}\n  {' ' * columns(before)}{'^' * max(columns(behind[: problem.length]), 1)}"
 
 
 def matches_of(page: ResultPage) -> str:

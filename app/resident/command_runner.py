@@ -160,9 +160,8 @@ def _end(code: int, left: LeftToAsker) -> bytes:
     end = protocol.part(protocol.CODE, b"%d" % code)
     if left.program is None:
         return end
-    argv = b"\0".join(map(os.fsencode, (str(int(left.program.needs_terminal)), *left.program.argv)))
-    opened = b"\0".join(map(os.fsencode, left.opened))
-    return end + protocol.part(protocol.OPENED, opened) + protocol.part(protocol.PROGRAM, argv)
+    words = str(int(left.program.needs_terminal)), str(len(left.opened)), *left.opened, *left.program.argv
+    return end + protocol.part(protocol.PROGRAM, b"\0".join(map(os.fsencode, words)))
 
 
 def _joined(written: list[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:

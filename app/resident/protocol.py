@@ -23,9 +23,9 @@ PROTOCOL = b"foltr-search resident 2"
 RUN, STATUS, STOP = b"run", b"status", b"stop"
 """requests: run a command; report your state; end"""
 
-OUT, ERR, CODE, ALONE, OPENED, PROGRAM = b"o", b"e", b"x", b"a", b"w", b"p"
-"""parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; what to ask when the
-program has opened something; start this program"""
+OUT, ERR, CODE, ALONE, PROGRAM = b"o", b"e", b"x", b"a", b"p"
+"""parts of an answer: bytes for stdout and stderr, the exit code; work alone, for this reason; start this program, and
+ask this once it has opened something"""
 
 _NAMES = frozenset({
     "BROWSER", "CLICOLOR", "CLICOLOR_FORCE", "COLORTERM", "COLUMNS", "COMP_CWORD", "COMP_WORDS", "DISPLAY", "EDITOR",

@@ -43,11 +43,10 @@ def answered(arguments: Sequence[str]) -> int | None:
     return _printed(parts)
 
 
-def _record(opened: bytes) -> None:
+def _record(told: Sequence[str]) -> None:
     """That what is opened was: before its program starts, the resident process cannot know that it does."""
     from contextlib import suppress
 
-    told = list(map(os.fsdecode, opened.split(b"\0")))
     with suppress(LineError, OSError, ValueError):
         answer = ask(socket_path(data_folder(os.environ)), protocol.question(protocol.RUN, told))
         if any(kind == protocol.CODE for kind, _ in protocol.parts(answer)):
@@ -151,17 +150,15 @@ def _printed(parts: Sequence[tuple[bytes, bytes]]) -> int | None:
     kinds = [kind for kind, _ in parts]
     if protocol.ALONE in kinds or protocol.CODE not in kinds:
         return None
-    code, opened = 0, b""
+    code = 0
     try:
         for kind, content in parts:
             if kind in (protocol.OUT, protocol.ERR):
                 _write(1 if kind == protocol.OUT else 2, content)
             elif kind == protocol.CODE:
                 code = int(content)
-            elif kind == protocol.OPENED:
-                opened = content
             elif kind == protocol.PROGRAM:
-                return _run(content, opened)
+                return _run(content)
     except BrokenPipeError:  # the reader has seen enough (`| head`)
         return 0
     return code
@@ -173,17 +170,18 @@ def _write(descriptor: int, content: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _run(program: bytes, opened: bytes) -> int:
+def _run(program: bytes) -> int:
     """Start the program that opens a file: from here, for it wants this terminal, display and session."""
     from app.commands.command import FAILED, error_line, say
     from app.commands.open import run_prepared
     from app.document_to_open import Prepared
     from app.external_programs import Invocation, OpenError
 
-    needs_terminal, *argv = map(os.fsdecode, program.split(b"\0"))
+    needs_terminal, n, *words = map(os.fsdecode, program.split(b"\0"))
+    told, argv = words[: int(n)], words[int(n) :]
     try:
         command = Invocation(tuple(argv), needs_terminal=needs_terminal == "1")
-        return run_prepared(Prepared(command), opened=lambda: _record(opened) if opened else None)
+        return run_prepared(Prepared(command), opened=lambda: _record(told) if told else None)
     except OpenError as error:
         say(error_line(error))
         return FAILED

@@ -372,7 +372,7 @@ class Search:
         row, how = self.machines.bring(visit, hit.rank, how, data_dir)
         return structs.replace(hit, path=row.path), how
 
-    def open_shown(self, page: ShownPage, rank: int, far: DocumentRow | None = None) -> Hit | None:
+    def open_shown(self, page: ShownPage | None, rank: int, far: DocumentRow | None = None) -> Hit | None:
         """Record that result `rank` of a page that was kept was opened and give it; None when there is no such result.
 
         Where another search has taken the page's place meanwhile, the page is left at once. `far` is the row of a
@@ -380,23 +380,21 @@ class Search:
         """
         with self._unless_unkept(), self.store.transaction():
             kept = load_shown(self.store)
-            is_kept = kept is not None and kept.time == page.time
-            visit = kept if kept is not None and is_kept else page
-            if not 1 <= rank <= visit.n_shown:
+            if page is None or not 1 <= rank <= page.n_shown:
                 return None
+            visit = kept if kept is not None and kept.time == page.time else page
             doc_id = visit.doc_ids[rank - 1]
-            row = far or self.catalogue.documents([doc_id]).get(doc_id)
-            if row is None:
+            if (row := far or self.catalogue.documents([doc_id]).get(doc_id)) is None:
                 return None
             aside = Aside(machine=visit.machines[rank - 1]) if far else PLAIN
             hit = pages.make_hit(
                 row, rank, score=float(visit.scores[rank - 1]), bm25_rank=visit.bm25_ranks[rank - 1], aside=aside
             )
-            visit = self._clicks.opened(visit, hit)
-            if is_kept:
-                save_shown(self.store, visit)
+            after = self._clicks.opened(visit, hit)
+            if visit is kept:
+                save_shown(self.store, after)
             elif not page.opened:  # else its lesson was learned when it was left
-                self._clicks.leave(visit, source="command")
+                self._clicks.leave(after, source="command")
             return hit
         return None  # nothing could be kept
 

@@ -51,10 +51,9 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path) -> Index:
-        """Open the index in `folder`, creating an empty one where there is none; the folder above must be there.
+        """Open the index in `folder`, creating an empty one where there is none; FileNotFoundError without a folder above.
 
-        FileNotFoundError where that was removed: whoever makes it anew marks it. IndexDamaged when the index was made
-        by another version or cannot be read: destroy it and index again.
+        IndexDamaged when it was made by another version or cannot be read: destroy it and index again.
         """
         folder.mkdir(exist_ok=True, mode=0o700)
         if folder.stat().st_mode & 0o077:

@@ -11,6 +11,7 @@ ones splits them, which changes no digit, because nothing here may be reordered 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,6 @@ from simulation.batched import kernel
 _WIDE = 16
 Combined = Callable[[Any, Any, Any], Any]
 """what is added up, of a builder, x and y"""
-
-
-def _product(builder: Any, x: Any, y: Any) -> Any:
-    return builder.fmul(x, y)
 
 
 def _squared_difference(builder: Any, x: Any, y: Any) -> Any:
@@ -103,15 +100,12 @@ def _sum_of(combined: Combined) -> Any:
 
 def _by_definition(combined: Combined) -> Any:
     """The same sum, to the bit, for Python itself, which runs all kernels where NUMBA_DISABLE_JIT says so."""
-
-    class InNumpy:
-        fmul, fsub = np.multiply, np.subtract
+    numpy = SimpleNamespace(fmul=np.multiply, fsub=np.subtract)
 
     def added(x: FloatVector, y: FloatVector) -> Any:
-        kind = np.result_type(x, y)
-        products = combined(InNumpy, x.astype(kind), y.astype(kind))
-        place, n = len(products) // _WIDE * _WIDE, _WIDE
-        total = np.add.accumulate([np.zeros(n, kind), *products[:place].reshape(-1, n)])[-1]
+        products, n = combined(numpy, x, y), _WIDE
+        place = len(products) // n * n
+        total = np.add.accumulate([np.zeros(n, products.dtype), *products[:place].reshape(-1, n)])[-1]
         while n := n // 2:
             total = total[:n] + total[n:]
             if len(products) & n:
@@ -121,7 +115,7 @@ def _by_definition(combined: Combined) -> Any:
     return added
 
 
-dot = _sum_of(_product)
+dot = _sum_of(lambda builder, x, y: builder.fmul(x, y))
 """sum over i of x_i y_i"""
 squared_distance = _sum_of(_squared_difference)
 """sum over i of (x_i - y_i)^2"""

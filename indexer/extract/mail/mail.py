@@ -304,9 +304,7 @@ def _decoded(text: str, message: Message) -> str:
     except (MessageError, ValueError, LookupError):
         return _raw(text, message)
     return "".join(
-        word.decode(known_codec(charset or "") or "utf-8", "replace")
-        if isinstance(word, bytes)
-        else _raw(word, message)
+        _raw(word, message) if isinstance(word, str) else word.decode(known_codec(charset or "") or "utf-8", "replace")
         for word, charset in words
     )
 

@@ -51,7 +51,7 @@ class Index:
 
     @classmethod
     def open(cls, folder: Path) -> Index:
-        """Open the index in `folder`, creating an empty one where there is none; FileNotFoundError without a folder above.
+        """Open the index in `folder`, or create an empty one; FileNotFoundError where there is no folder above.
 
         IndexDamaged when it was made by another version or cannot be read: destroy it and index again.
         """

@@ -14,10 +14,10 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_790),
+    "app": (193, 30_792),
     "console": (8, 1_073),
-    "indexer": (105, 20_782),
-    "simulation": (90, 15_361),
+    "indexer": (105, 20_793),
+    "simulation": (90, 15_355),
     "federation_server": (52, 7_945),
     "foltr": (55, 8_008),
 }

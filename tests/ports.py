@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 import random
 import socket
 
+LOWEST, HIGHEST, PROCESSES = 10_000, 32_000, 8
+OWN = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % PROCESSES
+"""which eighth of the ports this process of a run takes: one that a server of another process left comes again"""
 CHOOSE = random.SystemRandom()  # hypothesis seeds the module's own generator, in every process alike
 
 
@@ -16,7 +20,7 @@ def free_port() -> int:
     an outgoing connection nor another process of this run is likely to take it.
     """
     while True:
-        port = CHOOSE.randrange(10_000, 32_000)
+        port = CHOOSE.randrange(LOWEST + OWN, HIGHEST, PROCESSES)
         try:
             socket.create_server(("127.0.0.1", port)).close()
         except OSError as error:

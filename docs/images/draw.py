@@ -95,6 +95,8 @@ def write_documents(home: Path) -> None:
 
 async def draw(home: Path, out: Path) -> None:
     """All pictures, in the order in which one would meet the screens."""
+    from textual.events import Paste
+
     from app.following.indexing import update_index
     from app.learning.outcomes import Outcome
     from app.search.search import Search
@@ -133,7 +135,7 @@ async def draw(home: Path, out: Path) -> None:
     async def frames(
         steps: Sequence[Sequence[str]], *, size: tuple[int, int], theme: str = "dark", indexing: Still | None = None
     ) -> list[str]:
-        """The screen after each step, which is some keys pressed one after another."""
+        """The screen after each step, which is some keys pressed one after another, or words pasted."""
         place = fresh if indexing else paths
         settings = Settings(screen=ScreenSettings(theme=theme), learning=LearningSettings(exploration=0.0))
         setup = Setup(
@@ -146,7 +148,12 @@ async def draw(home: Path, out: Path) -> None:
             app.search_screen.query_one(QueryInput).cursor_blink = False
             await settled(app, pilot)
             for keys in steps:
-                await pilot.press(*keys)
+                for key in keys:
+                    if " " in key:
+                        app.search_screen.query_one(QueryInput).post_message(Paste(key))
+                        await settled(app, pilot)
+                    else:
+                        await pilot.press(key)
                 await settled(app, pilot)
                 text = app.export_screenshot(title="foltr-search").replace(str(home), "/home/anna")
                 drawn.append(MILLISECONDS.sub("4&#160;ms", text))
@@ -157,7 +164,7 @@ async def draw(home: Path, out: Path) -> None:
         (drawn,) = await frames([keys], **options)
         (out / f"{name}.svg").write_text(drawn, encoding="utf-8")
 
-    query = [*"wind", "space", *"turbine"]
+    query = ["wind turbine"]
     folders = Still(
         RootSuggestion(str(home / "Documents"), "4,210 files"), RootSuggestion(str(home / "Notes"), "612 files"),
         RootSuggestion(str(home / "Mail"), "10,000+ files"), RootSuggestion(str(home / "projects"), "1,904 files"),

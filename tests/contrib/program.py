@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from foltr.federated.links import PREFIX, from_link
 from foltr.federated.wire import Invite
 from tests.federation_server.client import PATIENCE
 from tests.ports import free_port
+from tests.waiting import until
 
 PROGRAMS = Path(sys.executable).parent
 
@@ -59,11 +59,14 @@ class Program:
         return from_link(next(word for word in self.said().split() if word.startswith(PREFIX)))
 
     def _wait(self, process: subprocess.Popen[bytes], health: Sequence[str]) -> None:
-        end, waiting = time.monotonic() + PATIENCE, threading.Event()
-        while (asked := self.run(health)).returncode != 0:
-            assert process.poll() is None, self.said()
-            assert time.monotonic() < end, asked.stderr
-            waiting.wait(0.1)
+        until(lambda: self._listens() or process.poll() is not None, self.said)
+        until(lambda: self.run(health).returncode == 0 or process.poll() is not None, self.said)
+        assert process.poll() is None, self.said()
+
+    def _listens(self) -> bool:
+        """A look that costs next to nothing: the health check is a whole program."""
+        with socket.socket() as caller:
+            return caller.connect_ex(("127.0.0.1", int(self.environment["FOLTR_SERVER__PORT"]))) == 0
 
 
 def _located(command: Sequence[str]) -> list[str]:

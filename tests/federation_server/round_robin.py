@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.ports import free_port
+from tests.waiting import PATIENCE
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -49,9 +50,9 @@ def balanced(*ports: int) -> Iterator[str]:
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    assert started.wait(60)
+    assert started.wait(PATIENCE)
     try:
         yield f"http://127.0.0.1:{port}"
     finally:
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(60)
+        thread.join(PATIENCE)

@@ -82,7 +82,7 @@ STEPS = [np.array([2 - place, place % 3 - 1]) for place in range(6)]
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A group of five in the midst of its first round, its server stopped."""
+    """A group in the midst of its first round, its server stopped."""
 
     made: Installation
     people: list[Client]
@@ -93,10 +93,12 @@ class Begun:
     """after the last"""
 
 
-def begin(folder: Path, database: str = "sqlite:///group.sqlite", *, n_notes: int = 5, n_answers: int = 0) -> Begun:
+def begin(
+    folder: Path, database: str = "sqlite:///group.sqlite", *, n: int = 5, n_notes: int = 5, n_answers: int = 0
+) -> Begun:
     made = make_sealed(folder, database=database)
     with running(made):
-        people = members(made, 5)
+        people = members(made, n)
         told, first = people[0].announcement(), people[0].theta()
         listed = all_share(people[:n_notes], told)
         all_answer(people[:n_answers], listed)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import copied
+
 ROOT = Path(__file__).resolve().parents[2]
 
 # An audit hook sees every socket of the process, those that C code opens through Python included, and cannot be
@@ -81,8 +83,12 @@ def test_the_device_indexes_searches_opens_and_learns_without_a_socket(
         (("doctor",), ""),
         (("index", "--rebuild"), ""),
     )
-    for arguments, expected in steps:
-        done = run(environment, "-m", "app", *arguments)
+    for place, (arguments, expected) in enumerate(steps):
+        if place < 3:  # from a process's first line on
+            done = run(environment, "-m", "app", *arguments)
+        else:
+            code = f"{GUARD}\n{copied.COMMAND}"
+            done = copied.run(arguments, variables=environment, cwd=tmp_path, code=code)
         assert done.returncode == 0, (arguments, done.stderr)
         assert expected in done.stdout, arguments
         assert "PermissionError" not in done.stderr

@@ -6,6 +6,7 @@ import ast
 import importlib
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -28,13 +29,21 @@ def rooms() -> dict[str, ast.Module]:
 def imported(module: ast.Module) -> set[str]:
     """The product modules that a module imports: at its top, inside of functions, or for its types alone."""
     found: set[str] = set()
-    for node in ast.walk(module):
+    for node in statements(module):
         if isinstance(node, ast.ImportFrom) and node.module:
             of_package = {f"{node.module}.{alias.name}" for alias in node.names} & rooms().keys()
             found |= of_package or {node.module}
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
     return found & rooms().keys()
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All below a node, to any depth; no expression holds one."""
+    for below in ast.iter_child_nodes(node):
+        if not isinstance(below, ast.expr):
+            yield below
+            yield from statements(below)
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:

@@ -76,6 +76,8 @@ class Hands:
     def __exit__(self, *_: object) -> None:
         self.kill_all()
         self.hands.kill()
+        self.hands.wait()
+        close(self.hands)
         next(self.group, None)
         self.log.close()
 

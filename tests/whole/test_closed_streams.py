@@ -128,8 +128,12 @@ def test_an_encoding_that_shows_little(tmp_path: Path, encoding: str) -> None:
 
 def test_a_reader_that_has_seen_enough(searched: Device) -> None:
     """`| head -1` and `2>&1 | true` end in silence, for results, JSON and help."""
-    for arguments in (("search", "heron"), ("search", "--json", "heron fish"), ("--help",), ("man",)):
-        for pipe in ("| head -1", "| true", "2>&1 | true"):
-            line = DEVICE.replace("exec ", "") + f" {pipe}"
-            said = ended(searched, line, *arguments, closed="").stderr
-            assert not [sign for sign in (b"Broken", b"Exception", b"Traceback", b"unexpected") if sign in said]
+    commands = (("search", "heron"), ("search", "--json", "heron fish"), ("--help",), ("man",))
+    pipes = ("| head -1", "| true", "2>&1 | true")
+    for arguments, pipe in (
+        *((commands[0], pipe) for pipe in pipes),
+        *((command, pipes[1]) for command in commands[1:]),
+    ):
+        line = DEVICE.replace("exec ", "") + f" {pipe}"
+        said = ended(searched, line, *arguments, closed="").stderr
+        assert not [sign for sign in (b"Broken", b"Exception", b"Traceback", b"unexpected") if sign in said]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import msgspec
@@ -28,6 +27,7 @@ from simulation.rounds.click_models import Users
 from simulation.rounds.federation import Population
 from simulation.rounds.streams import make_streams
 from tests.federation_server.client import Client, make_server, member, running
+from tests.waiting import until
 
 N_MEMBERS = 7
 
@@ -68,11 +68,8 @@ def answered(devices: list[Client], thetas: FloatMatrix, counts: FloatVector) ->
     told = devices[0].announcement()
     for device, theta, count in zip(devices, thetas, counts, strict=True):
         assert device.report(theta, count=int(count), told=told).status_code == 200
-    for _ in range(300):
-        if devices[0].announcement().round > told.round:
-            return devices[0].theta()
-        time.sleep(0.02)
-    raise AssertionError("the round did not close")
+    until(lambda: devices[0].announcement().round > told.round)
+    return devices[0].theta()
 
 
 def assert_same(published: FloatVector, theta: FloatVector) -> None:

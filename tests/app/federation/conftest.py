@@ -62,6 +62,25 @@ def sealed(tmp_path: Path, five_friends: Path) -> Iterator[Group]:
         yield made
 
 
+@pytest.fixture(scope="session")
+def five_answers(tmp_path_factory: pytest.TempPathFactory, five_friends: Path) -> Path:
+    """The same after all have answered: their notes are to be added up. Of few coins, as `few_coins` has them."""
+    folder = tmp_path_factory.mktemp("answered") / "server"
+    with pytest.MonkeyPatch.context() as patch, running(a_copy(five_friends, folder)):
+        patch.setattr("foltr.privacy.mechanisms.LEAST_ROOM", 8)
+        for home in sorted((folder / DEVICES).glob("*")):
+            with Store(home / "state.sqlite") as store:
+                assert Person(store, Settings(federation=FederationSettings(timeout_seconds=120.0))).sync().sent
+    return folder
+
+
+@pytest.fixture
+def answered(tmp_path: Path, five_answers: Path) -> Iterator[Group]:
+    """`sealed`, after all five have answered the first round."""
+    with running(a_copy(five_answers, tmp_path / "server")) as made:
+        yield made
+
+
 @pytest.fixture
 def person(make_person: Callable[..., Person]) -> Person:
     """A device that has seen 30 pages and belongs to no group."""

@@ -124,30 +124,29 @@ def test_who_took_part_in_a_lost_round_is_told(sealed: Group, make_person: Make)
 
 
 def test_a_round_whose_ranker_did_not_move_is_not_lost(
-    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+    answered: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two weights the coins of one honest round in 900 cancel out: nobody is told that it was lost."""
-    everyone, publish = friends(sealed.made, make_person), the_group.publish
+    everyone, publish = friends(answered.made, make_person), the_group.publish
 
     def unmoved(connection: Connection, agreed: Terms, lineage: int, model: Model, **more: Any) -> object:
         same = replace(the_group.newest(connection).model, round=model.round)
         return publish(connection, agreed, lineage, same, **more)
 
     monkeypatch.setattr(the_group, "publish", unmoved)
-    a_round(everyone)
+    for person in everyone:
+        person.sync()
     for person in everyone:
         assert not any("lost" in line for line in person.sync().said)
         assert overview(person.store, person.settings.federation, now=1)["lost"] == ""
 
 
 def test_a_server_that_calls_a_round_lost_whose_ranker_moved_is_not_believed(
-    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+    answered: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it signed contradicts itself: the device says so, and sends nothing for the next round."""
-    everyone, publish = friends(sealed.made, make_person), the_group.publish
+    everyone, publish = friends(answered.made, make_person), the_group.publish
     monkeypatch.setattr(the_group, "publish", lambda *what, **more: publish(*what, **more | {"lost": "silent"}))
-    for person in everyone:
-        person.sync()
     for person in everyone:
         with suppress(Distrusted):
             person.sync()
@@ -158,22 +157,20 @@ def test_a_server_that_calls_a_round_lost_whose_ranker_moved_is_not_believed(
 
 
 @pytest.mark.parametrize("forget", [False, True])
-def test_who_leaves_adds_up_first(sealed: Group, make_person: Make, *, forget: bool) -> None:
+def test_who_leaves_adds_up_first(answered: Group, make_person: Make, *, forget: bool) -> None:
     """Of five who answered one leaves and one stays away from then on: the four others' answers, the leaver's among
     them, give the sum of all five notes, and no round is lost."""
-    everyone = friends(sealed.made, make_person)
-    for person in everyone:
-        person.sync()
+    everyone = friends(answered.made, make_person)
     leaver, absent, *others = everyone
     me = membership.member(leaver.store).device
     assert leaver.joining().leave(forget=forget) is not None
     for person in others:
         person.sync()
-    after_deadline(sealed)
-    assert closed_rounds(sealed) == 1
+    after_deadline(answered)
+    assert closed_rounds(answered) == 1
     assert not any("lost" in line for line in absent.sync().said)
-    sealed.service.tick()
-    with reading(sealed.made.engine) as connection:
+    answered.service.tick()
+    with reading(answered.made.engine) as connection:
         assert connection.execute(select(rounds.c.n_updates, rounds.c.rule).where(rounds.c.round == 1)).one() == (
             5,
             "sum",
@@ -185,14 +182,12 @@ def test_who_leaves_adds_up_first(sealed: Group, make_person: Make, *, forget: b
 
 @pytest.mark.parametrize("why", ["another list", "caught before", "without the pen"])
 def test_a_list_that_must_not_be_keeps_nobody_from_leaving(
-    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch, why: str
+    answered: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     """A server that sends another list than it announced, or was caught before with two, gets no answer; nor does any
     from a computer whose owner's other one answers, perhaps another list."""
-    everyone = friends(sealed.made, make_person)
-    for person in everyone:
-        person.sync()
-    leaver, n_answers = everyone[0], kept(sealed, answers)
+    everyone = friends(answered.made, make_person)
+    leaver, n_answers = everyone[0], kept(answered, answers)
     with leaver.reach.talk(membership.member(leaver.store)) as server:
         task = server.list_task()
     if why == "without the pen":
@@ -202,12 +197,12 @@ def test_a_list_that_must_not_be_keeps_nobody_from_leaving(
             db.execute("INSERT INTO round_lists VALUES (1, 0, 1, ?)", (encode(task.signed_list),))
     else:
         lie = msgspec.structs.replace(decode(task.signed_list.body, ShareList), round=2)
-        signed = sign_document(sealed.made.vault.identity, "list", lie)
+        signed = sign_document(answered.made.vault.identity, "list", lie)
         shown = msgspec.structs.replace(task, signed_list=signed)
         monkeypatch.setattr(Correspondence, "list_task", lambda self: shown)
     assert leaver.joining().leave(forget=False) is not None
     assert membership.load(leaver.store) is None
-    assert kept(sealed, answers) == n_answers
+    assert kept(answered, answers) == n_answers
 
 
 def test_two_may_be_missing_and_a_third_may_not(sealed: Group, make_person: Make) -> None:
@@ -262,13 +257,11 @@ def test_fewer_than_five_are_too_few_to_hide_one_another(sealed: Group, make_per
 
 
 def test_a_second_list_for_a_round_is_never_answered(
-    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+    answered: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that signs a second list, of one member less, gets nothing after the first; both lists are kept, and
     however many follow, no more than these two."""
-    everyone = friends(sealed.made, make_person)
-    for person in everyone:
-        person.sync()
+    everyone = friends(answered.made, make_person)
     store, told = everyone[0].store, told_to(everyone[0])
     with everyone[0].reach.talk(membership.member(store)) as server:
         occasion = round_answer.place(store, server, told).occasion
@@ -276,18 +269,18 @@ def test_a_second_list_for_a_round_is_never_answered(
         task = server.list_task()
         assert round_answer.add_up(store, server, told, occasion).startswith("added up round 1 of 5")
         first = decode(task.signed_list.body, ShareList)
-        others, n_answers = [], kept(sealed, answers)
+        others, n_answers = [], kept(answered, answers)
         for left_out in (4, 4, 3, 2):
             fewer = msgspec.structs.replace(
                 first, messages={d: h for place, (d, h) in enumerate(first.messages.items()) if place != left_out}
             )
-            others.append(sign_document(sealed.made.vault.identity, "list", fewer))
+            others.append(sign_document(answered.made.vault.identity, "list", fewer))
             shown = SumTask(signed_list=others[-1], boxes=task.boxes[:4])
             monkeypatch.setattr(server, "list_task", lambda shown=shown: shown)
             lying = msgspec.structs.replace(told, list_hash=digest(fewer))
             with pytest.raises(Distrusted, match="two lists for round 1"):
                 round_answer.add_up(store, server, lying, occasion)
-    assert kept(sealed, answers) == n_answers
+    assert kept(answered, answers) == n_answers
     assert [one.body for one in round_answer.noted_lists(store, 1, 1)] == [task.signed_list.body, others[0].body]
 
 
@@ -416,18 +409,16 @@ def test_a_round_is_for_no_older_roster_than_was_shown_before(sealed: Group, mak
 
 
 def test_whoever_answered_another_list_than_the_published_one_stops(
-    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+    answered: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server that publishes a round as another list's: list and ranker are kept as proof, nothing more is sent."""
-    everyone = friends(sealed.made, make_person)
-    for person in everyone:
-        person.sync()
+    everyone = friends(answered.made, make_person)
     publish = the_group.publish
     monkeypatch.setattr(the_group, "publish", lambda *what, **more: publish(*what, **more | {"list_hash": "0" * 64}))
     for person in everyone:
         with suppress(Distrusted):
             person.sync()
-    assert closed_rounds(sealed) == 1
+    assert closed_rounds(answered) == 1
     for person in everyone:
         spent = ledger.entries(person.store)
         for _ in range(2):
@@ -441,19 +432,19 @@ def test_whoever_answered_another_list_than_the_published_one_stops(
         assert "two lists" in membership.load_standing(person.store).error
 
 
-def test_a_round_number_grows_by_one(sealed: Group, make_person: Make) -> None:
+def test_a_round_number_grows_by_one(answered: Group, make_person: Make) -> None:
     """A server that goes on from a ranker of its own, thousands of rounds later, is not followed; nothing is sent."""
-    everyone = friends(sealed.made, make_person)
-    a_round(everyone)
+    everyone = friends(answered.made, make_person)
     person = everyone[0]
-    person.sync()
+    for one in (*everyone, person):
+        one.sync()
     spent = ledger.entries(person.store)
-    with writing(sealed.made.engine) as connection:
+    with writing(answered.made.engine) as connection:
         newest = the_group.newest(connection)
         agreed = the_group.terms(connection)
         the_group.publish(connection, agreed, 1, replace(newest.model, round=15107), now=1)
         connection.execute(update(rounds).where(rounds.c.state == "open").values(state="abandoned"))
-    sealed.service.tick()
+    answered.service.tick()
     assert told_to(person).round == 15108
     with pytest.raises(Distrusted, match="went from 2 to 15108"):
         person.sync()
@@ -562,16 +553,14 @@ def test_killed_while_sharing_nothing_is_sent_twice(sealed: Group, make_person: 
 
 
 @pytest.mark.parametrize("point", ADDING)
-def test_killed_while_adding_up_the_round_is_added_up_once(sealed: Group, make_person: Make, point: str) -> None:
+def test_killed_while_adding_up_the_round_is_added_up_once(answered: Group, make_person: Make, point: str) -> None:
     """Wherever a member of the committee dies of its answer, one list is noted and the round is closed by one sum."""
-    everyone = friends(sealed.made, make_person)
-    for person in everyone:
-        person.sync()
+    everyone = friends(answered.made, make_person)
     kill(everyone[0], ADDING[point])
     for person in everyone[:4]:
         person.sync()
-    sealed.service.tick()
-    assert closed_rounds(sealed) == 1
+    answered.service.tick()
+    assert closed_rounds(answered) == 1
     assert len(round_answer.noted_lists(everyone[0].store, 1, 1)) == 1
     rounds_paid = [(entry.lineage, entry.round) for entry in ledger.entries(everyone[0].store)]
     assert rounds_paid == [(1, 1)]

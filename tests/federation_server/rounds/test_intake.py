@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +40,7 @@ from tests.federation_server.groups import (
     send,
     update_for,
 )
+from tests.waiting import PATIENCE, until
 
 
 def prepared(engine: Engine) -> Expectation:
@@ -263,17 +263,18 @@ def test_a_round_that_closes_while_an_update_waits_takes_nothing(engine: Engine)
             return told(intake.keep(connection, VAULT, [late], now=NOW))
 
     waiting = text("SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'")
+
+    def is_waiting() -> bool:
+        with reading(engine) as connection:
+            return connection.execute(waiting).first() is not None
+
     with ThreadPoolExecutor(1) as pool:
         with writing(engine) as closing:
             assert rounds.present(closing, lock=True) is not None
             answer = pool.submit(keep)
-            for _ in range(1000):
-                with reading(engine) as connection:
-                    if connection.execute(waiting).first():
-                        break
-                time.sleep(0.01)
+            until(is_waiting)
             rounds.end(closing, expected.open_round, now=NOW, state="abandoned")
-        assert answer.result(timeout=30) == ["stale-round"]
+        assert answer.result(PATIENCE) == ["stale-round"]
 
 
 # What the open round takes -------------------------------------------------------------------------------------------

@@ -97,6 +97,18 @@ def in_sum(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Begun]:
     return cache(lambda: begin(tmp_path_factory.mktemp("begun")))
 
 
+@pytest.fixture(scope="module")
+def six_in_sum(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Begun]:
+    """The same of six."""
+    return cache(lambda: begin(tmp_path_factory.mktemp("begun"), n=6, n_notes=6))
+
+
+@pytest.fixture
+def six(six_in_sum: Callable[[], Begun], tmp_path: Path) -> Begun:
+    """A copy of it, not served yet."""
+    return copied(six_in_sum(), tmp_path / "server")
+
+
 @pytest.fixture
 def summing(in_sum: Callable[[], Begun], tmp_path: Path) -> Iterator[tuple[Running, Begun]]:
     """A copy of it, served."""
@@ -166,15 +178,13 @@ def test_a_round_from_shares_to_the_sum(served: Running) -> None:
     assert [one.announcement().answered for one in people] == [1, 1, 1, 1, 0]
 
 
-def test_when_everybody_has_answered_nobody_waits(sqlite: Running) -> None:
+def test_when_everybody_has_answered_nobody_waits(summing: tuple[Running, Begun]) -> None:
     """The last message fixes the list, the last answer closes the round; sent again both are acknowledged or stale."""
-    people = members(sqlite.made, 5)
-    told = people[0].announcement()
-    all_share(people, told)
+    sqlite, begun = summing
+    people, told = begun.people, begun.listed
     assert people[0].announcement().phase == "sum"
-    assert share(people[0], told, STEPS[0]).ok
-    assert reason(share(people[0], told, STEPS[1])) == "already-reported"
-    told = people[0].announcement()
+    assert share(people[0], begun.told, STEPS[0]).ok
+    assert reason(share(people[0], begun.told, STEPS[1])) == "already-reported"
     found = [the_answer(one, told) for one in people]
     for one, said in zip(people[:4], found[:4], strict=True):
         assert one.send("POST", "/v1/answers", encode(said)).ok
@@ -455,14 +465,11 @@ def test_who_is_forgotten_while_its_note_is_added_up_costs_nobody_a_round(served
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_who_waits_to_be_forgotten_is_not_brought_back(tmp_path: Path, *, before: bool) -> None:
+def test_who_waits_to_be_forgotten_is_not_brought_back(six: Begun, tmp_path: Path, *, before: bool) -> None:
     """A server that starts again goes on waiting, once; a backup from before or after the request comes back without
     the member, and with its receipt."""
-    made, path = make_sealed(tmp_path / "server"), tmp_path / "group.backup"
+    made, people, path = six.made, six.people, tmp_path / "group.backup"
     with running(made) as server:
-        people = members(made, 6)
-        told = people[0].announcement()
-        all_share(people, told)
         if before:
             backup.write(made.engine, path, now=1)
         receipt = document(made, leave(people[5], forget=True), "receipt", Receipt)  # type: ignore[arg-type]
@@ -487,21 +494,18 @@ def test_who_waits_to_be_forgotten_is_not_brought_back(tmp_path: Path, *, before
     assert found.state == "done"
 
 
-def test_who_is_forgotten_twice_in_one_round_is_erased_once(tmp_path: Path) -> None:
+def test_who_is_forgotten_twice_in_one_round_is_erased_once(six: Begun) -> None:
     """Removed, and then forgotten by the operator, twice, while its note is added up: one request, by the method that
     takes out more, and one entry in the journal; a server that starts again has nothing left to do."""
-    made = make_sealed(tmp_path / "server")
+    made, people = six.made, six.people
     with running(made) as server:
-        people = members(made, 6)
-        told = people[0].announcement()
-        told = all_share(people, told)
         with writing(made.engine) as connection:
             first = forgetting.remove(connection, made.forgetter, people[5].device, now=1)
             asked = [forgetting.forget(connection, made.forgetter, people[5].device, now=now) for now in (2, 3)]
             again = forgetting.remove(connection, made.forgetter, people[5].device, now=4)
         assert first.method == "none"
         assert [(one.request, one.method) for one in (*asked, again)] == [(first.request, "noise")] * 3
-        all_answer(people[:5], told)
+        all_answer(people[:5], six.listed)
         server.service.tick()
         server.service.tick()
         with reading(made.engine) as connection:
@@ -523,10 +527,12 @@ from federation_server.forgetting import forgetting, tombstones
 from federation_server.group import group
 from federation_server.running.monitoring import Counters
 from federation_server.serve import open_installation, service_of
+from foltr.privacy import mechanisms
 
 def die(*arguments, **named):
     os.kill(os.getpid(), signal.SIGKILL)
 
+mechanisms.LEAST_ROOM = 8  # as few_coins has it here
 made = open_installation(Path(sys.argv[1]))
 {point} = die
 with writing(made.engine) as connection:
@@ -537,17 +543,13 @@ for _ in range(2):  # the round ends, then its member
 
 
 @pytest.mark.parametrize("point", ["group.set_fact", "forgetting._write_request"])
-def test_killed_while_it_waits_to_be_forgotten(tmp_path: Path, point: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_while_it_waits_to_be_forgotten(six: Begun, point: str) -> None:
     """kill -9 behind the tombstone, or in the midst of erasing once the round is over: whoever opens the server next
     waits, or erases, as if nothing had been; the round has all notes, and there is one receipt."""
-    monkeypatch.undo()  # of few_coins: the process that is killed has them all
-    made = make_sealed(tmp_path / "server")
+    made, people = six.made, six.people
+    expected = moved(six.told, six.first, people)
     with running(made):
-        people = members(made, 6)
-        told = people[0].announcement()
-        told = all_share(people, told)
-        expected = moved(told, people[0].theta(), people)
-        all_answer(people[:5], told)
+        all_answer(people[:5], six.listed)
     made.engine.dispose()
     command = [sys.executable, "-c", KILLED.format(point=point), str(made.folder / "server.toml"), people[5].device]
     done = subprocess.run(command, check=False, timeout=300)

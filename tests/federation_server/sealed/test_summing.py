@@ -178,13 +178,15 @@ def test_a_round_from_shares_to_the_sum(served: Running) -> None:
     assert [one.announcement().answered for one in people] == [1, 1, 1, 1, 0]
 
 
-def test_when_everybody_has_answered_nobody_waits(summing: tuple[Running, Begun]) -> None:
+def test_when_everybody_has_answered_nobody_waits(sqlite: Running) -> None:
     """The last message fixes the list, the last answer closes the round; sent again both are acknowledged or stale."""
-    sqlite, begun = summing
-    people, told = begun.people, begun.listed
+    people = members(sqlite.made, 5)
+    told = people[0].announcement()
+    all_share(people, told)
     assert people[0].announcement().phase == "sum"
-    assert share(people[0], begun.told, STEPS[0]).ok
-    assert reason(share(people[0], begun.told, STEPS[1])) == "already-reported"
+    assert share(people[0], told, STEPS[0]).ok
+    assert reason(share(people[0], told, STEPS[1])) == "already-reported"
+    told = people[0].announcement()
     found = [the_answer(one, told) for one in people]
     for one, said in zip(people[:4], found[:4], strict=True):
         assert one.send("POST", "/v1/answers", encode(said)).ok
@@ -547,8 +549,8 @@ def test_killed_while_it_waits_to_be_forgotten(six: Begun, point: str) -> None:
     """kill -9 behind the tombstone, or in the midst of erasing once the round is over: whoever opens the server next
     waits, or erases, as if nothing had been; the round has all notes, and there is one receipt."""
     made, people = six.made, six.people
-    expected = moved(six.told, six.first, people)
     with running(made):
+        expected = moved(six.told, six.first, people)
         all_answer(people[:5], six.listed)
     made.engine.dispose()
     command = [sys.executable, "-c", KILLED.format(point=point), str(made.folder / "server.toml"), people[5].device]

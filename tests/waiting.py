@@ -10,8 +10,13 @@ PATIENCE = 300.0
 
 
 def until(condition: Callable[[], object], said: Callable[[], object] = lambda: "") -> None:
-    """Wait until `condition` holds; AssertionError with what is said last when it never does."""
-    end = time.monotonic() + PATIENCE
+    """Wait until `condition` holds; AssertionError with what is said last when it never does.
+
+    A look that takes long, as by a command, comes seldom: what is waited for needs the processor, too.
+    """
+    end, looked = time.monotonic() + PATIENCE, time.monotonic()
     while not condition():
-        assert time.monotonic() < end, f"waited in vain: {said()}"
-        time.sleep(0.01)
+        now = time.monotonic()
+        assert now < end, f"waited in vain: {said()}"
+        time.sleep(min(max(0.01, 3 * (now - looked)), 1.0))
+        looked = time.monotonic()

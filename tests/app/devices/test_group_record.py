@@ -26,7 +26,7 @@ from app.store import Store
 from foltr.federated.wire import Signed
 from foltr.privacy.mechanisms import Gaussian
 
-HISTORIES = int(os.environ.get("FOLTR_TEST_HISTORIES", "15"))
+HISTORIES = int(os.environ.get("FOLTR_TEST_HISTORIES", "8"))
 BUDGET = FederationSettings(epsilon_budget=10.0, budget_days=365)
 SETTINGS = Settings(federation=BUDGET)
 HAPPENS = {"answer": 12, "meet": 3, "hand": 3, "keep": 3, "restore": 1, "put back": 1, "take": 0.5}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Any, get_type_hints
 
@@ -30,16 +30,16 @@ METHODS: dict[str, Callable[..., Method[Any, Any]]] = {
     "fedips": FedIPS,
 }
 """frozen dataclasses: `ranker` first, then the settings; "pdgd" is FPDGD for one client with all the interactions"""
+_hints = cache(get_type_hints)
+"""of a class, which never change and take longer to find than all else here"""
 
 
 def settings_type(name: str) -> type[msgspec.Struct]:
     """The settings of a method as a strict record: its dataclass's fields but for the ranker, with their defaults."""
     method = METHODS[_known(name)]
-    hints = get_type_hints(method)
+    hints = _hints(method)
     fields: list[Any] = []
-    for field in dataclasses.fields(method):  # type: ignore[arg-type]
-        if field.name == "ranker":
-            continue
+    for field in dataclasses.fields(method)[1:]:  # type: ignore[arg-type]
         any_rule = hints[field.name] == Aggregation  # those included that the laboratory was brought
         entry: tuple[Any, ...] = (field.name, reduce(or_, RULES.values()) if any_rule else hints[field.name])
         if field.default is not dataclasses.MISSING:

@@ -62,21 +62,36 @@ def sealed(tmp_path: Path, five_friends: Path) -> Iterator[Group]:
         yield made
 
 
-@pytest.fixture(scope="session")
-def five_answers(tmp_path_factory: pytest.TempPathFactory, five_friends: Path) -> Path:
-    """The same after all have answered: their notes are to be added up. Of few coins, as `few_coins` has them."""
-    folder = tmp_path_factory.mktemp("answered") / "server"
-    with pytest.MonkeyPatch.context() as patch, running(a_copy(five_friends, folder)):
+def after_answers(begun: Path, folder: Path, some: slice) -> Path:
+    """A copy in which some of the five have answered the first round, with few coins, as `few_coins` has them."""
+    with pytest.MonkeyPatch.context() as patch, running(a_copy(begun, folder)):
         patch.setattr("foltr.privacy.mechanisms.LEAST_ROOM", 8)
-        for home in sorted((folder / DEVICES).glob("*")):
+        for home in sorted((folder / DEVICES).glob("*"))[some]:
             with Store(home / "state.sqlite") as store:
                 assert Person(store, Settings(federation=FederationSettings(timeout_seconds=120.0))).sync().sent
     return folder
 
 
+@pytest.fixture(scope="session")
+def four_answers(tmp_path_factory: pytest.TempPathFactory, five_friends: Path) -> Path:
+    return after_answers(five_friends, tmp_path_factory.mktemp("four") / "server", slice(4))
+
+
+@pytest.fixture(scope="session")
+def five_answers(tmp_path_factory: pytest.TempPathFactory, four_answers: Path) -> Path:
+    return after_answers(four_answers, tmp_path_factory.mktemp("answered") / "server", slice(4, 5))
+
+
+@pytest.fixture
+def answered_by_four(tmp_path: Path, four_answers: Path) -> Iterator[Group]:
+    """`sealed`, after all but the last have answered the first round."""
+    with running(a_copy(four_answers, tmp_path / "server")) as made:
+        yield made
+
+
 @pytest.fixture
 def answered(tmp_path: Path, five_answers: Path) -> Iterator[Group]:
-    """`sealed`, after all five have answered the first round."""
+    """`sealed`, after all five have answered the first round: their notes are to be added up."""
     with running(a_copy(five_answers, tmp_path / "server")) as made:
         yield made
 

@@ -189,8 +189,10 @@ def test_each_acknowledged_step_is_there_afterwards(tmp_path: Path) -> None:
     When a kill strikes decides what is drawn next, so at the end a result is opened on the screen and the power cut.
     """
     with ManyHands(tmp_path / "hands", SEED) as hands:
-        for _ in range(N_STEPS):
-            hands.step()
+        for also in (hands.serving, hands.watching):
+            also()
+            for _ in range(N_STEPS // 2):
+                hands.step()
         n_picked = hands.now.picks.high
         while not hands.now.screen_opened or hands.now.picks.high == n_picked:
             hands.looking()

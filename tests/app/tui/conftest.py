@@ -51,6 +51,9 @@ from indexer.query.nodes import Problem
 NOW = 1_750_000_000.0
 """15 June 2025; the moment that all dates are told from"""
 DAY = 86_400.0
+WIDE = (120, 40)
+Stages = Callable[..., Any]
+"""what the fixture `stage` is"""
 
 
 @dataclass(frozen=True)
@@ -321,6 +324,13 @@ class Stage:
         """The text that the page shown answers."""
         page = self.app.search_screen.session.page
         return page.request.text if page else ""
+
+
+@asynccontextmanager
+async def wind(one: Stage) -> AsyncIterator[tuple[Stage, Pilot[int]]]:
+    """This stage in a wide terminal, showing what was found for "wind"."""
+    async with one.searched("wind", size=WIDE) as pilot:
+        yield one, pilot
 
 
 @pytest.fixture

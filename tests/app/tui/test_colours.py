@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,8 +15,8 @@ from app.settings import ScreenSettings
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.terminal.terminal_capabilities import TerminalCapabilities
 from app.tui.themes import DAY, contrast, problem_of
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 TEXT_CONTRAST = 4.5
 """WCAG's least contrast of text: what matches is read first"""
 BARS = "─│╭╮╰╯▌▁▂▃▄▅▆▇█▔ "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,7 @@ from app.file_operations import Filed
 from app.tui.file_operations_dialog import SHOWN, FileOperationsScreen, report
 from app.tui.results_list import ResultsList
 from console.wording import short_path
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 def _real(types: Any, folder: Path) -> Any:
@@ -95,8 +92,7 @@ async def test_all_marked_ones_are_opened_and_count(stage: Stages, conftest_type
 
 async def test_the_paths_of_the_marked_ones_are_copied_together(stage: Stages) -> None:
     """One on each line."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("tab", "tab", "ctrl+y")
         wanted = "/home/anna/energy/turbine.md\n/home/anna/energy/report.pdf"
         await one.until(pilot, lambda: one.app.clipboard == wanted)

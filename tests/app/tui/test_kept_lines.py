@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from textual.strip import Strip
@@ -13,8 +11,8 @@ from textual.strip import Strip
 from app.tui.line_view import LineView
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 KEYS = (
     "space", "backspace", "d", "down", "down", "up", "pagedown", "tab", "escape", "f2", "f3",
     "ctrl+s", "ctrl+right", "enter", "n", "j", "G", "g",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,9 +13,7 @@ from textual.pilot import Pilot
 from app.tui.group_syncing import ConsentScreen
 from app.tui.keys import ACTIONS, keys_of
 from app.tui.panels.first_start import FirstStart
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 def burst(app: Any, keys: Sequence[str]) -> None:
@@ -41,8 +39,7 @@ BURSTS = (
 
 async def test_what_follows_a_panel_is_typed(stage: Stages) -> None:
     """A panel that is opened and closed by keys of one read leaves the rest of them to the search box."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         for keys in BURSTS:
             burst(one.app, keys)
             await typed(one, pilot, "windn", keys)
@@ -52,8 +49,7 @@ async def test_what_follows_a_panel_is_typed(stage: Stages) -> None:
 
 async def test_what_follows_the_opening_key_reaches_the_panel(stage: Stages) -> None:
     """The folder to copy to is typed before its box is there."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         burst(one.app, ["ctrl+g", "C", *"ab"])
         await one.until(pilot, lambda: [b.value for b in one.app.screen.query("#filing-folder")] == ["ab"])
 
@@ -71,8 +67,7 @@ async def test_the_first_start_lets_go_once(stage: Stages, conftest_types: Any, 
 
 async def test_consent_is_given_once(stage: Stages) -> None:
     """The question about the group, answered twice in one read."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         for keys in (["enter", "enter"], ["escape", "escape"], ["left", "enter", "escape"]):
             await one.app.push_screen(ConsentScreen(["Sync with the group?", "It means this."]))
             burst(one.app, keys)
@@ -83,8 +78,7 @@ async def test_consent_is_given_once(stage: Stages) -> None:
 
 async def test_two_clicks_on_a_button_close_one_panel(stage: Stages) -> None:
     """The second one belongs to a panel that is gone."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await one.app.push_screen(panel := ConsentScreen(["Sync with the group?", "It means this."]))
         panel.dismiss(None)
         panel.dismiss(None)
@@ -96,8 +90,7 @@ async def test_no_burst_takes_the_search_screen_away(stage: Stages, seed: int) -
     """Thirty keys at random in one read; afterwards the search box can be reached and typed into."""
     rng = random.Random(seed)
     known = [key for action in ACTIONS if action.id not in ("quit", "back") for key in keys_of(action, {})]
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         burst(one.app, [key for _ in range(10) for key in ("ctrl+g", rng.choice(known), rng.choice(known))])
         burst(one.app, ["f1", "escape"] + ["escape"] * 2)
         while one.app.screen is not one.app.search_screen:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +9,7 @@ from app.settings import ScreenSettings
 from app.tui.bars.status_lines import StatusLine
 from app.tui.results_list import ResultsList
 from app.tui.session import same_question
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 def _on_disk(types: Any, folder: Path, *names: str) -> Any:
@@ -80,8 +77,7 @@ async def test_leaving_the_program_leaves_the_page(stage: Stages, conftest_types
 
 async def test_pages_without_an_opening_are_not_left(stage: Stages) -> None:
     """A page on which nothing was opened teaches nothing."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("escape", *"solar")
         await one.until(pilot, lambda: one.asked == "solar")
     one.app.search_screen.session.close()
@@ -125,8 +121,7 @@ async def test_o_opens_the_folder(stage: Stages, conftest_types: Any, tmp_path: 
 
 async def test_y_copies_the_path(stage: Stages) -> None:
     """Where no program takes it, the terminal is asked to, and that is said."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("alt+y")
         assert one.app.clipboard == "/home/anna/energy/turbine.md"
         await one.until(pilot, lambda: "copied /home/anna/energy/turbine.md (sent to the terminal" in one.text)

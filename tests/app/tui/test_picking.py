@@ -9,18 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from app.paths import Paths
 from app.settings import IndexSettings, Settings
 from app.tui.screen_setup import Picking
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 async def test_enter_chooses_the_row_under_the_cursor_and_it_counts_as_opened(stage: Stages) -> None:
@@ -40,8 +36,7 @@ async def test_enter_chooses_the_row_under_the_cursor_and_it_counts_as_opened(st
 async def test_marks_of_two_questions_come_in_the_order_of_marking(stage: Stages) -> None:
     """Tab marks and goes on; what is marked stays marked when something else is asked."""
     picking = Picking(multi=True)
-    one = stage(picking=picking)
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage(picking=picking)) as (one, pilot):
         await pilot.press("down", "tab", "ctrl+u")
         await one.search(pilot, "sun")
         await pilot.press("tab", "enter")

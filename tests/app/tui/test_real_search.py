@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,8 +14,8 @@ from app.settings import DevicesSettings, OpenSettings, Paths, Settings
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
 from tests.app.machines.machines_of_one import make_machine, paths_of, ssh_to
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 TEXTS = {
     "energy/turbine.md": "# Wind turbines\n\nA turbine turns wind into power.\n",
     "energy/solar.md": "# Solar panels\n\nPanels turn light into power; no wind is needed.\n",

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from app.tui.remembered_choices import REMEMBERED, Remembered, keep_remembered, read_remembered
 from app.tui.results_list import ResultsList
 from app.tui.screen_setup import Picking
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 async def test_panes_rows_filters_and_theme_are_as_they_were(stage: Stages, tmp_path: Path) -> None:
@@ -22,8 +18,7 @@ async def test_panes_rows_filters_and_theme_are_as_they_were(stage: Stages, tmp_
 
     The order is that of a question and begins anew.
     """
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("f2", "ctrl+s", "ctrl+g", "<", "ctrl+g", "d", "f4", "right", "enter")
         await one.until(pilot, lambda: one.engine.requests[-1].type == "mail")
         one.app.theme = "nord"
@@ -51,8 +46,7 @@ async def test_resetting_brings_the_settings_back(stage: Stages, tmp_path: Path)
     """One key, and nothing is kept any more."""
     kept = Remembered(theme="nord", theme_over="auto", preview=False, dense=True, filters={"type": "mail"}, share=4)
     keep_remembered(tmp_path, kept)
-    one = stage(remembered=kept)
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage(remembered=kept)) as (one, pilot):
         assert "as last time" in one.app.search_screen.line.text
         await pilot.press("ctrl+g", "R")
         await one.until(pilot, lambda: not one.app.search_screen.results.is_dense)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from app.search.search import Search
 from app.settings import Paths, Settings
 from app.store import Store
 from app.tui.review_screen import ReviewScreen
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 TEXTS = {
     "turbine.md": "# Wind turbines\n\nA turbine turns wind into power.\n" + "\nIt turns.\n" * 40,
     "solar.md": "# Solar panels\n\nPanels turn light into power.\n",

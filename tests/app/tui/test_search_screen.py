@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,10 +15,7 @@ from app.tui.bars.welcome import Welcome
 from app.tui.keys import actions_of
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.results_list import ResultsList
-from tests.app.tui.conftest import Document, _runs
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Document, Stages, _runs, wind
 
 
 def _rows(stage: Any) -> list[str]:
@@ -153,8 +149,7 @@ async def test_keys_are_taken_while_the_engine_is_stuck(stage: Stages) -> None:
 
 async def test_arrows_choose_while_the_box_keeps_the_focus(stage: Stages) -> None:
     """Down and up move in the list, and typing goes on at once."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("down", "down", "up")
         screen = one.app.search_screen
         assert screen.query_one(ResultsList).cursor == 1
@@ -165,8 +160,7 @@ async def test_arrows_choose_while_the_box_keeps_the_focus(stage: Stages) -> Non
 
 async def test_vim_keys_move_in_the_focused_list(stage: Stages) -> None:
     """j, k, g, G and half pages, once the list has the focus; Esc goes back."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         results = one.app.search_screen.query_one(ResultsList)
         await pilot.press("ctrl+o")
         assert results.has_focus
@@ -209,8 +203,7 @@ async def test_a_narrow_screen_shows_the_list_alone(stage: Stages) -> None:
 
 async def test_the_screen_follows_a_resize(stage: Stages) -> None:
     """Wide to narrow and back changes the layout and loses nothing."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         side = one.app.search_screen.query_one("#side")
         assert side.display
         await pilot.resize_terminal(60, 20)
@@ -222,8 +215,7 @@ async def test_the_screen_follows_a_resize(stage: Stages) -> None:
 
 async def test_the_order_changes_with_one_key(stage: Stages) -> None:
     """Date and name sort one key away, and the cursor stays on its document."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         orders = []
         for _ in range(4):
             await pilot.press("ctrl+s")
@@ -266,8 +258,7 @@ async def test_nothing_found_says_what_to_do(stage: Stages) -> None:
 
 async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
     """From the list to the box, then the box is cleared, then the filters go; it never leaves."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("f4", "right", "enter", "escape")
         screen = one.app.search_screen
         assert screen.query_one(QueryInput).has_focus
@@ -283,8 +274,7 @@ async def test_escape_backs_out_step_by_step(stage: Stages) -> None:
 
 async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any) -> None:
     """What was indexed meanwhile appears without a key press, as long as nobody is reading the list."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
         line = conftest_types.ProgressLine("indexing 4,210 of 12,228", 2, True)
@@ -295,8 +285,7 @@ async def test_results_refresh_after_a_commit(stage: Stages, conftest_types: Any
 
 async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: Any) -> None:
     """After the cursor was moved a commit only announces itself; F5 asks again."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("down")
         one.engine.documents.append(conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
@@ -310,8 +299,7 @@ async def test_a_list_that_is_read_is_left_alone(stage: Stages, conftest_types: 
 
 async def test_a_cursor_that_nobody_moved_stays_on_the_first_row(stage: Stages, conftest_types: Any) -> None:
     """A better result that comes in is the selected one then; a moved cursor stays with its document."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         results = one.app.search_screen.query_one(ResultsList)
         one.engine.documents.insert(0, conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.generation = 2
@@ -322,8 +310,7 @@ async def test_a_cursor_that_nobody_moved_stays_on_the_first_row(stage: Stages, 
 
 async def test_an_answer_that_comes_after_the_cursor_moved_is_only_offered(stage: Stages, conftest_types: Any) -> None:
     """The page was asked for without a key press; until it came the user had begun to read the old one."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         shown = _rows(one)
         one.engine.documents.insert(0, conftest_types.Document("/home/anna/new.txt", "New wind", "text", "wind\n"))
         one.engine.gate["wind"], one.engine.reached["wind"] = threading.Event(), threading.Event()
@@ -338,8 +325,7 @@ async def test_an_answer_that_comes_after_the_cursor_moved_is_only_offered(stage
 
 async def test_a_scrolled_preview_counts_as_reading(stage: Stages) -> None:
     """Going to another match or turning the wheel there, the focus in the search box all the time."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         screen = one.app.search_screen
         await one.until(pilot, lambda: screen.query_one(PreviewBody).preview is not None)
         assert not screen.questions.is_reading
@@ -349,8 +335,7 @@ async def test_a_scrolled_preview_counts_as_reading(stage: Stages) -> None:
 
 async def test_another_order_starts_at_its_first_row(stage: Stages) -> None:
     """Newest first begins at the newest, wherever the cursor was."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("down", "down")
         results = one.app.search_screen.query_one(ResultsList)
         assert results.cursor == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,9 +10,7 @@ from app.search.results import Facets
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.status_lines import StatusLine
 from app.tui.results_list import ResultsList
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import Stages, wind
 
 
 def _rows(stage: Any) -> list[str]:
@@ -23,8 +20,7 @@ def _rows(stage: Any) -> list[str]:
 
 async def test_facets_narrow_and_open_again(stage: Stages) -> None:
     """F4, a chip and Enter narrow; Enter on it again takes it away."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("f4", "right", "right", "enter")
         await one.until(pilot, lambda: _rows(one) == ["turbine.md"], "only markdown")
         assert one.engine.requests[-1].type == "markdown"
@@ -51,8 +47,7 @@ def test_a_chosen_folder_is_named_as_everywhere_else(monkeypatch: pytest.MonkeyP
 
 async def test_the_cursor_is_where_the_arrow_keys_went(stage: Stages) -> None:
     """On one chip of one row."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("f4", "down", "right")
         bar = one.app.search_screen.query_one(FacetBar)
         cursor = bar.get_component_rich_style("facet--cursor")

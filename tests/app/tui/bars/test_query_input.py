@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from textual import events
 
 from app.tui.bars.query_input import QueryInput, Recall
 from app.tui.results_list import ResultsList
 from indexer.query.parse import MAX_CHARACTERS
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 async def test_history_is_walked_with_the_arrows_in_an_empty_box(stage: Stages) -> None:
@@ -58,8 +53,7 @@ async def test_of_megabytes_that_are_pasted_a_query_is_taken(stage: Stages) -> N
 
 async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
     """Most terminals send the letter itself along with Alt; the search box must not take it."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         one.app.post_message(events.Key("alt+y", "y"))
         await one.until(pilot, lambda: one.app.clipboard == "/home/anna/energy/turbine.md")
         assert one.app.search_screen.query_one(QueryInput).value == "wind"
@@ -67,8 +61,7 @@ async def test_alt_and_a_letter_is_a_key_and_not_typed(stage: Stages) -> None:
 
 async def test_the_keys_of_other_finders_move_and_mark_while_typing(stage: Stages) -> None:
     """Ctrl+N, Ctrl+J, Ctrl+P and Ctrl+K choose a row, Tab and Shift+Tab mark one; the box keeps focus and text."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         results = one.app.search_screen.query_one(ResultsList)
         places = []
         for key in ("ctrl+n", "ctrl+j", "ctrl+p", "ctrl+k", "tab", "tab", "shift+tab"):
@@ -84,8 +77,7 @@ async def test_the_keys_of_other_finders_move_and_mark_while_typing(stage: Stage
 @pytest.mark.parametrize("keys", [["ctrl+l", *"sun"], ["ctrl+u", *"sx", "backspace", *"un"]])
 async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: Stages, keys: list[str]) -> None:
     """Keys that wait together: Ctrl+L and Ctrl+U take what was there and not what is typed behind them."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         for key in keys:
             one.app.post_message(events.Key(key, key if len(key) == 1 else None))
         await one.until(pilot, lambda: one.asked == "sun")
@@ -94,8 +86,7 @@ async def test_editing_keys_take_effect_before_the_letters_that_follow(stage: St
 
 async def test_escape_twice_in_an_empty_box_leaves(stage: Stages) -> None:
     """The first one clears, the second says what a third would do; another key in between takes that back."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("escape", "escape", "left", "escape")
         assert one.app.is_running
         assert "again leaves" in one.text
@@ -105,8 +96,7 @@ async def test_escape_twice_in_an_empty_box_leaves(stage: Stages) -> None:
 
 async def test_this_sessions_queries_come_back_with_history_off(stage: Stages) -> None:
     """What was cleared away is one Up away, whether something was opened or not; nothing of it is kept."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("escape")
         await one.search(pilot, "solar")
         await pilot.press("escape")

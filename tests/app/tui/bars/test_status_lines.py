@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
@@ -12,6 +9,7 @@ from app.search.results import Hit, ResultPage, SearchRequest
 from app.tui.bars.status_lines import Fact, HintLine, KeyLine, StatusLine, fitted, fitting, found_of, hint_of
 from app.tui.keys import BY_ID
 from indexer.query.nodes import Problem
+from tests.app.tui.conftest import Stages
 
 FOUND = (Fact("242 with all words", 1), Fact("302 with some", 5), Fact("9 ms", 8), Fact("learned order", 7))
 WATCH = (Fact("watch (process 17792) follows the changes", 6),)
@@ -78,9 +76,6 @@ def test_a_correction_that_was_searched_for_is_named() -> None:
     page = replace(PAGE, searched="wind sea", relaxed=True)
     assert hint_of(page, key="F8", width=60).plain == "Results for wind sea   F8: as typed"
     assert hint_of(page, key="", width=60).plain == "Results for wind sea"
-
-
-Stages = Callable[..., Any]
 
 
 @pytest.mark.parametrize(("columns", "least"), [(20, ("quit",)), (60, ("quit", "leader", "open", "mark", "help"))])

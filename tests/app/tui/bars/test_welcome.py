@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from app.search.results import Hit
 from app.tui.bars.welcome import EXAMPLES, Welcome
 from app.tui.results_list import ResultsList
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages
 
 
 def _lately(engine: Any, *paths: Path) -> None:

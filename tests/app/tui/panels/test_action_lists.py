@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from app.settings import ScreenSettings
 from app.tui.panels.action_lists import HelpScreen
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 TALL = (110, 70)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from textual.widgets import Input
 
 from app.tui.panels.first_start import FirstStart, FolderList
-
-Stages = Callable[..., Any]
+from tests.app.tui.conftest import Stages
 
 
 def _folders(types: Any, *paths: Path) -> Any:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
 from app.settings import ScreenSettings
@@ -14,16 +11,13 @@ from app.tui.keys import BY_ID
 from app.tui.panels.action_lists import LeaderPanel, as_text, in_columns
 from app.tui.panels.stats_screen import StatsScreen
 from app.tui.results_list import ResultsList
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 @pytest.mark.parametrize("leader", ["ctrl+g", "ctrl+@"])
 async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage: Stages, leader: str) -> None:
     """While the search box has the focus: the last row, the preview, and nothing is typed."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         screen = one.app.search_screen
         await pilot.press(leader)
         await one.until(pilot, lambda: isinstance(one.app.screen, LeaderPanel) and "Statistics" in one.text)
@@ -37,16 +31,14 @@ async def test_a_letter_after_the_leader_key_does_what_it_does_in_the_list(stage
 
 async def test_keys_are_written_as_on_a_keyboard(stage: Stages) -> None:
     """PgUp, and no Pgup."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("ctrl+g")
         await one.until(pilot, lambda: "PgUp Page up" in one.text)
 
 
 async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
     """Nothing happens by mistake."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         for key in ("escape", "ctrl+g", "Z"):
             await pilot.press("ctrl+g", key)
             await one.until(pilot, lambda: one.app.screen is one.app.search_screen)
@@ -56,8 +48,7 @@ async def test_escape_and_unknown_keys_only_close_it(stage: Stages) -> None:
 
 async def test_a_click_on_an_action_does_it(stage: Stages) -> None:
     """In any column and row; on none, nothing."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         share = one.app.search_screen.side.share
         for title, is_done in (
             ("Statistics", lambda: isinstance(one.app.screen, StatsScreen)),
@@ -78,8 +69,7 @@ async def test_a_click_on_an_action_does_it(stage: Stages) -> None:
 @pytest.mark.parametrize("key", ["ctrl+g", "f1", "f6", "f7"])
 async def test_a_click_beside_a_panel_closes_it(stage: Stages, key: str) -> None:
     """As Esc does; one in it does not."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press(key)
         await one.until(pilot, lambda: isinstance(one.app.screen, Panel))
         await one.settle(pilot)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,9 +20,7 @@ from app.tui.bars.status_lines import StatusLine
 from app.tui.panels.first_start import FirstStart
 from app.tui.panels.list_screens import FailuresScreen, FoldersScreen
 from indexer.storage.catalogue import Catalogue
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import WIDE, Stages, wind
 
 
 async def opened(one: Any, pilot: Any) -> FoldersScreen:
@@ -34,8 +31,7 @@ async def opened(one: Any, pilot: Any) -> FoldersScreen:
 
 async def test_folders_are_seen_with_what_is_in_them(stage: Stages) -> None:
     """Each with its documents by type; Enter narrows the search to one."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await opened(one, pilot)
         assert "~/energy" in one.text
         assert "2 documents: 1 markdown, 1 pdf" in one.text
@@ -45,8 +41,7 @@ async def test_folders_are_seen_with_what_is_in_them(stage: Stages) -> None:
 
 async def test_a_folder_is_taken_out_by_two_keys(stage: Stages) -> None:
     """The first says what it means; one that stands in the settings stays, which is said."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await opened(one, pilot)
         await pilot.press("d")
         sure = "d again takes ~/energy out of the search; its files stay as they are."
@@ -201,8 +196,7 @@ async def test_they_are_read_again_when_asked(stage: Stages) -> None:
 
 async def test_a_page_is_turned_before_the_rows_are_laid_out(stage: Stages) -> None:
     """A key of a burst may come between the rows and the first frame that has them."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         one.app.push_screen(FailuresScreen(lambda: []))
         await one.until(pilot, lambda: "All files could be read" in one.text)
         shown = one.app.screen.query_one(OptionList)

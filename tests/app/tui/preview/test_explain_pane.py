@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from app.tui.preview.explain_pane import ExplainPane
 from app.tui.preview.preview_pane import PreviewPane
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import Stages, wind
 
 
 async def test_the_explanation_follows_the_cursor(stage: Stages) -> None:
     """x shows what moved the selected result, F3 does so from the search box."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("f3")
         pane = one.app.search_screen.query_one(ExplainPane)
         await one.until(pilot, lambda: "words found in the title" in one.text)

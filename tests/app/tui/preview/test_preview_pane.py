@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from app.tui.preview.preview_pane import PreviewBody
-
-Stages = Callable[..., Any]
-WIDE = (120, 40)
+from tests.app.tui.conftest import Stages, wind
 
 
 async def test_the_preview_shows_matches_and_steps_through_them(stage: Stages) -> None:
     """n and N go around the matches; the heading says which one and on which page."""
-    one = stage()
-    async with one.searched("wind", size=WIDE) as pilot:
+    async with wind(stage()) as (one, pilot):
         await pilot.press("down")
         body = one.app.search_screen.query_one(PreviewBody)
         await one.until(pilot, lambda: body.preview is not None and "Page two" in body.preview.text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,8 +11,8 @@ from app.search.results import Hit, Preview
 from app.tui.preview.picture_preview import Picture
 from app.tui.preview.preview_pane import PreviewBody
 from app.tui.preview.rendering import MOST_ABOVE, render
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 HIT = Hit(1, 1, "/srv/a.txt", "", "A letter", "text", "", 1_750_000_000.0, 10, "", 1.0, 1)
 
 

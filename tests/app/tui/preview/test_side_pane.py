@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from app.tui.preview.preview_pane import PreviewBody, PreviewPane
 from app.tui.preview.side_pane import SHARES
 from app.tui.results_list import ResultsList
 from app.tui.terminal.terminal_capabilities import TerminalCapabilities
-
-Stages = Callable[..., Any]
+from tests.app.tui.conftest import Stages
 
 
 async def test_a_picture_is_sent_again_when_another_program_had_the_terminal(

@@ -7,8 +7,6 @@ import pty
 import select
 import struct
 import threading
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 from textual import events
@@ -23,8 +21,8 @@ from app.tui.terminal.terminal_capabilities import (
     understood,
     without_late_answers,
 )
+from tests.app.tui.conftest import Stages
 
-Stages = Callable[..., Any]
 ATTRIBUTES = b"\x1b[?62;22c"
 
 

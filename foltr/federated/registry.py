@@ -39,7 +39,7 @@ def settings_type(name: str) -> type[msgspec.Struct]:
     method = METHODS[_known(name)]
     hints = _hints(method)
     fields: list[Any] = []
-    for field in dataclasses.fields(method)[1:]:  # type: ignore[arg-type]
+    for field in (one for one in dataclasses.fields(method) if one.name != "ranker"):  # type: ignore[arg-type]
         any_rule = hints[field.name] == Aggregation  # those included that the laboratory was brought
         entry: tuple[Any, ...] = (field.name, reduce(or_, RULES.values()) if any_rule else hints[field.name])
         if field.default is not dataclasses.MISSING:

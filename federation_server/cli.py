@@ -32,7 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "restore": "federation_server.commands.backup:restore",
     "keys": "federation_server.commands.keys",
     "config": "federation_server.commands.config",
-    "health": "federation_server.commands.checkup:health",
+    "health": "federation_server.commands.health",
     "doctor": "federation_server.commands.checkup:doctor",
     "man": "federation_server.commands.man",
 }

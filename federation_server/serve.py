@@ -24,7 +24,7 @@ from federation_server.running.limits import Crowd, PatientProtocol, listen
 from federation_server.running.monitoring import Counters, begin_logging
 from federation_server.running.service import Service
 from federation_server.running.web_server import Server
-from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read
+from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, reached_at, read
 from federation_server.tls import TlsError
 from federation_server.vault import Vault
 from foltr.federated.envelope import fingerprint
@@ -64,11 +64,6 @@ class Installation(Struct, frozen=True, eq=False):
         host = reached_at(section.address)
         host = f"[{host}]" if ":" in host else host
         return f"{'http' if self.settings.tls.mode == 'off' else 'https'}://{host}:{section.port}"
-
-
-def reached_at(address: str) -> str:
-    """The host at which this machine reaches a server that listens on `address`: loopback for all addresses at once."""
-    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(address, address)
 
 
 def check_exposure(settings: ServerSettings) -> None:

@@ -29,6 +29,7 @@ Count = Annotated[int, Meta(ge=1)]
 
 
 Mode = Literal["sealed", "open", "grouped"]
+SETTINGS_FILE = "server.toml"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 DEVICES_GO = re.compile(
     r"(https://([0-9a-z._-]+|\[[0-9a-f:.]+\])|http://(127\.0\.0\.1|\[::1\]|localhost))(:[0-9]{1,5})?(/[0-9a-z._~/-]*)?",
@@ -263,6 +264,12 @@ def resolve(path: Path, text: str, environment: Mapping[str, str]) -> Effective[
     return SCHEME.resolve(str(path), text, environment, flags={}, hint="foltr-server config check")
 
 
+def in_force(folder: Path) -> Effective[ServerSettings]:
+    """Of the server's folder, or the defaults where it has no settings file yet."""
+    file = folder / SETTINGS_FILE
+    return resolve(file, text_if_any(file), os.environ)
+
+
 def text_if_any(path: Path) -> str:
     """What the settings file holds, "" where there is none yet."""
     return _text(path) if path.exists() else ""
@@ -273,3 +280,8 @@ def _text(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise ServerSettingsError(f"{path}: wanted a TOML file, got: {error}") from error
+
+
+def reached_at(address: str) -> str:
+    """The host at which this machine reaches a server that listens on `address`: loopback for all addresses at once."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(address, address)

@@ -18,8 +18,10 @@ from federation_server import tls
 from federation_server.database import reading, wait_turn, writing
 from federation_server.group import group
 from federation_server.group.enrolment import invite
-from federation_server.serve import Installation, open_database, open_installation, reached_at
-from federation_server.settings import SCHEME, Mode, ServerSettings, ServerSettingsError, read
+from federation_server.serve import Installation, open_database, open_installation
+from federation_server.settings import (
+    SCHEME, SETTINGS_FILE, Mode, ServerSettings, ServerSettingsError, read, reached_at,
+)  # fmt: skip
 from federation_server.vault import Vault
 from foltr.errors import FoltrError
 from foltr.federated.envelope import fingerprint
@@ -29,7 +31,6 @@ from foltr.federated.wire import Invite, Terms
 from foltr.privacy.mechanisms import NoPrivacy
 from foltr.ranking.rankers import make_ranker
 
-SETTINGS_FILE = "server.toml"
 _OF_NOBODY = {"lost+found", ".DS_Store"}
 """what the system puts into an empty folder"""
 

@@ -1,10 +1,8 @@
-"""`foltr-server doctor` and `health`: is everything as it should be, and does the server answer?"""
+"""`foltr-server doctor`: is everything as it should be?"""
 
 from __future__ import annotations
 
-import http.client
 import shutil
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from federation_server.commands.installation import (
     ghosts_in_words,
     now,
     open_here,
-    settings_in_force,
 )
 from federation_server.database import is_current, is_sqlite, reading
 from federation_server.group import depots, enrolment, group, roster_book
@@ -28,18 +25,15 @@ from federation_server.rounds import rounds
 from federation_server.rounds.history import ERASED, latest_rounds, mechanism_in_words, members_in_words
 from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.sealed.inbox import awaited_now
-from federation_server.serve import Installation, reached_at
+from federation_server.serve import Installation
 from federation_server.settings import LOOPBACK, ServerSettings
 from federation_server.setup import shipped_start, terms_of
 from federation_server.tls import TlsError, ends, key_fingerprint
-from foltr.errors import FoltrError
 from foltr.federated.sealed.committee import least_members
 from foltr.federated.wire import Terms
 
 LEAST_FREE = 500_000_000
 """bytes"""
-PATIENCE = 4.0
-"""seconds that the server has to say that it is ready"""
 
 
 @click.command()
@@ -170,60 +164,3 @@ def _certificate(installation: Installation, *, now: int) -> Check:
         return Check("certificate", False, str(error))
     is_pinned = installation.settings.tls.mode == "self-signed"
     return Check("certificate", is_pinned or now < end, f"{key}, valid until {iso_minute(end)}")
-
-
-@click.command()
-def health() -> int:
-    """Ask this folder's running server whether it is ready; exit code 1 if it is not.
-
-    The request stays on this machine and uses the settings' encryption; the server must show the folder's certificate.
-    """
-    try:
-        where = ready_at(settings_in_force().settings, folder())
-    except UnhealthyError as error:
-        click.echo(error, err=True)
-        return 1
-    click.echo(f"ready: {where}")
-    return 0
-
-
-class UnhealthyError(FoltrError):
-    """The server is not ready; the message says what was asked and what came."""
-
-
-def ready_at(settings: ServerSettings, folder: Path) -> str:
-    """The address that is ready; UnhealthyError otherwise."""
-    host, port = reached_at(settings.server.address), settings.server.port
-    scheme = "http" if settings.tls.mode == "off" else "https"
-    where = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}/readyz"
-    connection = _connection(settings, host, port)
-    try:
-        connection.connect()
-        if isinstance(connection, http.client.HTTPSConnection):
-            shown = connection.sock.getpeercert(binary_form=True)
-            if shown != _kept_certificate(folder / settings.tls.certificate):
-                raise UnhealthyError(f"{where} shows another certificate than {settings.tls.certificate}: restart it")
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        if answer.status != 200:
-            raise UnhealthyError(f"{where} answered {answer.status}: {answer.read(200).decode('latin-1').strip()}")
-    except (OSError, http.client.HTTPException) as error:
-        raise UnhealthyError(f"{where} does not answer: {error}") from error
-    finally:
-        connection.close()
-    return where
-
-
-def _kept_certificate(file: Path) -> bytes:
-    try:
-        return ssl.PEM_cert_to_DER_cert(file.read_text())
-    except (OSError, ValueError) as error:
-        raise UnhealthyError(f"{file} holds no certificate: {error}") from error
-
-
-def _connection(settings: ServerSettings, host: str, port: int) -> http.client.HTTPConnection:
-    if settings.tls.mode == "off":
-        return http.client.HTTPConnection(host, port, timeout=PATIENCE)
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # it is compared with the file instead
-    return http.client.HTTPSConnection(host, port, timeout=PATIENCE, context=context)

@@ -7,9 +7,8 @@ import os
 import click
 
 from console.command_line import FAILED, print_settings
-from federation_server.commands.installation import folder, settings_in_force
-from federation_server.settings import SCHEME, text_if_any
-from federation_server.setup import SETTINGS_FILE
+from federation_server.commands.installation import folder
+from federation_server.settings import SCHEME, SETTINGS_FILE, in_force, text_if_any
 
 
 @click.group(invoke_without_command=True)
@@ -29,7 +28,7 @@ def path() -> None:
 @click.argument("prefix", default="")
 def show(prefix: str) -> int:
     """Print the settings in force with their source; PREFIX narrows to one table or key."""
-    return print_settings(SCHEME, settings_in_force(), prefix)
+    return print_settings(SCHEME, in_force(folder()), prefix)
 
 
 @command.command("check")

@@ -9,10 +9,10 @@ import click
 
 from federation_server import serve as running
 from federation_server import setup
-from federation_server.commands.installation import folder, is_made, now, open_here, settings_in_force, warn_of_address
+from federation_server.commands.installation import folder, is_made, now, open_here, warn_of_address
 from federation_server.database import writing
 from federation_server.group import group
-from federation_server.settings import DEVICES_GO
+from federation_server.settings import DEVICES_GO, in_force
 from federation_server.setup import pinned_at
 from foltr.federated.links import to_link
 
@@ -64,7 +64,7 @@ def init(group: str, model: Path | None, mode: Literal["sealed", "open", "groupe
 @NAMED
 def serve(group: str) -> None:
     """Serve the group until Ctrl-C or SIGTERM. The first time, make a group and print an invite for one hour."""
-    running.check_exposure(settings_in_force().settings)  # before a group is made
+    running.check_exposure(in_force(folder()).settings)  # before a group is made
     if is_made():
         installation = open_here()
     else:

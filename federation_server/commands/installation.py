@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -10,27 +9,20 @@ from urllib.parse import urlsplit
 import click
 from sqlalchemy import Connection
 
-from console.configuration import Effective
 from console.wording import count, iso_minute, lineage_labelled
 from federation_server.database import reading
 from federation_server.group import group
 from federation_server.group.enrolment import all_members, ghosts, vouchers
 from federation_server.running.service import now as now
 from federation_server.serve import SERVED_AT, Installation, open_installation
-from federation_server.settings import LOOPBACK, ServerSettings, ServerSettingsError, read, resolve, text_if_any
-from federation_server.setup import SETTINGS_FILE, make_certificate
+from federation_server.settings import LOOPBACK, SETTINGS_FILE, ServerSettingsError, read
+from federation_server.setup import make_certificate
 
 
 def folder() -> Path:
     """The folder that the command line, the environment or the platform names."""
     chosen: Path = click.get_current_context().obj
     return chosen
-
-
-def settings_in_force() -> Effective[ServerSettings]:
-    """Of the folder's settings file, or the defaults where there is none yet."""
-    file = folder() / SETTINGS_FILE
-    return resolve(file, text_if_any(file), os.environ)
 
 
 def is_made() -> bool:

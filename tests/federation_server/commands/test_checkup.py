@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -81,6 +83,16 @@ def test_it_asks_by_the_scheme_of_the_settings(tmp_path: Path, capsys: Output, t
         assert health(made) == 0
         assert capsys.readouterr().out == f"ready: {made.public_address}/readyz\n"
     assert health(made) == 1
+
+
+def test_who_asks_loads_no_database(tmp_path: Path) -> None:
+    """A container asks twice a minute, all day."""
+    code = (
+        "import sys; from federation_server.cli import main; answer = main(sys.argv[1:])\n"
+        "print(answer, *{'sqlalchemy', 'alembic', 'cryptography'}.intersection(sys.modules))"
+    )
+    command = (sys.executable, "-c", code, "--folder", str(make_server(tmp_path / "server").folder), "health")
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "1\n"
 
 
 def test_another_certificate_than_the_folders_is_not_this_server(tmp_path: Path, capsys: Output) -> None:

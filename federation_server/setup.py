@@ -20,8 +20,14 @@ from federation_server.group import group
 from federation_server.group.enrolment import invite
 from federation_server.serve import Installation, open_database, open_installation
 from federation_server.settings import (
-    SCHEME, SETTINGS_FILE, Mode, ServerSettings, ServerSettingsError, read, reached_at,
-)  # fmt: skip
+    SCHEME,
+    SETTINGS_FILE,
+    Mode,
+    ServerSettings,
+    ServerSettingsError,
+    reached_at,
+    read,
+)
 from federation_server.vault import Vault
 from foltr.errors import FoltrError
 from foltr.federated.envelope import fingerprint

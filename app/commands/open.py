@@ -62,8 +62,9 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
         search_for_command(settings, context.paths) as search,
         closing(Catalogue.open(context.paths.catalogue)) as catalogue,
     ):
-        if opened_on and target.isdecimal() and (page := decode_shown(opened_on)):
-            return 0 if search.open_shown(page, int(target)) else NOTHING_FOUND
+        if opened_on is not None:  # nothing else, whatever is given: its program runs already
+            rank = int(target) if target.isdecimal() and len(target) < 10 else 0
+            return 0 if search.open_shown(decode_shown(opened_on), rank) else NOTHING_FOUND
         last = load_shown(search.store)
         rank, row = _find(search, catalogue, last, target)
         far = last.machines[rank - 1] if last is not None and rank and last.machines else ""
@@ -133,10 +134,11 @@ def _print(row: DocumentRow | None, path: str, how: How, *, opened: Callable[[],
 
 def _start(ready: Prepared, page: ShownPage | None, rank: int, *, opened: Callable[[], object]) -> int:
     """Start a program, or leave that to the asking process, which is told the command line that records it."""
-    from app.resident.on_behalf import leave_to_asker
+    from app.resident.on_behalf import is_on_behalf, leave_to_asker
     from app.search.shown_page import encode_shown
 
-    told = ("open", "--opened-on", encode_shown(page).hex(), str(rank)) if page is not None and rank else ()
+    shown = page if is_on_behalf() and rank else None
+    told = ("open", "--opened-on", encode_shown(shown).hex(), str(rank)) if shown is not None else ()
     return 0 if leave_to_asker(ready.command, told) else run_prepared(ready, opened=opened)
 
 

@@ -108,10 +108,15 @@ class _Process(Struct):
 _process = _Process()
 
 
-def keep_searches() -> OpenSearches:
-    """From now on this process keeps its searches open; only one that answers one question at a time may."""
-    _process.searches = _process.searches or OpenSearches()
-    return _process.searches
+@contextmanager
+def keep_searches() -> Iterator[None]:
+    """Within the block searches stay open; only a process that answers one question at a time may keep them."""
+    _process.searches = kept = OpenSearches()
+    try:
+        yield
+    finally:
+        _process.searches = None
+        kept.close()
 
 
 @contextmanager

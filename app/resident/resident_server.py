@@ -12,7 +12,7 @@ import selectors
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -91,24 +91,18 @@ class ResidentServer(Struct):
 
     def run(self) -> None:
         """Listen and answer; raises FoltrError when another process does, OSError when it cannot listen."""
-        lock = take_place(self.data_dir)
-        kept = keep_searches()
-        try:
-            self.prepare()
-            listener = LocalListener(socket_path(str(self.data_dir)), inherited=self.inherited)
+        with closing(take_place(self.data_dir)), keep_searches():
             try:
-                self._selector.register(listener, selectors.EVENT_READ)
-                self.ready()
-                with _woken_by_signals(self._selector):
-                    self._loop(listener)
+                self.prepare()
+                with closing(LocalListener(socket_path(str(self.data_dir)), inherited=self.inherited)) as listener:
+                    self._selector.register(listener, selectors.EVENT_READ)
+                    self.ready()
+                    with _woken_by_signals(self._selector):
+                        self._loop(listener)
             finally:
-                listener.close()
-        finally:
-            for caller in list(self._callers.values()):
-                self._hang_up(caller)
-            self._selector.close()
-            kept.close()
-            lock.close()
+                for caller in list(self._callers.values()):
+                    self._hang_up(caller)
+                self._selector.close()
 
     def _loop(self, listener: LocalListener) -> None:
         looked = self._last = time.monotonic()

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_792),
+    "app": (193, 30_793),
     "console": (8, 1_073),
     "indexer": (105, 20_793),
     "simulation": (90, 15_355),

@@ -62,12 +62,10 @@ def test_a_folder_that_is_gone_is_for_the_asking_process(tmp_path: Path) -> None
 
 
 @pytest.fixture
-def kept_searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def kept_searches() -> Iterator[None]:
     """This process keeps its searches as the resident one does, until the test is over."""
-    monkeypatch.setattr(on_behalf._process, "searches", None)
-    searches = on_behalf.keep_searches()
-    yield
-    searches.close()
+    with on_behalf.keep_searches():
+        yield
 
 
 def test_nothing_of_a_question_stays(tmp_path: Path, kept_searches: None) -> None:

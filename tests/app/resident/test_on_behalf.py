@@ -54,3 +54,15 @@ def test_without_a_keeper_a_search_is_closed_after_its_command(paths: Paths) -> 
         assert search.search(SearchRequest(text="heron")).hits == ()
     with pytest.raises(Exception, match="closed"):
         search.search(SearchRequest(text="heron"))
+
+
+def test_searches_are_kept_within_the_block_alone(paths: Paths) -> None:
+    """A process that has ended to answer others keeps none: neither the former ones nor those to come."""
+    for _ in range(2):
+        with on_behalf.keep_searches():
+            with search_for_command(Settings(), paths) as search:
+                pass
+            assert search.search(SearchRequest(text="heron")).hits == ()
+        with pytest.raises(Exception, match="closed"):
+            search.search(SearchRequest(text="heron"))
+    test_without_a_keeper_a_search_is_closed_after_its_command(paths)

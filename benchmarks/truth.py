@@ -29,6 +29,7 @@ from msgspec import structs
 
 from app.commands.results_text import explanation_lines
 from app.learning.picks import Picks
+from app.search.page_order import RULES
 from app.search.reasons import OF_CODE, PART_OF, Reasons
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
@@ -141,8 +142,8 @@ def unpicked(picks: Picks, *given: Any, **named: Any) -> Usage:
 
 def given(points: Mapping[str, FloatVector]) -> Any:
     """These rules give these points [n_docs], whatever they see."""
-    rules = {rule: lambda _, own=own: (own, ()) for rule, own in points.items()}
-    return mock.patch.dict("app.search.page_order.RULES", rules)
+    rules = {rule: structs.replace(RULES[rule], moves=lambda _, own=own: (own, ())) for rule, own in points.items()}
+    return mock.patch.dict(RULES, rules)
 
 
 def without(why: str, reasons: Reasons, classes: IntVector, candidate: int) -> contextlib.ExitStack | None:

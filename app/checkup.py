@@ -125,7 +125,8 @@ def _index(patient: Patient) -> Findings:
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
         counts, generation = catalogue.counts(), catalogue.generation
     snapshot = Index.open(paths.index).snapshot()
-    yield "ok", f"{counts.n_documents:,} documents in {counts.n_files:,} files, commit {snapshot.generation}"
+    documents, files = count(counts.n_documents, "document"), count(counts.n_files, "file")
+    yield "ok", f"{documents} in {files}, commit {snapshot.generation}"
     holder = lock_holder(paths.index)
     yield "ok", f"being written by {holder}" if holder else "no process is writing to it"
     if generation != snapshot.generation and not holder:

@@ -8,6 +8,7 @@ import click
 
 from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
 from app.commands.completion import remembered_folders
+from console.wording import count
 
 if TYPE_CHECKING:
     import threading
@@ -132,7 +133,7 @@ def _recognise(context: Context, chosen: OcrSettings | SpeechSettings, quiet: bo
         n_read = recognise(chosen, context.paths, on_progress=line.show, stop=stop)
         if n_read:
             update_index(context.settings, context.paths, on_progress=line.show)
-    say(f"{medium_of(chosen).what} recognised: {n_read:,} files")
+    say(f"{medium_of(chosen).what} recognised: {count(n_read, 'file')}")
 
 
 def _choose(

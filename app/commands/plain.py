@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from app.commands.command import INTERRUPTED, Command, Context, load, load_numpy
+from console.wording import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +74,7 @@ class Dialogue:
         if query:
             self._ask(query)
         else:
-            print(f"{self._search.status().n_documents:,} documents. {HELP}")
+            print(f"{count(self._search.status().n_documents, 'document')}. {HELP}")
 
     def answer(self, line: str) -> bool:
         """Do what a line says; False to leave."""

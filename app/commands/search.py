@@ -28,7 +28,7 @@ from app.commands.command import (
 from app.commands.completion import query_words
 from app.search.results import ORDERS
 from console.printable import safe_line
-from console.wording import columns
+from console.wording import columns, count
 
 if TYPE_CHECKING:
     from app.search.results import Hit, ResultPage
@@ -144,7 +144,8 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         say_about(page)
         search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
-            say(f"{len(hits)} of {matches_of(page)} in {page.n_documents:,} documents, {page.seconds * 1000:.0f} ms")
+            documents = count(page.n_documents, "document")
+            say(f"{len(hits)} of {matches_of(page)} in {documents}, {page.seconds * 1000:.0f} ms")
         if search.unkept:
             say(search.unkept)
     _start_on_demand(context)

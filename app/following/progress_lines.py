@@ -7,7 +7,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from console.wording import columns, fit, fit_left
+from console.wording import columns, count, fit, fit_left
 
 if TYPE_CHECKING:
     from io import TextIOBase
@@ -87,18 +87,17 @@ class ProgressWriter:
 def describe(progress: Progress) -> str:
     """The numbers of one report on one line."""
     if progress.phase == "scanning":
-        return f"scanning: {progress.n_total:,} files"
+        return f"scanning: {count(progress.n_total, 'file')}"
     if progress.phase == "meaning":
         left = f", {duration(progress.eta_seconds)} left" if progress.eta_seconds is not None else ""
-        return (
-            f"words can be searched; reading for meaning: {progress.n_done:,} of {progress.n_total:,} documents{left}"
-        )
+        of_all = f"{progress.n_done:,} of {count(progress.n_total, 'document')}"
+        return f"words can be searched; reading for meaning: {of_all}{left}"
     if progress.phase == "recognising":
         return f"recognising {progress.what}: {progress.n_done:,} of {progress.n_total:,}"
     if progress.phase != "indexing":
         return progress.phase
     parts = [
-        f"indexing: {progress.n_done:,} of {progress.n_total:,} files",
+        f"indexing: {progress.n_done:,} of {count(progress.n_total, 'file')}",
         f"{progress.bytes_done / 1e6:,.0f} of {progress.bytes_total / 1e6:,.0f} MB",
         f"{progress.rate_mb_s:.1f} MB/s",
     ]

@@ -16,6 +16,7 @@ import numpy as np
 
 from app.settings import Paths, Settings
 from console.printable import display_path
+from console.wording import count
 from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.meaning import encoder, multilingual, vectors
 from indexer.meaning.making import EncodingProcess, VectorMaker
@@ -101,7 +102,7 @@ class Making:
     def _said_of(maker: VectorMaker) -> str:
         if not maker.n_total:
             return ""
-        done = f"{maker.n_total:,} documents"
+        done = count(maker.n_total, "document")
         if maker.n_done < maker.n_total:
             done = f"{maker.n_done:,} of {done}; the next run goes on from there"
         for path, why in itertools.islice(maker.failed.items(), 1):

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -183,6 +184,19 @@ def test_extremes_stay_finite(mu: float) -> None:
     epsilons = [gaussian_epsilon(mu, delta) for delta in (1e-300, 1e-100, 1e-10, 0.1)]
     assert all(math.isfinite(e) for e in epsilons)
     assert epsilons == sorted(epsilons, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("mu", "delta"),
+    [(1e-17, 1e-5), (1e-15, 1e-17), (1e-12, 1e-14), (1e-10, 1e-13), (1e-8, 1e-100), (0.0099, 1e-4), (0.0101, 1e-12)],
+)
+def test_epsilon_of_much_noise_has_ten_digits_too(mu: float, delta: float) -> None:
+    """delta(epsilon) by 60 digits is delta within 1e-9 of it; noise beyond all floats needs no epsilon and no error."""
+    epsilon = gaussian_epsilon(mu, delta)
+    with mpmath.workdps(60):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        true = mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+        assert (true <= delta) if epsilon == 0 else abs(true / delta - 1) < 1e-9
 
 
 def test_mills_ratio_joins_smoothly() -> None:

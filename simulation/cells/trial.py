@@ -211,7 +211,14 @@ class Trial:
             seconds=running.seconds,
             personal=population.personal,
             sightings=population.sightings,
-            epsilon=epsilon_spent(running.method, federation.correlation, n_rounds=federation.rounds, so_far=done)
+            epsilon=epsilon_spent(
+                running.method,
+                federation.correlation,
+                n_rounds=federation.rounds,
+                so_far=done,
+                n_honest=population.n_clients - population.n_malicious,
+                exchanged=federation.tested is not None,
+            )
             if noisy
             else None,
             last=done == federation.rounds,

@@ -10,6 +10,7 @@ means anything. Simulated users draw their queries alike, so that who they are c
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from foltr.arithmetic import normals
 from foltr.arrays import FloatArray
+from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.privacy.accounting import gaussian_epsilon
@@ -63,14 +65,21 @@ def check_correlated(method: Any) -> None:
         raise PresetError("federation.correlation: noise is correlated for fpdgd with method.privacy = gaussian alone")
 
 
-def epsilon_spent(method: Any, correlation: Correlation | None, *, n_rounds: int, so_far: int) -> float:
+def epsilon_spent(
+    method: Any, correlation: Correlation | None, *, n_rounds: int, so_far: int, n_honest: int, exchanged: bool = False
+) -> float:
     """What one person's part in the first `so_far` of `n_rounds` rounds has cost, against its absence, at `DELTA`.
 
-    Of Gaussian noise. Whoever sees only the sum counts, where the noise is shared out.
+    Of Gaussian noise. Where it is shared out, whoever sees only the sum counts, and in it the shares of `n_honest`
+    clients, if they are fewer than the mechanism wants; a rule or a guard that looks at single messages, and clients
+    who exchange them (`exchanged`), see the noise of one share.
     """
-    correlation = correlation or Correlation()
-    z = _gaussian(method).noise_multiplier * correlation.excess(n_rounds)
-    return gaussian_epsilon(correlation.sensitivity(so_far) / z, DELTA)
+    correlation, privacy = correlation or Correlation(), _gaussian(method)
+    z = privacy.noise_multiplier * correlation.excess(n_rounds)
+    if privacy.distributed:
+        compared = isinstance(method, FPDGD) and (method.guard or not isinstance(method.aggregation, Mean))
+        z *= math.sqrt(min(privacy.n_clients, 1 if compared or exchanged else n_honest) / privacy.n_clients)
+    return gaussian_epsilon(correlation.sensitivity(so_far) / z, DELTA) if z else math.inf
 
 
 def _gaussian(method: FPDGD) -> Gaussian:

@@ -10,6 +10,7 @@ import pytest
 
 from foltr.arrays import FloatMatrix
 from foltr.errors import ValueRangeError
+from foltr.federated.aggregation.trimmed_mean import Median
 from foltr.federated.fpdgd import FPDGD
 from foltr.privacy.accounting import Ledger
 from foltr.privacy.correlated_noise import Correlation
@@ -81,8 +82,8 @@ def test_the_noise_of_a_run_is_the_inverse_of_c_times_independent_noise() -> Non
 def test_all_rounds_together_cost_what_independent_noise_costs() -> None:
     """At the last of six rounds, for any correlation; before it correlated noise has spent more."""
     ledger = Ledger(46).spend(METHOD.privacy, 6).epsilon(DELTA)
-    assert epsilon_spent(METHOD, None, n_rounds=6, so_far=6) == pytest.approx(ledger, rel=1e-9)
-    assert epsilon_spent(METHOD, ONE, n_rounds=6, so_far=6) == pytest.approx(ledger, rel=1e-9)
+    assert epsilon_spent(METHOD, None, n_rounds=6, so_far=6, n_honest=4) == pytest.approx(ledger, rel=1e-9)
+    assert epsilon_spent(METHOD, ONE, n_rounds=6, so_far=6, n_honest=4) == pytest.approx(ledger, rel=1e-9)
     assert [row.epsilon for row in rows()] == [
         None,
         pytest.approx(Ledger(46).spend(METHOD.privacy, 3).epsilon(DELTA)),
@@ -94,7 +95,29 @@ def test_all_rounds_together_cost_what_independent_noise_costs() -> None:
 def test_who_comes_back_every_third_round_spends_two_rounds_of_six() -> None:
     """Independent noise, separation 3."""
     two = Ledger(46).spend(METHOD.privacy, 2).epsilon(DELTA)
-    assert epsilon_spent(METHOD, Correlation(separation=3), n_rounds=6, so_far=6) == pytest.approx(two, rel=1e-9)
+    assert epsilon_spent(METHOD, Correlation(separation=3), n_rounds=6, so_far=6, n_honest=4) == pytest.approx(
+        two, rel=1e-9
+    )
+
+
+def test_shares_of_noise_that_do_not_arrive_hide_nobody() -> None:
+    """Noise for a hundred, of whom four come and one is malicious; where rows are compared, a share hides alone."""
+    hundred = replace(METHOD, privacy=Gaussian(clip=0.5, noise_multiplier=3.0, distributed=True, n_clients=100))
+
+    def spent(method: FPDGD, share: float, *, n_honest: int = 3, exchanged: bool = False) -> bool:
+        """Whether two rounds cost what noise of that share of the variance costs, as Ledger has it."""
+        noise = Gaussian(clip=0.5, noise_multiplier=3.0 * share**0.5)
+        found = epsilon_spent(method, None, n_rounds=2, so_far=2, n_honest=n_honest, exchanged=exchanged)
+        return found == pytest.approx(Ledger(46).spend(noise, 2).epsilon(DELTA), rel=1e-9)
+
+    assert spent(hundred, 3 / 100)
+    assert spent(hundred, 1, n_honest=100)
+    assert spent(replace(hundred, aggregation=Median()), 1 / 100)
+    assert spent(replace(hundred, guard=True), 1 / 100)
+    assert spent(hundred, 1 / 100, exchanged=True)
+    attack = {"attack": "opposed"}
+    ledger = Ledger(46).spend(Gaussian(clip=0.5, noise_multiplier=3.0 * (3 / 4) ** 0.5), 6).epsilon(DELTA)
+    assert rows(attack=attack, malicious=1)[-1].epsilon == pytest.approx(ledger)
 
 
 def test_what_has_no_gaussian_noise_cannot_be_correlated() -> None:

@@ -16,6 +16,7 @@ from simulation.cells.preset import decode_preset
 from simulation.cells.preset_tables import NUMBERS, absolute, load_tables, overridden, with_stand_in
 from simulation.data.known_datasets import data_folder
 from simulation.engines import make_engine
+from simulation.errors import PresetError
 from simulation.experiment import prepare, stored_preset, work_with
 from simulation.run_folder import Row, read_run
 
@@ -85,7 +86,8 @@ def run(
 ) -> Results:
     """Run a preset, by name, path or as its tables, and give its rows; FoltrError where it cannot be run at all.
 
-    changes  dotted keys and their values, `{"federation.rounds": 100}`; a list is tried value by value, as by `--set`
+    changes  dotted keys and their values, `{"federation.rounds": 100}`; a list is tried value by value, as by `--set`,
+             and so is an array
     data     the folder of data sets; else where the command looks
     with_    files of one's own, and packages that bring something (`simulation.extensions`)
     folder   where the run is kept, a new one; None keeps nothing
@@ -94,8 +96,8 @@ def run(
     import os
 
     root = data_folder(None if data is None else str(data), os.environ)
-    tables = load_tables(str(preset)) if isinstance(preset, str | Path) else dict(preset)
-    values = {key: _values(key, value) for key, value in (changes or {}).items()}
+    tables = load_tables(str(preset)) if isinstance(preset, str | Path) else _plain("preset", dict(preset))
+    values = {key: _values(key, _plain(key, value)) for key, value in (changes or {}).items()}
     if with_:
         names = [with_] if isinstance(with_, str | Path) else with_
         values["with"] = [absolute([str(name) for name in names], Path())]
@@ -109,6 +111,22 @@ def run(
         if outcome.interrupted:
             raise KeyboardInterrupt
         return Results(tuple(experiment.rows()), {cell.title: why for cell, why in outcome.failed})
+
+
+def _plain(key: str, value: Any) -> Any:
+    """The value as a preset may have it: numpy's numbers and arrays, ranges and paths as numbers, lists and words."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {name: _plain(f"{key}.{name}", one) for name, one in value.items()}
+    if isinstance(value, list | tuple | range):
+        alike = tuple if isinstance(value, tuple) else list
+        return alike(_plain(key, one) for one in value)
+    if isinstance(value, Path):
+        return str(value)
+    if not isinstance(value, str | int | float | None):
+        raise PresetError(f"{key}: wanted a number, a word, a list or a table, got {value!r}")
+    return value
 
 
 def _values(key: str, value: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from foltr.arithmetic import log1p
 from foltr.arrays import FloatArray, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.errors import DatasetError
@@ -128,7 +129,15 @@ def signed_log(features: FloatArray) -> FloatArray:
 
     Order, sign and 0 stay, so rankings by one feature stay; a value within [0, 1] hardly moves.
     """
-    return np.copysign(np.log1p(np.abs(features)), features)
+    found = np.empty(features.shape)
+    for first in range(0, len(features), _IN_CACHE):
+        part = features[first : first + _IN_CACHE]
+        found[first : first + _IN_CACHE] = np.copysign(log1p(np.abs(part)), part)
+    return found
+
+
+_IN_CACHE = 64
+"""documents at a time, whose steps on the way to a logarithm the cache holds"""
 
 
 NORMALISATIONS: dict[str, Callable[[FloatArray], FloatArray] | None] = {
@@ -172,11 +181,15 @@ def join(parts: Sequence[QuerySet]) -> QuerySet:
 
 
 def select(data: QuerySet, queries: Sequence[int] | npt.NDArray[np.integer]) -> QuerySet:
-    """The queries with these numbers, in this order; ValueRangeError for none."""
+    """The queries with these numbers, from 0, in this order; ValueRangeError for none, and for other than numbers."""
     if not len(queries):
         raise ValueRangeError("wanted a query at least, got none")
+    numbers = np.asarray(queries)
+    if numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() >= data.n_queries:
+        wanted = f"wanted numbers of queries from 0 to {data.n_queries - 1}"
+        raise ValueRangeError(f"{wanted}, got {np.array2string(numbers, threshold=9, edgeitems=3)}")
     rows = [np.arange(data.offsets[query], data.offsets[query + 1]) for query in queries]
-    return _taken(data, np.concatenate(rows), np.asarray(queries), np.array([len(part) for part in rows]))
+    return _taken(data, np.concatenate(rows), numbers, np.array([len(part) for part in rows]))
 
 
 def documents(data: QuerySet, rows: npt.NDArray[np.integer]) -> QuerySet:

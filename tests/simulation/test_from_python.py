@@ -52,6 +52,19 @@ def test_one_file_may_be_named_alone_and_no_value_is_no_study(tmp_path: Path) ->
         Results.read(tmp_path)
 
 
+def test_numbers_of_numpy_ranges_and_paths_are_values_like_others(tmp_path: Path) -> None:
+    """As a notebook has them: an array is tried number by number; what can be no value is named with its key."""
+    few = {"data.dataset": Path("sample"), "data.folds": range(1, 2), "users.clicks": "perfect"}
+    rates = {"method.learning_rate": np.array([0.1, 0.2]), "federation.rounds": np.int64(1)}
+    assert set(run("quick/fpdgd", few | rates).last["method.learning_rate"]) == {0.1, 0.2}
+    rates["method.learning_rate"] = [*np.linspace(0.1, 0.2, 2)]
+    tables = {**STUDY, "method": {"name": "fpdgd", "learning_rate": np.float64(0.3)}, "sweep": {}}
+    assert set(run("quick/fpdgd", few | rates).last["method.learning_rate"]) == {0.1, 0.2}
+    assert len(run(tables, {"federation.rounds": 1}).last.rows) == 2 * 2
+    with pytest.raises(PresetError, match=r"method.learning_rate: wanted a number.* got <object"):
+        run("quick/fpdgd", few | {"method.learning_rate": object()})
+
+
 def test_a_list_of_seeds_or_folds_says_which_and_is_not_tried_number_by_number() -> None:
     """Else the rows of the first seed would be there once for each number, and count as often in a mean."""
     changes = {"federation.rounds": 1, "users.clicks": "perfect", "seeds": [7], "data.folds": [1, 2]}

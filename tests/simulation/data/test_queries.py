@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
+from foltr.errors import ValueRangeError
 from simulation.data.queries import QuerySet, join, select, widen
 
 
@@ -28,6 +30,13 @@ def test_selected_by_hand() -> None:
     assert found.grades.tolist() == [0, 1, 2, 0, 1]
     assert found.offsets.tolist() == [0, 3, 5]
     assert found.docids == ("d3", "d4", "d5", "d0", "d1")
+
+
+@pytest.mark.parametrize("chosen", [[-1], [-2], [3], [1.0], [True, False, True]])
+def test_what_numbers_no_query_selects_none(chosen: list[int]) -> None:
+    """Counted from the end, a query would have another's documents; a mask is no list of numbers."""
+    with pytest.raises(ValueRangeError, match=r"numbers of queries from 0 to 2, got \["):
+        select(queries([2, 1, 3]), chosen)
 
 
 def test_joined_by_hand() -> None:

@@ -40,6 +40,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
+from foltr.arithmetic import length
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
@@ -328,5 +329,5 @@ def largest_update(method: FPDGD, start: FloatVector) -> float:
     if isinstance(privacy, FpdgdPaper):
         radius = privacy.local_bound or 0.0
         noise = privacy.sensitivity / privacy.epsilon * (d + math.sqrt(2.0 * d * t) + t)
-        return radius + float(np.linalg.norm(start)) + noise
+        return radius + length(start) + noise
     raise ValueRangeError(f"no bound is known for {type(privacy).__name__}")

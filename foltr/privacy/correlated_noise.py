@@ -22,7 +22,7 @@ import math
 import msgspec
 import numpy as np
 
-from foltr.arithmetic import dots
+from foltr.arithmetic import dots, power
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
 
@@ -54,7 +54,7 @@ class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     def column(self, n_rounds: int) -> FloatVector:
         """The first column of C, `[n_rounds]`."""
         later = np.arange(max(n_rounds - 1, 0), dtype=np.float64)
-        powers = np.power.outer(np.array(self.decays), later)
+        powers = power(np.array(self.decays)[:, None], later)
         return np.concatenate([np.ones(min(n_rounds, 1)), dots(powers.T, np.array(self.scales))])
 
     def participations(self, n_rounds: int) -> int:

@@ -6,6 +6,8 @@ A grade is worth 2^grade - 1 (Burges et al., ICML 2005, and every paper here); a
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -14,14 +16,26 @@ from foltr.errors import ShapeError, ValueRangeError
 
 
 def gains(grades: npt.ArrayLike) -> FloatVector:
-    """The worth of each grade, of any shape."""
-    return np.exp2(np.asarray(grades, dtype=np.float64)) - 1.0
+    """The worth of each grade, of any shape; that of a whole grade is exact, which no library's power promises."""
+    given = np.asarray(grades, dtype=np.float64)
+    whole = np.floor(given)
+    worth: FloatVector = np.ldexp(np.exp2(given - whole), whole.astype(np.int64)) - 1.0
+    return worth
 
 
 def discounts(n: int) -> FloatVector:
     """1 / log2(i + 1) for the ranks i = 1..n (Järvelin and Kekäläinen, TOIS 2002, with base 2 for every rank)."""
-    discount: FloatVector = 1.0 / np.log2(np.arange(2, n + 2))
-    return discount
+    return _discounts(1 << max(n - 1, 0).bit_length())[:n].copy()
+
+
+@lru_cache(maxsize=32)
+def _discounts(n: int) -> FloatVector:
+    """`discounts`, of logarithms worked out with 28 digits: a processor's own may end in another digit."""
+    from decimal import Context, Decimal  # loads slowly, and no search asks for it
+
+    digits = Context(prec=28)
+    logs = [digits.ln(Decimal(rank)) for rank in range(2, n + 2)]
+    return np.array([1.0 / float(digits.divide(log, logs[0])) for log in logs])
 
 
 def dcg_at_k(grades: npt.ArrayLike, k: int) -> float:

@@ -89,7 +89,7 @@ class Adaptive(AttackSettings, frozen=True, tag="adaptive"):
     def send(self, scene: AttackedRound) -> FloatMatrix:
         """The same from all; the first lambda where nobody tests, the mean itself where none is accepted."""
         mean = scene.benign.mean(axis=0)
-        for step in self.first * 0.5 ** np.arange(HALVINGS):
+        for step in np.ldexp(self.first, -np.arange(HALVINGS)):
             crafted = mean - step * (mean - scene.start)
             if scene.accepts is None or scene.accepts(crafted) >= self.share:
                 return np.tile(crafted, (scene.n_malicious, 1))

@@ -54,7 +54,7 @@ def hidden_shift(n_clients: int, n_malicious: int, *, by: Literal["baruch", "sha
     if needed < 1 or n_clients < 3:
         raise ValueRangeError(f"lie: no z for {n_malicious} malicious of {n_clients} clients: they must be a minority")
     among = n_clients - n_malicious if by == "baruch" else n_clients
-    return NormalDist().inv_cdf((among - needed) / among)
+    return round(NormalDist().inv_cdf((among - needed) / among), 12)  # the digits that every processor has
 
 
 def beside_the_mean(rows: FloatMatrix, *, z: float, ddof: int) -> FloatVector:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from foltr.arrays import FloatArray, FloatMatrix, FloatVector, Int64Matrix, Int64Vector
 from foltr.errors import ValueRangeError
+from foltr.ranking.metrics import discounts, gains
 from simulation.batched import kernel
 from simulation.batched.random_numbers import advance, to_unit, uniform
 from simulation.batched.simd_sums import dot
@@ -57,15 +58,15 @@ def pages_of(population: Population) -> Pages:
     data, users, n_grades = population.data, population.users, population.users.n_grades
     if data.grades.min() < 0 or data.grades.max() >= n_grades:
         raise ValueRangeError(f"users know grades 0 to {n_grades - 1}, not {data.grades.min()} to {data.grades.max()}")
-    discounts = 1.0 / np.log2(np.arange(2, users.k + 2))
+    discount = discounts(users.k)
     features, grades = np.ascontiguousarray(data.features), data.grades.view(np.uint8)
     return Pages(
         np.broadcast_to(features, features.shape),  # read-only, as mapped files are: kernels are compiled for these
         np.broadcast_to(grades, grades.shape),
         np.broadcast_to(data.offsets, data.offsets.shape),
-        ideal_dcg(data, discounts),
-        np.exp2(np.arange(n_grades)) - 1.0,
-        discounts,
+        ideal_dcg(data, discount),
+        gains(np.arange(n_grades)),
+        discount,
         np.ascontiguousarray(users.click),
         np.ascontiguousarray(users.stop_by_rank),
         np.ascontiguousarray(users.examination),
@@ -83,13 +84,13 @@ def alone(pages: Pages, client: int) -> Pages:
     return pages._replace(ranges=pages.ranges[row], **own)
 
 
-def ideal_dcg(data: QuerySet, discounts: FloatVector) -> FloatVector:
-    """The largest DCG that a page can have, for each query `[n_queries]`; `discounts` `[k]`."""
+def ideal_dcg(data: QuerySet, discount: FloatVector) -> FloatVector:
+    """The largest DCG that a page can have, for each query `[n_queries]`; `discount` `[k]`."""
     query = np.repeat(np.arange(data.n_queries), np.diff(data.offsets))
     grades = data.grades[np.lexsort((-data.grades, query))]
     rank = np.arange(len(grades)) - data.offsets[query]
-    to_shown = rank < len(discounts)
-    gained = (np.exp2(grades[to_shown].astype(np.float64)) - 1.0) * discounts[rank[to_shown]]
+    to_shown = rank < len(discount)
+    gained = gains(grades[to_shown]) * discount[rank[to_shown]]
     return np.bincount(query[to_shown], weights=gained, minlength=data.n_queries).astype(np.float64)
 
 

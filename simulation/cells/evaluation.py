@@ -146,7 +146,8 @@ def judge(
     place = (np.arange(len(queries.grades)) - np.repeat(offsets[:-1], lengths) + 1).astype(np.float64)
     worth = gains(queries.grades)
     relevant = (queries.grades > 0).astype(np.float64)
-    discount = np.where(place <= k, discounts(int(lengths.max()))[place.astype(np.intp) - 1], 0.0)
+    deepest = min(k, int(lengths.max()))
+    discount = np.where(place <= k, discounts(deepest)[np.minimum(place, deepest).astype(np.intp) - 1], 0.0)
     best_first = worth[ranked_rows(worth, offsets)]
     return Judged(
         queries=queries,

@@ -26,6 +26,7 @@ from pathlib import Path
 
 import numpy as np
 
+from foltr.arithmetic import dots, exp, length, log, table
 from foltr.arrays import FloatArray, Int64Vector
 from simulation.data.cache import VERSION, Cache, chosen_folder, kept, read_binary
 from simulation.data.queries import Fold, OneDocument, QuerySet, min_max, normalise_queries
@@ -81,7 +82,7 @@ class World:
 def make_world(shape: Shape, seed: int) -> World:
     rng = np.random.default_rng([seed, _WORLD])
     weights = rng.normal(size=N_TRAITS)
-    weights /= np.linalg.norm(weights)
+    weights /= length(weights)
     n = shape.n_features
     loadings = rng.normal(size=(N_TRAITS, n)) * (rng.random(size=(N_TRAITS, n)) < 0.4)
     loadings[:, rng.permutation(n)[: n // 8]] = 0.0
@@ -94,10 +95,10 @@ def make_world(shape: Shape, seed: int) -> World:
 def make_queries(shape: Shape, world: World, n_queries: int, *, key: tuple[int, ...]) -> QuerySet:
     """`n_queries` queries of a world; the same `key` (non-negative integers) gives the same queries.
 
-    Numbers are the same on every machine up to the last bits of exp and log there.
+    Of the numbers drawn, one in 4,000 takes the library's logarithm, whose last bit six decimals do not show.
     """
     rng = np.random.default_rng([*key, _QUERIES])
-    sizes = np.exp(rng.normal(np.log(shape.documents), shape.spread, size=n_queries)).astype(np.int64)
+    sizes = exp(rng.normal(log(shape.documents), shape.spread, size=n_queries)).astype(np.int64)
     sizes = np.maximum(sizes, shape.fewest)
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     n_docs = int(offsets[-1])
@@ -123,13 +124,13 @@ _SHIFT, _EASE = 0.4, 1.2
 def _relevance(traits: FloatArray, ease: FloatArray, weights: FloatArray) -> FloatArray:
     """The noiseless part of r, [n_docs]."""
     bent = 0.5 * traits[:, 0] * traits[:, 1] + 0.4 * np.maximum(traits[:, 2], 0.0) ** 2
-    found: FloatArray = traits @ weights + bent + ease
+    found: FloatArray = dots(traits, weights) + bent + ease
     return found
 
 
 def _features(world: World, traits: FloatArray, rng: np.random.Generator) -> FloatArray:
     """What the features show, [n_docs, n_features], rounded to six decimals as LETOR files are."""
-    seen = traits @ world.loadings + rng.normal(size=(len(traits), world.loadings.shape[1]))
+    seen = table(traits, world.loadings.T) + rng.normal(size=(len(traits), world.loadings.shape[1]))
     for family, show in enumerate(FAMILIES):
         columns = world.families == family
         seen[:, columns] = show(seen[:, columns], world.levels[columns])
@@ -137,10 +138,10 @@ def _features(world: World, traits: FloatArray, rng: np.random.Generator) -> Flo
 
 
 FAMILIES: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...] = (
-    lambda seen, level: np.floor(np.exp(np.minimum(1 + 7 * level + 1.2 * seen, 18.0))),  # a count
+    lambda seen, level: np.floor(exp(np.minimum(1 + 7 * level + 1.2 * seen, 18.0))),  # a count
     lambda seen, level: np.maximum(40 * level * (0.5 - level) + 6 * seen, 0.0),  # a score
     lambda seen, level: np.minimum(-5 - 20 * level + 3 * seen, 0.0),  # a log probability
-    lambda seen, level: 1 / (1 + np.exp(1 + 2 * level - seen)),  # a ratio
+    lambda seen, level: 1 / (1 + exp(1 + 2 * level - seen)),  # a ratio
     lambda seen, level: (seen > level).astype(np.float64),  # a switch
 )
 """How a feature shows what it sees: (s, level) -> values"""

@@ -132,14 +132,12 @@ class GroupSplit(_Split, frozen=True, tag="groups"):
 
     def parter(self, train: QuerySet, rng: np.random.Generator) -> Parter:
         """Draws nothing: the groups are those of `seed`, whatever the seed of the cell is."""
-        from scipy.cluster.vq import kmeans2  # loads slowly, and `--list` shows this record
-
         if train.n_queries < self.groups:
             raise DatasetError(f"merging.split.groups: {self.groups} groups of {train.n_queries} queries")
         means = query_means(train)
         centre, spread = means.mean(axis=0), means.std(axis=0)
         scale = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0)
-        centres, groups = kmeans2((means - centre) * scale, self.groups, minit="++", rng=self.seed)
+        centres, groups = k_means((means - centre) * scale, self.groups, np.random.default_rng(self.seed))
         largest, next_largest = np.argsort(-np.bincount(groups, minlength=self.groups), kind="stable")[:2]
 
         def part(queries: QuerySet) -> Parted:
@@ -277,6 +275,27 @@ def _per_category(
     """Per query and category the sum (or another `add`) of the values of its documents `[n_queries, n_categories]`."""
     columns = [add.reduceat(np.where(numbers == number, values, 0.0), starts) for number in range(n_categories)]
     return np.stack(columns, axis=1)
+
+
+K_MEANS_STEPS = 10
+
+
+def k_means(points: FloatMatrix, n_groups: int, rng: np.random.Generator) -> tuple[FloatMatrix, IntVector]:
+    """Centres `[n_groups, n]` and each point's group, by Lloyd's steps from k-means++ (Arthur and Vassilvitskii 2007).
+
+    A group that nobody is nearest to keeps its centre. A library finds the nearest by products of matrices, whose last
+    digits are the processor's.
+    """
+    centres, groups = points[[rng.integers(len(points))]], np.zeros(len(points), dtype=np.intp)
+    while len(centres) < n_groups:
+        so_far = np.cumsum(_distances(points, centres).min(axis=1) ** 2)
+        chosen = min(int(np.searchsorted(so_far, rng.random() * so_far[-1])), len(points) - 1)
+        centres = np.vstack([centres, points[chosen]])
+    for _ in range(K_MEANS_STEPS):
+        groups = _distances(points, centres).argmin(axis=1)
+        near = [points[groups == group] for group in range(n_groups)]
+        centres = np.array([own.mean(axis=0) if len(own) else old for own, old in zip(near, centres, strict=True)])
+    return centres, groups
 
 
 def _distances(points: FloatMatrix, centres: FloatMatrix) -> FloatMatrix:

@@ -26,6 +26,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.method import Model
 from foltr.online.ips import clipped_propensities, position_propensities
 from foltr.ranking.interaction import Interaction
+from foltr.ranking.metrics import discounts
 from foltr.ranking.rankers import Ranker
 from simulation.cells.preset import FEWEST_PAGES, Acceptance
 from simulation.rounds.federation import Population, Shown, attacked_thetas, joined_thetas, learned
@@ -68,7 +69,8 @@ class History:
         ranks = 1.0 + np.add.reduceat(ahead, first_rival, axis=1, dtype=np.float64)
         propensities = position_propensities(1.0, k=int(shown_at.max()) + 1)
         weights = 1.0 / clipped_propensities(propensities, smallest=SMALLEST_PROPENSITY)[shown_at]
-        worths: FloatMatrix = np.add.reduceat(weights / np.log2(1.0 + ranks), np.cumsum(n_opened) - n_opened, axis=1)
+        discount = discounts(int(n_docs.max()))[ranks.astype(np.intp) - 1]
+        worths: FloatMatrix = np.add.reduceat(weights * discount, np.cumsum(n_opened) - n_opened, axis=1)
         return worths
 
 

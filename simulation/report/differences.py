@@ -19,7 +19,8 @@ V_queries is the variance of the mean over queries, V_seeds that between seeds o
 in both, is of what is left of d in a fold without its rows' and columns' means (analysis of variance, crossed).
 
 The test flips signs: under the null hypothesis each query's difference is as likely to be positive as negative. The sum
-it is asked about is the one seen times sqrt(V_queries / V), which adds the seeds. Up to EXACT differences that are
+it is asked about is the one seen times sqrt(V_queries / V), which adds the seeds. A variance of few seeds is itself hardly
+known: p is then Student's, with Welch and Satterthwaite's degrees of V, those of V_queries unlimited. Up to EXACT differences that are
 not 0 all flips are counted; beyond, the tail is the saddlepoint approximation of the same distribution (Robinson 1982;
 Barndorff-Nielsen's r*), a few hundredths of p off at worst unless nearly all differences have one size. Nothing is
 drawn, and no number of flips bounds how small p can be, which a correction for many pairs needs.
@@ -160,9 +161,20 @@ def query_test(differences: PerFold) -> QueryTest:
     """The sign-flip test; ShapeError without a query."""
     d = _seed_means(differences)
     over_queries = float(np.sum(d**2)) / len(d) ** 2
-    between_seeds = sum(_seed_variance(fold) * (fold.shape[1] / len(d)) ** 2 for fold in differences.values())
+    seeds = [(_seed_variance(fold) * (fold.shape[1] / len(d)) ** 2, len(fold) - 1.0) for fold in differences.values()]
+    between_seeds = math.fsum(variance for variance, _ in seeds)
     shrink = np.sqrt(over_queries / (over_queries + between_seeds)) if over_queries > 0 else 1.0
-    return QueryTest(float(d.mean()), flip_p(d, shrink * abs(d.sum())), len(d))
+    p = flip_p(d, shrink * abs(d.sum()))
+    if between_seeds > 0:
+        p = _of_student(p, joined_error([(over_queries, math.inf), *seeds])[1])
+    return QueryTest(float(d.mean()), p, len(d))
+
+
+def _of_student(p: float, df: float) -> float:
+    """Two-tailed, how likely Student's t of `df` degrees is as far out as the normal number that is so with `p`."""
+    from scipy import special  # loads slowly, and most small studies compare nothing
+
+    return 2.0 * float(special.stdtr(df, special.ndtri(p / 2)))
 
 
 def flip_p(differences: FloatVector, total: float) -> float:

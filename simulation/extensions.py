@@ -63,9 +63,15 @@ _loaded: dict[str, tuple[str, ModuleType]] = {}
 def load(names: Iterable[str]) -> dict[str, str]:
     """Add to the registries what these files and packages bring; their digests by name, without folders.
 
-    PresetError for what is not there, brings nothing, fails, or takes a name that is taken.
+    Of files of one name in several folders the second has " (2)" behind it, and so on. PresetError for what is not
+    there, brings nothing, fails, or takes a name that is taken.
     """
-    return {Path(name).name: _load(name)[0] for name in names}
+    names, digests = list(names), dict[str, str]()
+    for place, name in enumerate(names):
+        plain = Path(name).name
+        before = [Path(other).name for other in names[:place]].count(plain)
+        digests[f"{plain} ({before + 1})" if before else plain] = _load(name)[0]
+    return digests
 
 
 def brought(name: str) -> dict[str, tuple[str, ...]]:

@@ -92,6 +92,20 @@ def test_a_run_does_not_go_on_with_other_code(tmp_path: Path, capsys: pytest.Cap
     assert "it was begun with last.py = " in capsys.readouterr().err
 
 
+def test_files_of_one_name_are_each_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of two called last.py a change of the first is noticed as well."""
+    own = [tmp_path / folder / "last.py" for folder in ("a", "b")]
+    for file, tag in zip(own, ("last", "other"), strict=True):
+        file.parent.mkdir()
+        file.write_text(RULE.format(row=-1).replace('"last"', f'"{tag}"'))
+    words = [word for file in own for word in ("--with", str(file))]
+    out = ["--out", str(tmp_path / "run")]
+    assert main(["sample", *words, "--aggregation", "last", *FEW, *out]) == 0
+    own[0].write_text(RULE.format(row=0))
+    assert main(["--resume", *out]) == 2
+    assert "it was begun with last.py = " in capsys.readouterr().err
+
+
 def test_a_preset_names_files_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From whatever folder it is run, and gone on with."""
     (tmp_path / "last.py").write_text(RULE.format(row=-1))

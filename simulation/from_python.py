@@ -107,7 +107,8 @@ def run(
     with heard_interrupts(), tempfile.TemporaryDirectory() as nowhere:
         place = Path(folder) if folder is not None else Path(nowhere) / "run"
         experiment = prepare(with_stand_in(study, root, insist=data is not None), root=root, folder=place, resume=False)
-        outcome = experiment.run(make_engine("local", jobs), work_with(root), tell=lambda event: None)
+        with experiment.held:  # which the traceback of an error, as a notebook keeps it, would hold on to
+            outcome = experiment.run(make_engine("local", jobs), work_with(root), tell=lambda event: None)
         if outcome.interrupted:
             raise KeyboardInterrupt
         return Results(tuple(experiment.rows()), {cell.title: why for cell, why in outcome.failed})

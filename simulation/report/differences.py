@@ -19,11 +19,12 @@ V_queries is the variance of the mean over queries, V_seeds that between seeds o
 in both, is of what is left of d in a fold without its rows' and columns' means (analysis of variance, crossed).
 
 The test flips signs: under the null hypothesis each query's difference is as likely to be positive as negative. The sum
-it is asked about is the one seen times sqrt(V_queries / V), which adds the seeds. A variance of few seeds is itself hardly
-known: p is then Student's, with Welch and Satterthwaite's degrees of V, those of V_queries unlimited. Up to EXACT differences that are
-not 0 all flips are counted; beyond, the tail is the saddlepoint approximation of the same distribution (Robinson 1982;
-Barndorff-Nielsen's r*), a few hundredths of p off at worst unless nearly all differences have one size. Nothing is
-drawn, and no number of flips bounds how small p can be, which a correction for many pairs needs.
+it is asked about is the one seen times sqrt(V_queries / V), which adds the seeds. A variance of few seeds is itself
+hardly known: p is then Student's, with Welch and Satterthwaite's degrees of V, those of V_queries unlimited. Up to
+EXACT differences that are not 0 all flips are counted; beyond, the tail is the saddlepoint approximation of the same
+distribution (Robinson 1982; Barndorff-Nielsen's r*), a few hundredths of p off at worst unless nearly all differences
+have one size. Nothing is drawn, and no number of flips bounds how small p can be, which a correction for many pairs
+needs.
 
 The interval is a bootstrap over queries, within their folds, and over seeds, of each fold on its own (Owen 2007, who
 shows that it is rather too wide).

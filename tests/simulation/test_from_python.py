@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +16,7 @@ import simulation
 from simulation import PresetError, Results, presets, run
 from simulation.cells.preset_tables import overridden, parse_assignment
 from simulation.errors import SimulationError
+from simulation.run_folder import hold
 from tests.simulation.small_study import STUDY
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "sign_pdgd.py"
@@ -50,6 +54,18 @@ def test_one_file_may_be_named_alone_and_no_value_is_no_study(tmp_path: Path) ->
         run("quick/fpdgd", few | {"federation.rounds": []})
     with pytest.raises(SimulationError, match="holds no run"):
         Results.read(tmp_path)
+
+
+def test_an_interrupted_run_can_be_gone_on_with_at_once(tmp_path: Path) -> None:
+    """While the error is kept, as a notebook does, nothing holds its folder: SimulationError where something does."""
+    changes = {"federation.rounds": 10_000_000, "users.clicks": "perfect", "seeds": [1], "data.folds": [1]}
+    interrupt = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    with pytest.raises(KeyboardInterrupt) as kept:
+        run("quick/fpdgd", changes | {"data.dataset": "sample"}, folder=tmp_path / "run")
+    assert kept.value.__traceback__ is not None
+    with hold(tmp_path / "run"):
+        pass
 
 
 def test_numbers_of_numpy_ranges_and_paths_are_values_like_others(tmp_path: Path) -> None:

@@ -127,6 +127,17 @@ def test_the_interval_covers_the_truth() -> None:
     assert all(high - low < 0.06 for low, high in intervals)
 
 
+@pytest.mark.parametrize(("folds", "seeds", "least"), [(1, 3, 0.9), (5, 2, 0.93)])
+def test_the_interval_of_few_seeds_that_differ_much_covers_the_truth(folds: int, seeds: int, least: float) -> None:
+    """Draws of two or three seeds alone covered it in three studies of four."""
+    rng = np.random.default_rng(7)
+    studies = [
+        {fold: rng.normal(0, 0.002, 60) + rng.normal(0, 0.02, (seeds, 1)) for fold in range(folds)} for _ in range(200)
+    ]
+    intervals = bootstrap_intervals(studies, resamples=300)
+    assert np.mean([low <= 0 <= high for low, high in intervals]) >= least
+
+
 def test_an_interval_does_not_depend_on_the_other_pairs() -> None:
     """The draws belong to a fold and its size; a constant difference has no width."""
     rng = np.random.default_rng(4)

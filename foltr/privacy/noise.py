@@ -19,6 +19,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from foltr.arithmetic import log
 from foltr.arrays import BoolVector, FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
 
@@ -95,7 +96,29 @@ def gamma_shares(scale: float, n_shares: int, size: int, rng: np.random.Generato
 
     The sum of n independent shares is Laplace(scale). First all gammas are drawn, then all gamma primes.
     """
-    return rng.gamma(1.0 / n_shares, scale, size) - rng.gamma(1.0 / n_shares, scale, size)
+    drawn = np.array([_standard_gamma(n_shares, rng) for _ in range(2 * size)])
+    shares: FloatVector = scale * drawn[:size] - scale * drawn[size:]
+    return shares
+
+
+def _standard_gamma(n: int, rng: np.random.Generator) -> float:
+    """The next `rng.standard_gamma(1 / n)`, but for last digits: those here are the same on every processor.
+
+    numpy's rejection (Ahrens and Dieter 1974, algorithm GS) takes the library's powers, which are products here.
+    """
+    if n == 1:
+        return rng.standard_exponential()
+    shape = 1.0 / n
+    while True:
+        u, at_most = rng.random(), rng.standard_exponential()
+        if u > 1.0 - shape:
+            y = -float(log((1.0 - u) / shape))
+            u, at_most = 1.0 - shape + shape * y, at_most + y
+        x, square, left = 1.0, u, n
+        while left:
+            x, square, left = x * square if left & 1 else x, square * square, left >> 1
+        if x <= at_most:
+            return x
 
 
 def _laplace_proposals(scale: int, n: int, rng: np.random.Generator) -> Int64Vector:

@@ -129,7 +129,8 @@ def signed_log(features: FloatArray) -> FloatArray:
 
     Order, sign and 0 stay, so rankings by one feature stay; a value within [0, 1] hardly moves.
     """
-    return np.copysign(log1p(np.abs(features)), features)
+    mirrored: FloatArray = np.copysign(log1p(np.abs(features)), features)
+    return mirrored
 
 
 NORMALISATIONS: dict[str, Callable[[FloatArray], FloatArray] | None] = {

@@ -34,6 +34,7 @@ import hashlib
 import json
 import numpy as np
 from foltr.privacy.correlated_noise import Correlation
+from foltr.privacy.noise import gamma_shares
 from foltr.ranking.metrics import discounts, gains
 from simulation.data.queries import signed_log
 from simulation.data.synthetic import MSLR_SHAPE, make_queries, make_world
@@ -48,6 +49,7 @@ found["logarithms"] = signed_log(values)
 found["powers"] = Correlation(decays=(0.9, 0.99), scales=(0.4, 0.5)).column(1_000)
 found["centres"], _ = k_means(rng.random((200, 46)).round(1), 4, rng)
 found["made up"] = make_queries(MSLR_SHAPE, make_world(MSLR_SHAPE, 1), 20, key=(1,)).features
+found["shares"] = gamma_shares(1.0, 3, 5_000, rng)
 found["metrics"] = np.concatenate([discounts(1_000), gains(np.arange(5))])
 for name, numbers in found.items():
     print(json.dumps([name, hashlib.sha256(numbers.tobytes()).hexdigest(), False]))

@@ -52,17 +52,19 @@ def test_the_shares_add_up_to_laplace() -> None:
 def test_the_gamma_shares_add_up_to_laplace() -> None:
     """Four float shares of scale 2 have P(|x| > t) = e^(-t/2) and variance 2 * 2^2."""
     rng = np.random.default_rng(4)
-    total = np.asarray(sum(gamma_shares(2.0, 4, SIZE, rng) for _ in range(4)))
+    total = np.asarray(sum(gamma_shares(2.0, 4, SIZE // 4, rng) for _ in range(4)))
     assert np.var(total) == pytest.approx(2 * 2**2, rel=0.03)
     for t in (0.5, 2.0, 5.0):
         assert np.mean(np.abs(total) > t) == pytest.approx(math.exp(-t / 2), abs=0.008)
 
 
 def test_gamma_shares_draw_all_gammas_first() -> None:
-    """A share is one vector of gammas less another, drawn in that order from the stream."""
-    rng = np.random.default_rng(5)
-    expected = rng.gamma(1 / 7, 3.0, 4) - rng.gamma(1 / 7, 3.0, 4)
-    np.testing.assert_array_equal(gamma_shares(3.0, 7, 4, np.random.default_rng(5)), expected)
+    """A share is one vector of gammas less another, drawn in that order: numpy's, but for last digits."""
+    for n_shares in (1, 7, 100):
+        rng, ours = np.random.default_rng(5), np.random.default_rng(5)
+        expected = rng.gamma(1 / n_shares, 3.0, 200) - rng.gamma(1 / n_shares, 3.0, 200)
+        np.testing.assert_allclose(gamma_shares(3.0, n_shares, 200, ours), expected, rtol=1e-12, atol=1e-13)
+        assert ours.random() == rng.random()
 
 
 def test_noise_of_the_real_grid_has_its_size() -> None:

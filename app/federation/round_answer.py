@@ -165,12 +165,9 @@ def chance(announced: wire.Announcement, member: Membership) -> float:
 def pause(chance: float, taken: float) -> float:
     """Seconds to wait when preparing took `taken`: from SHORTEST_PAUSE to LONGEST_PAUSE after the announcement.
 
-    A device that took longer waits for the next such moment, LONGEST_PAUSE later.
+    A device that took longer waits for the next such moment, LONGEST_PAUSE later; so does one whose clock was set.
     """
-    moment = SHORTEST_PAUSE + chance * (LONGEST_PAUSE - SHORTEST_PAUSE)
-    while moment < taken:
-        moment += LONGEST_PAUSE
-    return moment - taken
+    return (SHORTEST_PAUSE + chance * (LONGEST_PAUSE - SHORTEST_PAUSE) - taken) % LONGEST_PAUSE
 
 
 def moment(announced: wire.Announcement, chance: float) -> int:

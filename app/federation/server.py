@@ -19,6 +19,7 @@ from app.federation.membership import KeptReceipt, Membership, Standing
 from app.federation.transport import Transport
 from app.learning.model_versions import LARGEST_WEIGHT
 from app.settings import FederationSettings
+from console.wording import iso_minute
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated import wire
@@ -51,8 +52,8 @@ def read_announcement(answer: bytes, member: Membership, standing: Standing, *, 
         raise Distrusted("the server announced a round of another group")
     if abs(announced.server_time - now) > CLOCK_SECONDS:
         raise Distrusted(
-            f"the announcement is of another time (the server's clock says {announced.server_time}, this device's "
-            f"{now}): an old one sent again, or one of the clocks is wrong"
+            f"the announcement is of another time (the server's clock says {iso_minute(announced.server_time)}, this "
+            f"device's {iso_minute(now)}): an old one sent again, or one of the clocks is wrong"
         )
     if (announced.lineage, announced.round) < (standing.lineage, standing.round):
         raise Distrusted(

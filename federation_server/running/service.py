@@ -73,6 +73,9 @@ HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 LARGEST_KEYS = 100_000
 SETTLE_SECONDS = 30.0
 """that a request waits for a round to close at most; it then reads what there is"""
+AWAY_SECONDS = 600
+"""from one look at the round to the next, by which the server was off, asleep, or had another clock: longer than a
+database is waited for"""
 log = logging.getLogger("foltr-server")
 
 
@@ -97,6 +100,8 @@ class Service:
     _expectations: Expectations = field(init=False)
     _least: int = 1
     """a round with fewer updates was not complete at the last tick; `closing` decides"""
+    _looked: int = 0
+    """when `tick` looked last, 0 before it did"""
 
     @property
     def vault(self) -> Vault:
@@ -124,6 +129,10 @@ class Service:
 
         A round that another process has closed or opened, as `foltr-server rounds close` does, is noticed.
         """
+        if (now := self.clock()) - self._looked > AWAY_SECONDS:
+            with writing(self.engine) as connection:
+                rounds.give_time_again(connection, self.policy.schedule, now=now)
+        self._looked = now
         with reading(self.engine) as connection:
             here = rounds.present(connection)
             n_active = enrolment.count_active(connection, now=self.clock())
@@ -182,6 +191,7 @@ class Service:
         self._check(request, asked.device_key)
         days = self.settings.retention.member_days
         with writing(self.engine) as connection:
+            group.lock(connection)  # asked again while the first time is under way, it is a member by then
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("bad-invite", "it is of another group")
             member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
@@ -345,7 +355,8 @@ class Service:
             log.error("a round could not be closed: %s", error_text(error))
 
     def _admit(self, connection: Connection, request: Request, group_id: str) -> None:
-        """The sender is a member of this group, and sends this request for the first time."""
+        """The sender is a member of this group, and asks for the first time; nobody else comes or goes meanwhile."""
+        group.lock(connection)
         active_member(connection, request.credentials.device, now=self.clock())
         spend_nonce(connection, request.credentials)
         if group_id != group.terms(connection).group_id:

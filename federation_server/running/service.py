@@ -184,7 +184,7 @@ class Service:
             return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
 
     def enrol(self, request: Request) -> wire.Signed:
-        """A device becomes a member; it proves that it holds the key it brings."""
+        """A device becomes a member, once: sent again, as by a proxy that got no answer, it is answered alike."""
         asked = _decoded(request.body, wire.Enrolment)
         if request.credentials.device != pseudonym(asked.device_key):
             raise Refused("bad-signature", "the pseudonym is not that of the key")
@@ -195,7 +195,6 @@ class Service:
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("bad-invite", "it is of another group")
             member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
-            spend_nonce(connection, request.credentials)
             enrolled = wire.Enrolled(
                 group=group.fact(connection, "group") or "",
                 group_id=asked.group_id,

@@ -252,7 +252,7 @@ class Service:
             found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)
             if found is None:
                 raise Refused("not-found", "no such model, or it was erased")
-        return self._document("model", found.record)
+        return self._document("model", found.body)
 
     def update(self, request: Request) -> Future[wire.Accepted]:
         """Take an update; the future is done when it is on disk."""
@@ -449,8 +449,8 @@ class Service:
             boxes = 0 if agreed.mode == "open" else inbox.largest_message(agreed)
             return 4096 + 2 * payload_size(group.method_of(agreed)) + boxes
 
-    def _document(self, kind: str, record: wire.Record) -> wire.Signed:
-        """A record with the server's signature."""
+    def _document(self, kind: str, record: wire.Record | bytes) -> wire.Signed:
+        """A record, or the JSON of one, with the server's signature."""
         return sign_document(self.vault.identity, kind, record)
 
     def _asked(self, request: Request, kind: type[wire.R]) -> tuple[str, wire.R]:

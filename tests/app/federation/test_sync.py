@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -21,9 +22,9 @@ from console.wording import iso_minute
 from federation_server.database import reading, writing
 from federation_server.group.group import set_fact
 from federation_server.rounds.rounds import present
-from federation_server.tables import rounds, updates
+from federation_server.tables import models, rounds, updates
 from foltr.federated.envelope import unseal
-from foltr.federated.wire import Invite, Sealed, decode
+from foltr.federated.wire import Invite, Sealed, decode, digest
 from tests.app.federation.groups import OPEN, QUIET, Group, Person, serving
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -198,6 +199,18 @@ def test_an_update_that_comes_too_late_is_spent_and_not_sent_again(group: Group,
     assert len(ledger.entries(late.store)) == 1
     late.see_pages(5, seed=7)
     assert late.sync().sent
+
+
+def test_a_ranker_of_an_older_version_is_known_by_what_was_published(group: Group, person: Person) -> None:
+    """After an update in the midst of a round: its ranker lacks a field that came since, and its hash is of what the
+    older server had signed."""
+    with writing(group.made.engine) as connection:
+        fields = json.loads(connection.execute(select(models.c.record)).scalar_one())
+        body = json.dumps({name: fields[name] for name in fields if name != "lost"}, separators=(",", ":")).encode()
+        connection.execute(models.update().values(record=body, hash=digest(body)))
+        connection.execute(rounds.update().values(model_hash=digest(body)))
+    person.join(group)
+    assert person.sync().sent
 
 
 class AnswersLost(Transport):

@@ -40,7 +40,8 @@ class BackgroundSync:
         self, settings: Settings, paths: Paths, *, by: Connect = Transport, clock: Callable[[], float] = time.time
     ) -> None:
         self._settings, self._paths, self._by, self._clock = settings, paths, by, clock
-        self._not_before = 0.0
+        self._tried, self._pause = 0.0, 0.0
+        """when it tried last, and the seconds until it may again; a clock that was far ahead holds up nothing"""
 
     def question(self) -> Sequence[str]:
         """What to ask the user before the first sync; nothing where there is no group or the answer is known."""
@@ -63,17 +64,17 @@ class BackgroundSync:
 
     def sync_when_due(self) -> News | None:
         """Sync if the time has come and the user agreed; None when there was nothing to do."""
-        every = SECONDS.get(self._settings.federation.sync)
-        if every is None or self._clock() < self._not_before or not self._paths.state.exists():
+        every, now = SECONDS.get(self._settings.federation.sync), self._clock()
+        if every is None or abs(now - self._tried) < self._pause or not self._paths.state.exists():
             return None
         with Store(self._paths.state) as store:
             member = membership.load(store)
             agreed = (
                 answering_device.holds(store) and member is not None and member.agreed and member.background == "yes"
             )
-            if not agreed or self._clock() < membership.load_standing(store).synced + every:
+            if not agreed or abs(now - membership.load_standing(store).synced) < every:
                 return None
-            self._not_before = self._clock() + RETRY_SECONDS
+            self._tried, self._pause = now, RETRY_SECONDS
             return self._sync(store)
 
     def _sync(self, store: Store) -> News:
@@ -88,6 +89,7 @@ class BackgroundSync:
             return News(f"not synced: {error}", important=False)
         except ConsentError as error:
             return News(str(error), important=True)
+        self._pause = SECONDS[self._settings.federation.sync]
         if report.refused:
             return News(report.refused, important=True)
         return News("; ".join(report.said) or "synced", important=report.sent)

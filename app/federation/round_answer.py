@@ -165,12 +165,9 @@ def chance(announced: wire.Announcement, member: Membership) -> float:
 def pause(chance: float, taken: float) -> float:
     """Seconds to wait when preparing took `taken`: from SHORTEST_PAUSE to LONGEST_PAUSE after the announcement.
 
-    A device that took longer waits for the next such moment, LONGEST_PAUSE later.
+    A device that took longer waits for the next such moment, LONGEST_PAUSE later; so does one whose clock was set.
     """
-    moment = SHORTEST_PAUSE + chance * (LONGEST_PAUSE - SHORTEST_PAUSE)
-    while moment < taken:
-        moment += LONGEST_PAUSE
-    return moment - taken
+    return (SHORTEST_PAUSE + chance * (LONGEST_PAUSE - SHORTEST_PAUSE) - taken) % LONGEST_PAUSE
 
 
 def moment(announced: wire.Announcement, chance: float) -> int:
@@ -321,7 +318,7 @@ def _is_list_shown(store: Store, member: Membership, ranker: wire.ModelRecord) -
 def _compare(store: Store, ranker: wire.ModelRecord, signed: wire.Signed) -> None:
     """Distrusted, with the proof kept, when a round was of another list than this device has answered."""
     noted = noted_lists(store, ranker.lineage, ranker.round)
-    if noted and digest(decode(noted[0].body, wire.ShareList)) != ranker.list_hash:
+    if noted and digest(noted[0].body) != ranker.list_hash:
         with store.transaction() as db:
             row = (ranker.lineage, ranker.round, 1, encode(signed))
             db.execute("INSERT OR IGNORE INTO round_lists VALUES (?, ?, ?, ?)", row)
@@ -347,7 +344,7 @@ def add_up(store: Store, server: Correspondence, announced: wire.Announcement, o
     """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
     member, task = server.member, server.list_task()
     listed = opened(member.server_key, task.signed_list, "list", wire.ShareList, "the server's list")
-    if digest(listed) != announced.list_hash:
+    if digest(task.signed_list.body) != announced.list_hash:
         raise Distrusted("the server sent another list than it announced")
     _note(store, announced, task.signed_list)
     mine = ledger.find_upload(store, announced.lineage, announced.round)

@@ -19,6 +19,7 @@ from app.federation.membership import KeptReceipt, Membership, Standing
 from app.federation.transport import Transport
 from app.learning.model_versions import LARGEST_WEIGHT
 from app.settings import FederationSettings
+from console.wording import iso_minute
 from foltr.arrays import FloatVector
 from foltr.errors import RecordError, ShapeError, ValueRangeError
 from foltr.federated import wire
@@ -51,15 +52,15 @@ def read_announcement(answer: bytes, member: Membership, standing: Standing, *, 
         raise Distrusted("the server announced a round of another group")
     if abs(announced.server_time - now) > CLOCK_SECONDS:
         raise Distrusted(
-            f"the announcement is of another time (the server's clock says {announced.server_time}, this device's "
-            f"{now}): an old one sent again, or one of the clocks is wrong"
+            f"the announcement is of another time (the server's clock says {iso_minute(announced.server_time)}, this "
+            f"device's {iso_minute(now)}): an old one sent again, or one of the clocks is wrong"
         )
     if (announced.lineage, announced.round) < (standing.lineage, standing.round):
         raise Distrusted(
             f"the server went back from round {standing.round} of lineage {standing.lineage} to round "
             f"{announced.round} of lineage {announced.lineage}"
         )
-    if announced.lineage == standing.lineage and standing.terms and encode(announced.terms) != standing.terms:
+    if announced.lineage == standing.lineage and standing.terms and announced.terms != standing.agreed_terms:
         raise Distrusted("the server changed the group's terms without beginning a new lineage")
     check_terms(announced.terms)
     if announced.terms.mode != "open" and announced.sums != wire.SUMS_VERSION:
@@ -85,9 +86,9 @@ def model(
     answer: bytes, member: Membership, announced: wire.Announcement, *, wanted: str | None = None
 ) -> wire.ModelRecord:
     """A common ranker of this group's present lineage; with `wanted`, the one of that hash."""
-    found = opened(member.server_key, _decode(answer, wire.Signed), "model", wire.ModelRecord)
-    terms = announced.terms
-    if wanted is not None and digest(found) != wanted:
+    signed, terms = _decode(answer, wire.Signed), announced.terms
+    found = opened(member.server_key, signed, "model", wire.ModelRecord)
+    if wanted is not None and digest(signed.body) != wanted:
         raise Distrusted("the server sent another model than it announced")
     if found.group_id != member.group_id:
         raise Distrusted("the server sent the model of another group")
@@ -171,7 +172,7 @@ class Correspondence:
         """The ranker of this hash, of whatever round, with its signature as proof."""
         signed = _decode(self._transport.get(f"/v1/models/{wanted}"), wire.Signed)
         found = opened(self.member.server_key, signed, "model", wire.ModelRecord)
-        if (digest(found), found.group_id) != (wanted, self.member.group_id):
+        if (digest(signed.body), found.group_id) != (wanted, self.member.group_id):
             raise Distrusted("the server sent another model than was asked for")
         return signed, found
 

@@ -214,7 +214,7 @@ class Sync(Struct, frozen=True):
                 return f"round {announced.round} is added up anew, because a message does not hold; sync once more"
             if refusal.reason not in ROUND_ENDED:
                 raise
-            return f"round {announced.round} was added up without this device"
+            return f"round {announced.round} is added up already"
 
     def _add_up(self, server: Correspondence, answered: Announcement, occasion: Occasion | None) -> str:
         """The same right after this device's own answer, which may have been the last one that was awaited."""
@@ -335,12 +335,16 @@ class Sync(Struct, frozen=True):
         except Declined as refusal:
             if refusal.reason not in ROUND_ENDED:
                 raise
-            ledger.settle_upload(self.store, upload, "late")
-            return False, f"too late for round {upload.round} ({refusal.reason}); it counts as spent all the same"
+            if self._announced(server).answered <= announced.answered:
+                ledger.settle_upload(self.store, upload, "late")
+                return False, f"too late for round {upload.round} ({refusal.reason}); it counts as spent all the same"
+            how_far = "the round closed with it, and the server's first word for it was lost"
+        else:
+            how_far = _how_far(announced, accepted)
         ledger.settle_upload(self.store, upload, "sent")
         pages = "1 page" if upload.n_interactions == 1 else f"{upload.n_interactions:,} pages"
         learned = f"learned from {pages}" if upload.n_interactions else "with noise alone: no new pages"
-        return True, f"answered round {upload.round}, {learned} ({_how_far(announced, accepted)})"
+        return True, f"answered round {upload.round}, {learned} ({how_far})"
 
 
 def _how_far(announced: Announcement, accepted: Accepted) -> str:

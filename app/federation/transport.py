@@ -298,7 +298,8 @@ def _read(response: requests.Response, gone: threading.Event) -> bytes:
         if len(body) > LARGEST_ANSWER or gone.is_set():
             raise Distrusted(f"the server's answer is longer than {LARGEST_ANSWER:,} bytes")
     declared = response.headers.get("Content-Length", "")
-    if declared.isdecimal() and str(len(body)) != (declared.lstrip("0") or "0"):
+    is_short = declared.isdecimal() and str(len(body)) != (declared.lstrip("0") or "0")
+    if is_short or not (declared or body):  # within its body, or its headers
         raise _Later("the answer broke off")
     return bytes(body)
 

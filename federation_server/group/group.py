@@ -36,6 +36,8 @@ class Published(Struct, frozen=True, eq=False):
     """A stored model with the hash that devices know it by."""
 
     record: wire.ModelRecord
+    body: bytes
+    """its JSON as it was published, also by an older version: the hash is of these bytes"""
     hash: str
     model: Model
 
@@ -158,17 +160,18 @@ def publish(
         list_hash=list_hash,
         lost=lost,
     )
+    body = wire.encode(record)
     connection.execute(
         insert(models).values(
             lineage=lineage,
             round=model.round,
-            hash=wire.digest(record),
-            record=wire.encode(record),
+            hash=wire.digest(body),
+            record=body,
             moments=msgspec.msgpack.encode([wire.encode_vector(np.atleast_1d(moment)) for moment in model.moments]),
             created=now,
         )
     )
-    return Published(record, wire.digest(record), model)
+    return Published(record, body, wire.digest(body), model)
 
 
 def newest(connection: Connection) -> Published:
@@ -202,7 +205,7 @@ def _published(connection: Connection, query: Select[Any]) -> Published | None:
     record = wire.decode(bytes(row.record), wire.ModelRecord)
     theta = wire.decode_vector(record.theta, len(record.theta) // 8)
     moments = tuple(wire.decode_vector(m, len(m) // 8) for m in msgspec.msgpack.decode(row.moments, type=list[bytes]))
-    return Published(record, row.hash, Model(theta, record.round, moments, noise=record.noise))
+    return Published(record, bytes(row.record), row.hash, Model(theta, record.round, moments, noise=record.noise))
 
 
 def carried_by(connection: Connection, lineage: int) -> tuple[int, ...]:

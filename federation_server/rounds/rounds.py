@@ -171,6 +171,19 @@ def is_ahead(open_round: Round, schedule: Schedule, *, now: int) -> bool:
     return open_round.opened > now or open_round.deadline > now + _seconds(open_round, schedule)
 
 
+def give_time_again(connection: Connection, schedule: Schedule, *, now: int) -> None:
+    """Where updates were awaited until a moment at which the server was away: their usual time from now on.
+
+    Once for a round, or a server that is on for an hour a day would close none without all of its members.
+    """
+    group.lock(connection)
+    here = present(connection, lock=True)
+    if here is None or here.phase == "sum" or now < here.deadline:
+        return
+    if here.deadline - here.opened <= schedule.seconds:
+        prolong(connection, here, schedule, now=now)
+
+
 def _seconds(open_round: Round, schedule: Schedule) -> int:
     return schedule.sum_seconds if open_round.phase == "sum" else schedule.seconds
 

@@ -73,6 +73,9 @@ HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 LARGEST_KEYS = 100_000
 SETTLE_SECONDS = 30.0
 """that a request waits for a round to close at most; it then reads what there is"""
+AWAY_SECONDS = 600
+"""from one look at the round to the next, by which the server was off, asleep, or had another clock: longer than a
+database is waited for"""
 log = logging.getLogger("foltr-server")
 
 
@@ -97,6 +100,8 @@ class Service:
     _expectations: Expectations = field(init=False)
     _least: int = 1
     """a round with fewer updates was not complete at the last tick; `closing` decides"""
+    _looked: int = 0
+    """when `tick` looked last, 0 before it did"""
 
     @property
     def vault(self) -> Vault:
@@ -124,6 +129,10 @@ class Service:
 
         A round that another process has closed or opened, as `foltr-server rounds close` does, is noticed.
         """
+        if (now := self.clock()) - self._looked > AWAY_SECONDS:
+            with writing(self.engine) as connection:
+                rounds.give_time_again(connection, self.policy.schedule, now=now)
+        self._looked = now
         with reading(self.engine) as connection:
             here = rounds.present(connection)
             n_active = enrolment.count_active(connection, now=self.clock())
@@ -175,17 +184,17 @@ class Service:
             return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
 
     def enrol(self, request: Request) -> wire.Signed:
-        """A device becomes a member; it proves that it holds the key it brings."""
+        """A device becomes a member, once: sent again, as by a proxy that got no answer, it is answered alike."""
         asked = _decoded(request.body, wire.Enrolment)
         if request.credentials.device != pseudonym(asked.device_key):
             raise Refused("bad-signature", "the pseudonym is not that of the key")
         self._check(request, asked.device_key)
         days = self.settings.retention.member_days
         with writing(self.engine) as connection:
+            group.lock(connection)  # asked again while the first time is under way, it is a member by then
             if asked.group_id != group.terms(connection).group_id:
                 raise Refused("bad-invite", "it is of another group")
             member = enrolment.redeem(connection, asked, lifetime=days * DAY or None, now=self.clock())
-            spend_nonce(connection, request.credentials)
             enrolled = wire.Enrolled(
                 group=group.fact(connection, "group") or "",
                 group_id=asked.group_id,
@@ -243,7 +252,7 @@ class Service:
             found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)
             if found is None:
                 raise Refused("not-found", "no such model, or it was erased")
-        return self._document("model", found.record)
+        return self._document("model", found.body)
 
     def update(self, request: Request) -> Future[wire.Accepted]:
         """Take an update; the future is done when it is on disk."""
@@ -345,7 +354,8 @@ class Service:
             log.error("a round could not be closed: %s", error_text(error))
 
     def _admit(self, connection: Connection, request: Request, group_id: str) -> None:
-        """The sender is a member of this group, and sends this request for the first time."""
+        """The sender is a member of this group, and asks for the first time; nobody else comes or goes meanwhile."""
+        group.lock(connection)
         active_member(connection, request.credentials.device, now=self.clock())
         spend_nonce(connection, request.credentials)
         if group_id != group.terms(connection).group_id:
@@ -439,8 +449,8 @@ class Service:
             boxes = 0 if agreed.mode == "open" else inbox.largest_message(agreed)
             return 4096 + 2 * payload_size(group.method_of(agreed)) + boxes
 
-    def _document(self, kind: str, record: wire.Record) -> wire.Signed:
-        """A record with the server's signature."""
+    def _document(self, kind: str, record: wire.Record | bytes) -> wire.Signed:
+        """A record, or the JSON of one, with the server's signature."""
         return sign_document(self.vault.identity, kind, record)
 
     def _asked(self, request: Request, kind: type[wire.R]) -> tuple[str, wire.R]:

@@ -8,6 +8,7 @@ import itertools
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from functools import cache
 from typing import Any
@@ -37,6 +38,8 @@ Answer = Callable[[HttpRequest], Awaitable[Response]]
 TICK_SECONDS = 1.0
 BODY_SECONDS = 30.0
 """for a whole body to arrive"""
+MOST_ARRIVING = 4 * LARGEST_CHANGE
+"""bytes of bodies at once from one address: whose they are is only known once they are there"""
 LARGEST_RETURN = 2_000_000
 """bytes of what is handed back to a restored server: of more than a thousand entries of a roster"""
 CLEAN_EVERY = 60
@@ -56,6 +59,8 @@ class Server:
         self.joins = Buckets(limits.joins_per_hour, 3600.0, time.monotonic)
         self.proxies = frozenset(service.settings.server.trusted_proxies)
         self.largest_body = service.largest_body()
+        self.arriving = Counter[str]()
+        """bytes of bodies that are being read, by address"""
 
     def application(self, *extra: Route) -> Starlette:
         """The ASGI application; `extra` routes come from the dashboard."""
@@ -199,16 +204,22 @@ class Server:
         return Request(claimed, http.method, _path(http), await self.body(http, largest=largest))
 
     async def body(self, http: HttpRequest, *, largest: int) -> bytes:
-        """All of it; Refused("too-large") or Refused("too-slow") as soon as that is known."""
-        body = bytearray()
+        """All of it; Refused("too-large"), "too-slow" or "too-many" as soon as that is known."""
+        body, address = bytearray(), self.address(http)
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 async for chunk in http.stream():
                     body += chunk
+                    self.arriving[address] += len(chunk)
                     if len(body) > largest:
                         raise _too_large(largest)
+                    if self.arriving[address] > MOST_ARRIVING:
+                        raise Refused("too-many", "other bodies from this address are still arriving")
         except TimeoutError as error:
             raise Refused("too-slow") from error
+        finally:
+            self.arriving[address] -= len(body)
+            self.arriving += Counter()  # without those of nothing
         return bytes(body)
 
     def address(self, http: HttpRequest) -> str:

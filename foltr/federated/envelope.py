@@ -71,9 +71,9 @@ def request_text(method: str, path: str, body: bytes, *, time: int, nonce: str) 
     return "\n".join([method.upper(), path, digest, str(time), nonce]).encode()
 
 
-def sign_document(identity: Identity, kind: str, record: Record) -> Signed:
-    """A server's record with its signature."""
-    body = encode(record)
+def sign_document(identity: Identity, kind: str, record: Record | bytes) -> Signed:
+    """A server's record, or the JSON of one that was stored, with its signature."""
+    body = record if isinstance(record, bytes) else encode(record)
     return Signed(kind=kind, body=body, signature=identity.sign(DOCUMENT, kind.encode() + b"\n" + body))  # type: ignore[arg-type]
 
 

@@ -636,7 +636,8 @@ def decode(data: bytes, kind: type[R]) -> R:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         version = _version_inside(data, wanted)
         if version == wanted:
-            raise RecordError(f"this is no {kind.__name__}: {error}") from error
+            newer = " (is the other side of a newer version?)" * ("unknown field" in str(error))
+            raise RecordError(f"this is no {kind.__name__}: {error}{newer}") from error
     if version != wanted:
         raise RecordError(f"{kind.__name__} of wire version {version}; this program speaks {wanted}")
     return record
@@ -660,9 +661,10 @@ def _version_inside(data: bytes, otherwise: int) -> int:
         return otherwise
 
 
-def digest(record: Record) -> str:
-    """Lower-case hex of the BLAKE2b-256 of the record's JSON."""
-    return hashlib.blake2b(encode(record), digest_size=32).hexdigest()
+def digest(record: Record | bytes) -> str:
+    """Lower-case hex of the BLAKE2b-256 of the record's JSON, or of that as it came: another version has other fields."""
+    body = record if isinstance(record, bytes) else encode(record)
+    return hashlib.blake2b(body, digest_size=32).hexdigest()
 
 
 def encode_vector(theta: FloatVector) -> bytes:

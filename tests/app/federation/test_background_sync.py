@@ -10,6 +10,7 @@ import pytest
 
 from app.federation import ledger, membership, round_answer
 from app.federation.background_sync import RETRY_SECONDS, BackgroundSync
+from app.federation.failures import FederationError
 from app.settings import Paths
 from tests.app.federation.groups import Group, Person, hasty
 
@@ -84,6 +85,24 @@ def test_a_server_that_is_gone_is_tried_again_later(group: Group, make_person: M
     assert syncing.sync_when_due() is None
     moment[0] += 2
     assert syncing.sync_when_due() is not None
+
+
+def test_a_clock_that_was_ahead_holds_nothing_up(group: Group, make_person: Make) -> None:
+    """A try while the clock was a year ahead, and a sync that was written down then, are no reason to wait a year; from
+    the next sync on it waits an hour."""
+    person = make_person(sync="hourly")
+    person.join(group)
+    right, ahead = time.time(), time.time() + 365 * 86_400
+    moment = [ahead]
+    syncing = background(person, lambda: moment[0])
+    syncing.answer(agreed=True)
+    with pytest.raises(FederationError, match="clock"):
+        syncing.sync_when_due()
+    membership.note_standing(person.store, synced=int(ahead))
+    moment[0] = right
+    assert syncing.sync_when_due() is not None
+    moment[0] += 3599
+    assert syncing.sync_when_due() is None
 
 
 def test_changed_terms_wait_for_the_user(group: Group, person: Person) -> None:

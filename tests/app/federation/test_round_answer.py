@@ -205,6 +205,7 @@ def test_the_pause_makes_up_for_what_preparing_took() -> None:
     assert round_answer.pause(0.25, 0.5) == 1.25
     assert round_answer.pause(0.25, 1.8) == pytest.approx(3.95)
     assert round_answer.pause(0.25, 6.0) == pytest.approx(3.75)
+    assert round_answer.pause(0.25, -86_400.0) == 1.75  # the clock was set back meanwhile
 
 
 def test_a_device_answers_in_the_later_part_of_a_round(group: Group, person: Person) -> None:

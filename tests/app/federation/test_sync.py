@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -16,13 +17,14 @@ from sqlalchemy import select
 from app.federation import group_ranker, ledger, membership
 from app.federation.failures import Declined, FederationError, Unreachable
 from app.federation.server import Answer, Correspondence
+from app.federation.transport import Transport
 from console.wording import iso_minute
 from federation_server.database import reading, writing
 from federation_server.group.group import set_fact
 from federation_server.rounds.rounds import present
-from federation_server.tables import rounds, updates
+from federation_server.tables import models, rounds, updates
 from foltr.federated.envelope import unseal
-from foltr.federated.wire import Invite, Sealed, decode
+from foltr.federated.wire import Invite, Sealed, decode, digest
 from tests.app.federation.groups import OPEN, QUIET, Group, Person, serving
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -197,6 +199,42 @@ def test_an_update_that_comes_too_late_is_spent_and_not_sent_again(group: Group,
     assert len(ledger.entries(late.store)) == 1
     late.see_pages(5, seed=7)
     assert late.sync().sent
+
+
+def test_a_ranker_of_an_older_version_is_known_by_what_was_published(group: Group, person: Person) -> None:
+    """After an update in the midst of a round: its ranker lacks a field that came since, and its hash is of what the
+    older server had signed."""
+    with writing(group.made.engine) as connection:
+        fields = json.loads(connection.execute(select(models.c.record)).scalar_one())
+        body = json.dumps({name: fields[name] for name in fields if name != "lost"}, separators=(",", ":")).encode()
+        connection.execute(models.update().values(record=body, hash=digest(body)))
+        connection.execute(rounds.update().values(model_hash=digest(body)))
+    person.join(group)
+    assert person.sync().sent
+
+
+class AnswersLost(Transport):
+    """The first answer to each request is lost, and it is sent again."""
+
+    def _once(self, method: str, path: str, body: bytes, *, signed: bool) -> bytes:
+        Transport._once(self, method, path, body, signed=signed)
+        return Transport._once(self, method, path, body, signed=signed)
+
+
+def test_who_closed_the_round_is_not_told_that_it_came_too_late(group: Group, make_person: Make) -> None:
+    """The last update closes the round, and the server's word for it is lost: sent again it is for a round that is
+    over, but it was counted, and the device says so."""
+    *others, last = [make_person() for _ in range(group.made.settings.rounds.quorum)]
+    for person in (*others, last):
+        person.join(group)
+    for person in others:
+        person.sync()
+    last.by = AnswersLost
+    report = last.sync()
+    assert report.sent
+    assert "answered round 1, with noise alone: no new pages (the round closed with it" in report.said[0]
+    assert ledger.all_uploads(last.store)[0].state == "sent"
+    assert len(ledger.entries(last.store)) == 1
 
 
 def test_the_budget_is_never_passed(group: Group, person: Person) -> None:

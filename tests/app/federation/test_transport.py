@@ -242,6 +242,20 @@ def test_answers_that_no_honest_server_gives(
     assert "\x1b" not in str(raised.value)
 
 
+def test_an_answer_that_is_cut_anywhere_is_asked_for_again() -> None:
+    """After each of its bytes, those of its headers too, where no length was declared yet."""
+    whole = HEAD + b"Content-Length: 12\r\n\r\n" + b"twelve bytes"
+
+    def answer(connection: socket.socket) -> None:
+        is_cut = len(asked) % 2
+        connection.sendall(whole[: len(asked) // 2] if is_cut else whole)
+
+    with raw_server(answer) as (address, asked):
+        for _ in whole:
+            assert door(address, retries=1).get("/v1/round") == b"twelve bytes"
+    assert len(asked) == 2 * len(whole)
+
+
 def test_what_fails_is_tried_again_with_a_fresh_nonce() -> None:
     """Three retries are four requests, each with a nonce of its own."""
     with raw_server(says(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")) as (address, asked):

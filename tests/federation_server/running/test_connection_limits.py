@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from federation_server.running import limits
+from federation_server.running import limits, web_server
 from federation_server.running.limits import Crowd
-from tests.federation_server.client import PATIENCE, Running, make_server, running
+from tests.federation_server.client import PATIENCE, Client, Running, make_server, running
 from tests.federation_server.test_serve import with_settings
+from tests.waiting import until
 
 ONE, OTHER = "127.0.0.1", "127.0.0.2"
 MANY = 1005
@@ -134,6 +135,32 @@ def test_a_body_has_more_time_than_its_head(live: Running, monkeypatch: pytest.M
         time.sleep(2.5)
         connection.sendall(b"{}")
         assert connection.recv(65536).startswith(b"HTTP/1.1 4")
+
+
+def test_half_sent_bodies_of_one_address_are_bounded(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger may send files before anybody knows its key: of two half sent ones the second is refused as soon as
+    both are too many bytes; another address has its own, and who gives up makes room."""
+    monkeypatch.setattr(web_server, "MOST_ARRIVING", 100_000)
+    with ExitStack() as stack:
+        first, second, other = (stack.enter_context(half_sent(live, source)) for source in (ONE, ONE, OTHER))
+        assert second.recv(65536).startswith(b"HTTP/1.1 429")
+        other.sendall(b"}")
+        assert other.recv(65536).startswith(b"HTTP/1.1 404")  # no files are kept under such a key
+        first.close()
+        until(lambda: not live.server.arriving)
+        again = stack.enter_context(half_sent(live, ONE))
+        again.sendall(b"}")
+        assert again.recv(65536).startswith(b"HTTP/1.1 404")
+
+
+def half_sent(live: Running, source: str) -> socket.socket:
+    """A change of a depot in the name of nobody, but for its last byte."""
+    headers = Client(live.made.public_address).headers("POST", "/v1/depot") | {"Content-Length": "60000"}
+    head = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    connection = open_from(live, source)
+    connection.sendall(f"POST /v1/depot HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
+    connection.sendall(b'{"name":"'.ljust(59_998, b"x") + b'"')
+    return connection
 
 
 def test_a_body_that_nobody_reads_is_not_waited_for(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:

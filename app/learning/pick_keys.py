@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.store import StateError, Store
-from console.durable import create_durably, replace_durably
+from console.durable import content_of, create_durably, replace_durably
 
 KEY_BYTES = 32
 TERM_BYTES = 8
@@ -52,7 +52,7 @@ def load_key(path: Path, store: Store) -> bytes:
 def read_key(path: Path, store: Store) -> bytes | None:
     """The device's key, None where there is none yet; StateError when it cannot be used."""
     try:
-        key = store.value(_RESTORED) or path.read_bytes()
+        key = store.value(_RESTORED) or content_of(path)
     except FileNotFoundError:
         return None
     except OSError as error:

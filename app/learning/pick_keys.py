@@ -82,7 +82,7 @@ class Hasher:
         self._key, self._place = key, place
         self.name = lru_cache(maxsize=65536)(self._name)
         self.path = lru_cache(maxsize=16384)(self._path)
-        self._folder = lru_cache(maxsize=8192)(self._placed)
+        self._folder = lru_cache(maxsize=8192)(self._parts)
 
     def _name(self, purpose: str, value: bytes, n_bytes: int) -> bytes:
         return hmac.digest(self._key, purpose.encode() + b"\0" + value, "sha256")[:n_bytes]
@@ -101,8 +101,11 @@ class Hasher:
     def _placed(self, path: str) -> bytes:
         folder, name = os.path.split(path)
         if not (folder and name):  # a root, or a name alone
-            return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in Path(path).parts)
+            return self._parts(path)
         return self._folder(folder) + self.name("path", os.fsencode(name), PART_BYTES)
+
+    def _parts(self, path: str) -> bytes:
+        return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in Path(path).parts)
 
     def part(self, part: str) -> bytes:
         """A part inside a file, as "message 3"."""

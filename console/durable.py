@@ -22,10 +22,10 @@ def content_of(place: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
     """What a small file holds; OSError also for more bytes than `most`, and for a pipe, which would be waited for."""
     at_once = getattr(os, "O_NONBLOCK", 0)
     with open(place, "rb", opener=lambda path, flags: os.open(path, flags | at_once)) as file:
-        is_pipe = stat.S_ISFIFO(os.fstat(file.fileno()).st_mode)
-        content = b"" if is_pipe else file.read(most + 1) or b""
-    if is_pipe or len(content) > most:
-        raise OSError(errno.EINVAL, "it is a pipe" if is_pipe else f"it has more than {most:,} bytes", str(place))
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe", str(place))
+        if len(content := file.read(most + 1) or b"") > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(place))
     return content
 
 

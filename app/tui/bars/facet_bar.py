@@ -115,7 +115,8 @@ class FacetBar(Widget, can_focus=True):
             if self.has_focus and y == self._row and column == self.column(y):
                 style = self.get_component_rich_style("facet--cursor")
             segments.append(Segment(" " * (left - position), base))
-            segments.append(Segment(f" {chip.text} ", style))
+            text = chip.text if right <= width else f"{chip.text.rpartition(' ')[0]} …"  # half a number is another one
+            segments.append(Segment(f" {fit(text, max(1, width - left - 2))} ", style))
             position = right
         return Strip(segments).adjust_cell_length(width, base)
 

@@ -109,6 +109,8 @@ class FacetBar(Widget, can_focus=True):
         segments = [Segment(f" {FACETS[y]}".ljust(LABEL_WIDTH), label)]
         position = LABEL_WIDTH
         for column, (left, right, chip) in enumerate(self._placed(y)):
+            if not right:
+                continue  # the row has slid over it
             style = base
             if chip.value == self.active[FACETS[y]]:
                 style = self.get_component_rich_style("facet--active")

@@ -68,3 +68,13 @@ async def test_no_number_is_cut(stage: Stages) -> None:
             row = one.text.splitlines()[bar.region.y + 2]
             assert set(re.findall(r"[\d,]+", row.replace("last 30", ""))) <= {"47", "4,711"}
             assert "last year" not in row or "4,711" in row or "…" in row
+
+
+async def test_a_row_slides_to_the_chip_under_the_cursor(stage: Stages) -> None:
+    """On a narrow screen the chips before it leave the row, and those after it have their place."""
+    async with wind(stage()) as (one, pilot):
+        await pilot.resize_terminal(40, 24)
+        bar = one.app.search_screen.query_one(FacetBar)
+        bar.show_facets(Facets(times=tuple(FacetCount(f"{n}", f"last {n} days", 40 + n) for n in range(9))))
+        await pilot.press("f4", "down", "down", *["right"] * 7)
+        assert one.text.splitlines()[bar.region.y + 2].rstrip() == "  time     last 6 days 46   last 7 da…"

@@ -29,7 +29,7 @@ from app.own_files import InUseError, alone, unfinished
 from app.paths import Paths
 from app.store import StateError, Store
 from app.tui.remembered_choices import REMEMBERED
-from console.durable import UNFINISHED, create_durably, sync, write_beside
+from console.durable import UNFINISHED, content_of, create_durably, sync, write_beside
 from console.wording import iso_minute
 from foltr.errors import FoltrError
 
@@ -83,7 +83,7 @@ def write_backup(paths: Paths, target: Path, *, now: float) -> list[str]:
     if not target.parent.is_dir():
         raise NoBackupError(f"there is no folder {target.parent}")
     plain = {name: path for name, path in _files(paths).items() if name not in (STATE, KEY)}
-    content = {name: path.read_bytes() for name, path in plain.items() if path.exists()}
+    content = {name: content_of(path) for name, path in plain.items() if path.exists()}
     with closing(Store(paths.state, writable=False)) as store:
         if (key := read_key(paths.key, store)) is not None:
             content[KEY] = key

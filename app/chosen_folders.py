@@ -14,7 +14,7 @@ import msgspec
 from app.data_folder import create_data_folder
 from app.paths import Paths, SettingsError, typed_path
 from app.settings import Settings
-from console.durable import changing, replace_durably
+from console.durable import changing, content_of, replace_durably
 
 _BYTES = "base64:"
 """marks a remembered root whose name is not UTF-8, which JSON cannot hold"""
@@ -64,7 +64,7 @@ def remember_source(paths: Paths, name: str) -> None:
 
 def _read_roots(paths: Paths) -> _Roots:
     try:
-        stored = msgspec.json.decode(paths.roots.read_bytes(), type=_Roots)
+        stored = msgspec.json.decode(content_of(paths.roots), type=_Roots)
         for name in stored.roots:
             _from_json(name)
         return stored

@@ -18,6 +18,7 @@ from msgspec import Meta, field
 from app.paths import Paths as Paths
 from app.paths import SettingsError as SettingsError
 from console.configuration import Assignment, Effective, Scheme, Section
+from console.durable import content_of
 from indexer.documents import MAX_FILE_BYTES, MEGABYTE, TYPES
 
 Folders = Annotated[list[str], "Folders to index; `foltr-search index FOLDER` adds to them."]
@@ -360,7 +361,7 @@ def examine(paths: Paths, env: Mapping[str, str], *, flags: Mapping[str, str]) -
 def _of_others(paths: Paths) -> list[Assignment]:
     """What was set on this person's other devices; nothing where that cannot be read."""
     try:
-        shared = msgspec.json.decode(paths.shared_settings.read_bytes(), type=dict[str, Any])
+        shared = msgspec.json.decode(content_of(paths.shared_settings), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError):
         return []
     return [Assignment(name, value, "another device", is_text=False) for name, value in shared.items()]
@@ -375,7 +376,7 @@ def written_settings(paths: Paths, keys: Sequence[str]) -> dict[str, str]:
 def _text(paths: Paths) -> str:
     """What config.toml holds, "" where there is none."""
     try:
-        return paths.config_file.read_bytes().decode("utf-8")
+        return content_of(paths.config_file).decode("utf-8-sig")  # Windows' editors put a mark before the text
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

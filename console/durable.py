@@ -1,4 +1,4 @@
-"""Files that are whole after a power cut, and there once the call has returned.
+"""Files that are whole after a power cut, and there once the call has returned; and small ones read whole.
 
 The content is synchronised before it gets its name, and the folder after. Until then it lies in the same folder under
 the name with UNFINISHED and eight characters behind it; anybody may delete such a leftover.
@@ -8,11 +8,25 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 UNFINISHED = ".foltr-unfinished-"
+MOST_BYTES = 4_000_000
+"""of a small file: to parse so much TOML takes two seconds"""
+
+
+def content_of(place: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
+    """What a small file holds; OSError also for more bytes than `most`, and for a pipe, which would be waited for."""
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    with open(place, "rb", opener=lambda path, flags: os.open(path, flags | at_once)) as file:
+        if stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe", str(place))
+        if len(content := file.read(most + 1) or b"") > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(place))
+    return content
 
 
 def write_beside(place: Path, content: bytes | Iterable[bytes], *, mode: int = 0o600) -> Path:

@@ -16,6 +16,7 @@ import numpy as np
 from msgspec import Meta, field
 
 from console.configuration import Effective, Scheme, Section
+from console.durable import content_of
 from foltr.errors import FoltrError, ValueRangeError
 from foltr.federated.aggregation.averaging import Mean
 from foltr.federated.aggregation.registry import Aggregation
@@ -277,7 +278,7 @@ def text_if_any(path: Path) -> str:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return content_of(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ServerSettingsError(f"{path}: wanted a TOML file, got: {error}") from error
 

@@ -18,7 +18,7 @@ foltr-search serve --stop              stop it
 """
 
 AGAIN = 75
-"""exit code: another version of the program has asked, so start the new one (EX_TEMPFAIL; systemd then does)"""
+"""exit code: another version of the program works here, so start the new one (EX_TEMPFAIL; systemd then does)"""
 FIRST_DESCRIPTOR = 3
 """where systemd puts the sockets that it opened"""
 
@@ -56,6 +56,7 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
     from app.following.background import BackgroundIndexer
     from app.following.progress_lines import ProgressWriter
     from app.resident.resident_server import ResidentServer
+    from indexer.storage.index import Index
 
     create_data_folder(context.paths)
     with stop_on_interrupt() as stop, ProgressWriter(quiet=quiet) as line, ExitStack() as ending:
@@ -71,10 +72,14 @@ def _serve(context: Context, *, idle: bool, quiet: bool, watch: tuple[str, ...] 
                 say(f"answering (process {os.getpid()}); Ctrl-C or `foltr-search serve --stop` ends it")
             follow()
 
+        def look() -> None:
+            server.superseded |= bool(Index.of_another_version(context.paths.index))
+            follow()
+
         server = ResidentServer(
             context.paths.data_dir, stop,
             idle_seconds=context.settings.resident.idle_minutes * 60 if idle else 0.0,
-            inherited=_inherited(), prepare=partial(_warm, context), ready=ready, look=follow,
+            inherited=_inherited(), prepare=partial(_warm, context), ready=ready, look=look,
         )  # fmt: skip
         server.run()
     return AGAIN if server.superseded and not stop.is_set() else 0

@@ -19,7 +19,7 @@ from app.paths import Paths
 from app.search.saved import SavedError, SavedSearches
 from app.settings import Settings, written_settings
 from app.store import Store
-from console.durable import replace_durably
+from console.durable import content_of, replace_durably
 
 NOTED = "devices choices"
 """what is here and was told to the others"""
@@ -68,7 +68,7 @@ def follow_choices(store: Store, counting: Sequence[DeviceRecord], paths: Paths,
         with suppress(msgspec.MsgspecError):
             shared[name] = msgspec.json.decode(chosen[name])
     content = msgspec.json.encode(shared)
-    if content != (paths.shared_settings.read_bytes() if paths.shared_settings.exists() else b"{}"):
+    if content != (content_of(paths.shared_settings) if paths.shared_settings.exists() else b"{}"):
         replace_durably(paths.shared_settings, content)
     searches, noted = SavedSearches(paths.saved), _noted(store)[0]
     wanted = {one.name: one.value for one in bodies(counting, SavedSearch)}

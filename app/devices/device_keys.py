@@ -18,7 +18,7 @@ import msgspec
 
 from app.devices.sealing import DevicesError, device_of, key_of, new_private_key, public_key
 from app.paths import Paths
-from console.durable import replace_durably
+from console.durable import content_of, replace_durably
 
 SECRET_BYTES, CHECK_BYTES = 16, 4
 
@@ -97,7 +97,7 @@ def read_keys(paths: Paths) -> DeviceKeys | None:
     if paths.assistant:
         return None
     try:
-        return msgspec.msgpack.decode(paths.device_keys.read_bytes(), type=DeviceKeys)
+        return msgspec.msgpack.decode(content_of(paths.device_keys), type=DeviceKeys)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -12,7 +11,7 @@ from pathlib import Path
 
 from app.devices.meeting_place import MeetingPlace
 from app.devices.sealing import LEAST_SIZE, DevicesError
-from console.durable import UNFINISHED, create_durably
+from console.durable import UNFINISHED, content_of, create_durably
 from foltr.federated.wire import DEPOT_NAME
 
 _LEFTOVER = re.compile(rf"[0-9a-f]{{32}}{re.escape(UNFINISHED)}[0-9a-f]{{8}}")
@@ -53,12 +52,10 @@ class SharedFolder(MeetingPlace):
 
     def _read(self, name: str) -> bytes:
         try:
-            at_once = getattr(os, "O_NONBLOCK", 0)  # a pipe would be waited for
-            with open(self.path / name, "rb", opener=lambda path, flags: os.open(path, flags | at_once)) as file:
-                status = os.fstat(file.fileno())
-                return file.read(status.st_size) if stat.S_ISREG(status.st_mode) and status.st_size in SIZES else b""
+            content = content_of(self.path / name, max(SIZES))
         except OSError:
             return b""
+        return content if len(content) in SIZES else b""
 
     def stamp(self, name: str) -> str:
         """Another one when the file is another, or was written since; names a file that could not be opened."""

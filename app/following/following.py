@@ -23,11 +23,12 @@ from app.following.vector_making import Making
 from app.settings import OcrSettings, Paths, Settings, SettingsError, SpeechSettings
 from indexer.confined.pool import WorkerPool
 from indexer.confined.reading_process import give_way
-from indexer.errors import IndexDamaged, LockedError
+from indexer.errors import IndexDamaged, IndexerError, LockedError
 from indexer.prepare import PreparedFile
 from indexer.progress import OnProgress, Progress
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.file_lock import FileLock
+from indexer.storage.index import Index
 from indexer.watch import Follower, Scan, Work
 
 HOLDER = "foltr-search watch"
@@ -71,6 +72,8 @@ def follow_changes(
                     try:
                         Follower(updater, work, settings.index.scan_minutes * 60, stop, note).run()
                     except IndexDamaged:
+                        if other := Index.of_another_version(paths.index):  # each would undo what the other made
+                            raise IndexerError(f"another version of the program ({other}) works here now") from None
                         rebuild = True
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from app.store import StateError, Store
-from console.durable import create_durably, replace_durably
+from console.durable import content_of, create_durably, replace_durably
 
 KEY_BYTES = 32
 TERM_BYTES = 8
@@ -52,7 +52,7 @@ def load_key(path: Path, store: Store) -> bytes:
 def read_key(path: Path, store: Store) -> bytes | None:
     """The device's key, None where there is none yet; StateError when it cannot be used."""
     try:
-        key = store.value(_RESTORED) or path.read_bytes()
+        key = store.value(_RESTORED) or content_of(path)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -82,7 +82,7 @@ class Hasher:
         self._key, self._place = key, place
         self.name = lru_cache(maxsize=65536)(self._name)
         self.path = lru_cache(maxsize=16384)(self._path)
-        self._folder = lru_cache(maxsize=8192)(self._placed)
+        self._folder = lru_cache(maxsize=8192)(self._parts)
 
     def _name(self, purpose: str, value: bytes, n_bytes: int) -> bytes:
         return hmac.digest(self._key, purpose.encode() + b"\0" + value, "sha256")[:n_bytes]
@@ -101,8 +101,11 @@ class Hasher:
     def _placed(self, path: str) -> bytes:
         folder, name = os.path.split(path)
         if not (folder and name):  # a root, or a name alone
-            return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in Path(path).parts)
+            return self._parts(path)
         return self._folder(folder) + self.name("path", os.fsencode(name), PART_BYTES)
+
+    def _parts(self, path: str) -> bytes:
+        return b"".join(self.name("path", os.fsencode(part), PART_BYTES) for part in Path(path).parts)
 
     def part(self, part: str) -> bytes:
         """A part inside a file, as "message 3"."""

@@ -46,6 +46,13 @@ def identity() -> bytes:
     return os.fsencode(f"{app.VERSION} {sys.hexversion:x} {sys.getfilesystemencoding()} {place}")
 
 
+def is_of_another_version(message: bytes) -> bool:
+    """Whether this program asks in a protocol of another number."""
+    spoken = message.partition(b"\0")[0]
+    name, _, number = spoken.rpartition(b" ")
+    return spoken != PROTOCOL and name == PROTOCOL.rpartition(b" ")[0] and number.isdigit()
+
+
 def question(wanted: bytes, arguments: Sequence[str] = ()) -> bytes:
     """A question of this process, with its folder, terminal and variables; OSError when its folder is gone."""
     env = os.environ

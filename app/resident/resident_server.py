@@ -84,7 +84,7 @@ class ResidentServer(Struct):
     n_answered: int = 0
     started: float = field(default_factory=time.time)
     superseded: bool = False
-    """another version of the program has asked"""
+    """another version of the program works here"""
     _callers: dict[int, _Caller] = field(default_factory=dict)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _last: float = field(default_factory=time.monotonic)
@@ -162,7 +162,9 @@ class ResidentServer(Struct):
         if length > MAX_QUESTION or len(caller.came) > length + 4:
             raise BadQuestion(f"wanted at most {MAX_QUESTION} bytes, got {length}")
         if len(caller.came) == length + 4:
-            question = Question.decode(bytes(caller.came[4:]))
+            message = bytes(caller.came[4:])
+            self.superseded |= protocol.is_of_another_version(message)
+            question = Question.decode(message)
             caller.line.connection.send(BEGINS)  # OSError where the caller has gone to work alone
             answer = self._answer(question)
             caller.to_send = memoryview(len(answer).to_bytes(4, "big") + answer)

@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from console.durable import changing, replace_durably
+from console.durable import changing, content_of, replace_durably
 from foltr.errors import FoltrError
 from indexer.query.nodes import Problem
 from indexer.query.parse import tokens
@@ -71,7 +71,7 @@ class SavedSearches:
         stamp = (found.st_ino, found.st_mtime_ns, found.st_size)
         if self._read is None or self._read[0] != stamp:
             try:
-                self._read = stamp, _searches_in(self._path.read_bytes().decode("utf-8"))
+                self._read = stamp, _searches_in(content_of(self._path).decode("utf-8-sig"))
             except (OSError, ValueError) as error:  # tomllib's and Unicode's errors are ValueErrors
                 raise SavedError(f'{self._path}: wanted lines as tax = "type:pdf tax", got: {error}') from error
         return self._read[1]
@@ -131,7 +131,7 @@ class SavedSearches:
         import tomli_w
 
         try:
-            lines = self._path.read_text(encoding="utf-8").splitlines(keepends=True)
+            lines = content_of(self._path).decode("utf-8-sig").splitlines(keepends=True)
         except FileNotFoundError:
             lines = [_HEAD]
         own = re.compile(rf"""\s*["']?{re.escape(changed)}["']?\s*=""")

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from console.durable import replace_durably
+from console.durable import content_of, replace_durably
 
 REMEMBERED = "screen.json"
 
@@ -47,7 +47,7 @@ class Remembered(Struct, frozen=True, kw_only=True):
 def read_remembered(data_dir: Path) -> Remembered:
     """What is kept; the defaults where nothing is, or nothing that can be used."""
     try:
-        return msgspec.json.decode((data_dir / REMEMBERED).read_bytes(), type=Remembered)
+        return msgspec.json.decode(content_of(data_dir / REMEMBERED), type=Remembered)
     except (OSError, msgspec.MsgspecError):
         return Remembered()
 

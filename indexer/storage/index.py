@@ -58,15 +58,19 @@ class Index:
         folder.mkdir(exist_ok=True, mode=0o700)
         if folder.stat().st_mode & 0o077:
             os.chmod(folder, 0o700)
-        others = [p.name for p in folder.glob("_*.toc") if not p.name.startswith(f"_{INDEX_NAME}_")]
-        if others:
-            raise IndexDamaged(f"the index was made by another version of the program ({others[0]})")
+        if other := cls.of_another_version(folder):
+            raise IndexDamaged(f"the index was made by another version of the program ({other})")
         index = cls(folder)
         if index.generation < 0:
             with contextlib.suppress(FileNotFoundError):  # another process made it meanwhile, and tidied up
                 _write_contents(folder, 0, [])
         read_contents(folder)
         return index
+
+    @staticmethod
+    def of_another_version(folder: Path) -> str:
+        """The table of contents that another version of the program made; "" for none."""
+        return next((p.name for p in folder.glob("_*.toc") if not p.name.startswith(f"_{INDEX_NAME}_")), "")
 
     @staticmethod
     def destroy(folder: Path) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from app.settings import SCHEME, Paths, Settings, SettingsError, examine, resolve
 from console.configuration import toml_value
+
+if TYPE_CHECKING:
+    from tests.app.conftest import Device
 
 
 @pytest.fixture
@@ -146,6 +151,29 @@ def test_the_default_file_is_a_settings_file_that_changes_nothing(paths: Paths) 
     written = tomllib.loads(active)
     assert {f"{table}.{field}" for table, fields in written.items() for field in fields} == set(SCHEME.keys)
     assert load(paths, active) == Settings()
+
+
+def test_a_pipe_in_place_of_a_file_holds_no_command_up(device: Device) -> None:
+    """Settings, saved searches, folders and key: what needs the file says that it is a pipe, and all else goes on."""
+    device.index()
+    of_settings = (device.config_file, device.config_file.with_name("searches.toml"))
+    device.config_file.parent.mkdir(exist_ok=True)
+    for place in (*of_settings, device.data_dir / "roots.json", device.data_dir / "key"):
+        place.unlink(missing_ok=True)
+        os.mkfifo(place)
+        commands = (["search", "@a heron"], ["saved"], ["index"], ["doctor"], ["model"], ["backup", "--to", "a.zip"])
+        done = [device.run(*command) for command in commands]
+        assert any("it is a pipe" in one.stderr for one in done)
+        place.unlink()
+
+
+def test_a_mark_before_the_text_is_no_part_of_it(device: Device) -> None:
+    """As editors of Windows write one: of the settings and of the saved searches."""
+    device.config_file.parent.mkdir(exist_ok=True)
+    device.config_file.write_bytes(b"\xef\xbb\xbfindex.hidden = true\r\n")
+    device.config_file.with_name("searches.toml").write_bytes(b'\xef\xbb\xbfbird = "heron"\r\n')
+    assert "index.hidden = true  # " in device.run("config", "show", "index.hidden").stdout
+    assert device.run("saved").stdout.startswith("@bird")
 
 
 def test_roots_may_begin_with_the_home_folder(paths: Paths) -> None:

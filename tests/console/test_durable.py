@@ -13,11 +13,22 @@ from pathlib import Path
 import pytest
 
 from console import durable
-from console.durable import UNFINISHED, create_durably, replace_durably, sync, what_failed, write_beside
+from console.durable import UNFINISHED, content_of, create_durably, replace_durably, sync, what_failed, write_beside
 
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
+
+
+def test_only_a_small_file_is_read_whole_and_no_pipe_is_waited_for(tmp_path: Path) -> None:
+    """A file without an end, as /dev/zero, is read no further than it may be."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "file").write_bytes(b"heron")
+    assert content_of(tmp_path / "file", 5) == b"heron"
+    assert content_of(os.devnull) == b""
+    for place, most in ((tmp_path / "pipe", 5), (tmp_path / "file", 4), ("/dev/zero", 5)):
+        with pytest.raises(OSError, match=r"it is a pipe|more than \d bytes"):
+            content_of(place, most)
 
 
 def test_a_file_is_replaced_whole_and_private(tmp_path: Path) -> None:

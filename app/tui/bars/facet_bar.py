@@ -109,13 +109,16 @@ class FacetBar(Widget, can_focus=True):
         segments = [Segment(f" {FACETS[y]}".ljust(LABEL_WIDTH), label)]
         position = LABEL_WIDTH
         for column, (left, right, chip) in enumerate(self._placed(y)):
+            if not right:
+                continue  # the row has slid over it
             style = base
             if chip.value == self.active[FACETS[y]]:
                 style = self.get_component_rich_style("facet--active")
             if self.has_focus and y == self._row and column == self.column(y):
                 style = self.get_component_rich_style("facet--cursor")
             segments.append(Segment(" " * (left - position), base))
-            segments.append(Segment(f" {chip.text} ", style))
+            text = chip.text if right <= width else f"{chip.text.rpartition(' ')[0]} …"  # half a number is another one
+            segments.append(Segment(f" {fit(text, max(1, width - left - 2))} ", style))
             position = right
         return Strip(segments).adjust_cell_length(width, base)
 

@@ -129,8 +129,9 @@ def tried(path: Path) -> dict[bytes, Attempt]:
 
 
 def seconds_since(path: Path, moment: float, engine: str) -> float:
-    """Processor seconds that `engine` spent since `moment` (seconds since the epoch)."""
-    rows = _rows(path, "SELECT total(seconds) FROM recognised WHERE made >= ? AND engine = ?", moment, engine)
+    """Processor seconds that `engine` spent since `moment` (seconds since the epoch); none that are still to come."""
+    wanted = "SELECT total(seconds) FROM recognised WHERE made BETWEEN ? AND ? AND engine = ?"
+    rows = _rows(path, wanted, moment, time.time(), engine)
     return float(rows[0][0]) if rows else 0.0
 
 

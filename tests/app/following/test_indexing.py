@@ -200,6 +200,24 @@ def test_watching_keeps_the_index_up_to_date_until_it_is_stopped(
         thread.join()
 
 
+def test_two_versions_of_the_program_do_not_undo_what_the_other_made(device: Device) -> None:
+    """Another version makes the index anew while this one follows changes: this one ends, and destroys nothing."""
+    device.index()
+    command = [sys.executable, "-m", "app", "watch", "--events"]
+    process = subprocess.Popen(command, env=device.environment(), cwd=device.home, stdout=-1, stderr=-1)
+    try:
+        assert process.stdout is not None
+        assert any(b'"watching"' in line for line in process.stdout)
+        for table in (device.data_dir / "index").glob("_*.toc"):
+            table.rename(table.with_name("_v99_1.toc"))
+        (device.notes / "new.txt").write_text("bittern")
+        assert b"(_v99_1.toc) works here now" in process.communicate(timeout=60)[1]
+        assert process.returncode == 2
+    finally:
+        process.kill()
+    assert Index.of_another_version(device.data_dir / "index") == "_v99_1.toc"
+
+
 def test_who_follows_the_changes_is_said_once(paths: Paths, monkeypatch: pytest.MonkeyPatch) -> None:
     """And once more when another process does: a screen that waits all day has nothing to draw meanwhile."""
     monkeypatch.setattr("app.following.following.give_way", lambda: None)

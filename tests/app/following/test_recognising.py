@@ -196,13 +196,16 @@ def digest_of(paths: Paths, path: Path) -> bytes:
 
 
 def test_a_day_has_so_much_processor_time_and_no_more(paths: Paths, notes: Path, recognising: Recognising) -> None:
-    """Once it is spent nothing is begun, and the reason is said; no bound, no reason."""
+    """Once it is spent nothing is begun, and the reason is said; no bound, no reason, nor time still to come."""
     reports: list[Progress] = []
     label = recognising._label
     remember(paths.data_dir / "ocr.sqlite", b"other", engine=label, pages=[], seconds=3_600.0)
     remember(paths.data_dir / "ocr.sqlite", b"speech", engine="whisper-base", pages=[], seconds=3_600.0)
     why = recognising.spent_today()
     assert why == "60 minutes of processor time were used today (ocr.minutes_per_day)"
+    with closing(sqlite3.connect(paths.data_dir / "ocr.sqlite")) as store, store:
+        store.execute("UPDATE recognised SET made = made + 31536000")  # the clock was a year ahead then
+    assert recognising.spent_today() == ""
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
         unbound = msgspec.structs.replace(SETTINGS.ocr, minutes_per_day=0.0)
         assert Recognising(unbound, paths, catalogue, reports.append).spent_today() == ""

@@ -95,3 +95,9 @@ def test_a_path_is_named_by_its_parts(path: str, parts: list[str]) -> None:
     hasher = Hasher(bytes(KEY_BYTES))
     names = b"".join(hasher.name("path", part.encode(), PART_BYTES) for part in parts)
     assert hasher.path(path) == names
+
+
+def test_a_path_may_be_as_deep_as_a_system_has_them() -> None:
+    """Of two thousand folders, each has its hash, and no call waits for another's end."""
+    hasher, parts = Hasher(bytes(32)), ["d"] * 2_000
+    assert hasher.path("/" + "/".join(parts)) == hasher.path("/") + hasher.path("d") * 2_000

@@ -362,6 +362,15 @@ def test_another_version_works_alone_and_the_old_one_leaves(resident: Device, tm
     until(lambda: not os.path.exists(socket_path(str(resident.data_dir))))
 
 
+def test_it_leaves_for_a_version_of_another_protocol(resident: Device) -> None:
+    """Of what that one says after its name nothing can be known."""
+    question = protocol.PROTOCOL[:-1] + b"999\0whatever"
+    with dial(resident) as caller:
+        caller.sendall(len(question).to_bytes(4, "big") + question)
+        assert read_to_end(caller) == b""
+    until(lambda: not os.path.exists(socket_path(str(resident.data_dir))))
+
+
 def put(
     device: Device, *arguments: bytes, version: bytes = protocol.identity(), encoding: bytes = b"utf-8 strict"
 ) -> bytes:

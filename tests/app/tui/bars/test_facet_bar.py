@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
-from app.search.results import Facets
+from app.search.results import FacetCount, Facets
 from app.tui.bars.facet_bar import FACETS, FacetBar
 from app.tui.bars.status_lines import StatusLine
 from app.tui.results_list import ResultsList
@@ -54,3 +55,26 @@ async def test_the_cursor_is_where_the_arrow_keys_went(stage: Stages) -> None:
         lines = one.app.screen._compositor.render_strips()[bar.region.y :]
         under = [(y, part.text) for y in range(len(FACETS)) for part in lines[y] if part.style == cursor]
         assert under == [(1, f" {bar.chips(FACETS[1])[1].text} ")]
+
+
+async def test_no_number_is_cut(stage: Stages) -> None:
+    """What does not fit in the row is cut with an ellipsis: 4 of 47 would be another number."""
+    async with wind(stage()) as (one, pilot):
+        await pilot.press("f4")
+        bar = one.app.search_screen.query_one(FacetBar)
+        bar.show_facets(Facets(times=(FacetCount("month", "last 30 days", 47), FacetCount("year", "last year", 4_711))))
+        for width in range(30, 70):
+            await pilot.resize_terminal(width, 24)
+            row = one.text.splitlines()[bar.region.y + 2]
+            assert set(re.findall(r"[\d,]+", row.replace("last 30", ""))) <= {"47", "4,711"}
+            assert "last year" not in row or "4,711" in row or "…" in row
+
+
+async def test_a_row_slides_to_the_chip_under_the_cursor(stage: Stages) -> None:
+    """On a narrow screen the chips before it leave the row, and those after it have their place."""
+    async with wind(stage()) as (one, pilot):
+        await pilot.resize_terminal(40, 24)
+        bar = one.app.search_screen.query_one(FacetBar)
+        bar.show_facets(Facets(times=tuple(FacetCount(f"{n}", f"last {n} days", 40 + n) for n in range(9))))
+        await pilot.press("f4", "down", "down", *["right"] * 7)
+        assert one.text.splitlines()[bar.region.y + 2].rstrip() == "  time     last 6 days 46   last 7 da…"

@@ -662,7 +662,7 @@ def _version_inside(data: bytes, otherwise: int) -> int:
 
 
 def digest(record: Record | bytes) -> str:
-    """Lower-case hex of the BLAKE2b-256 of the record's JSON, or of that as it came: another version has other fields."""
+    """Lower-case hex of the BLAKE2b-256 of a record's JSON, or of it as it came: another version has other fields."""
     body = record if isinstance(record, bytes) else encode(record)
     return hashlib.blake2b(body, digest_size=32).hexdigest()
 

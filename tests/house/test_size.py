@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_793),
+    "app": (193, 30_823),
     "console": (8, 1_073),
     "indexer": (105, 20_793),
     "simulation": (90, 15_459),
-    "federation_server": (53, 7_960),
-    "foltr": (55, 8_058),
+    "federation_server": (53, 7_998),
+    "foltr": (55, 8_060),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -61,6 +61,17 @@ def test_a_round_of_a_wrong_clock_is_of_today_once_it_is_right(engine: Engine) -
     assert (here.opened, here.deadline) == (NOW + 30, NOW + 30 + SCHEDULE.seconds)
 
 
+def test_a_deadline_that_passed_without_the_server_is_moved_once(engine: Engine) -> None:
+    """Sixty seconds more once it is back, and none the next time: a server that is on now and then closes rounds."""
+    make_group(engine, settings=OPEN, n_members=2)
+    for back, deadline in ((NOW + 59, NOW + 60), (NOW + 100, NOW + 160), (NOW + 200, NOW + 160)):
+        with writing(engine) as connection:
+            rounds.give_time_again(connection, SCHEDULE, now=back)
+            here = rounds.present(connection)
+        assert here is not None
+        assert here.deadline == deadline
+
+
 def test_the_group_rests_until_its_period_ends(engine: Engine) -> None:
     """Two rounds closed at 10 and 20: none is open until a year after the first, then the third is."""
     make_resting(engine)

@@ -81,14 +81,16 @@ async def test_without_documents_the_screen_says_how_to_add_a_folder(stage: Stag
 
 
 async def test_the_first_start_fits_a_small_window(stage: Stages, conftest_types: SimpleNamespace) -> None:
-    """At 80x24 a dozen folders leave the buttons, the box for another one, and how to choose all in view; in a lower
-    one the folder under the cursor is."""
+    """At 80x24 a dozen folders leave the buttons, the box for another one, and how to choose all in view; in a
+    narrower one all the keys are; in a lower one the folder under the cursor is."""
     folders = [conftest_types.Folder(f"/home/anna/{n}", "12 files") for n in range(12)]
     one = stage(indexing=conftest_types.FakeIndexing(indexed=False, folders=folders))
     async with one.app.run_test(size=(80, 24)) as pilot:
         await one.until(pilot, lambda: "[x]" in one.text)
         for wanted in ("Which folders", "a selects all", "Another folder", "Start indexing", "Not now"):
             assert wanted in one.text, one.text
+        await pilot.resize_terminal(60, 30)
+        await one.until(pilot, lambda: "moves on" in one.text)
         await pilot.resize_terminal(80, 12)
         await pilot.press("up")
         await one.until(pilot, lambda: "~/11" in one.text)
@@ -206,3 +208,13 @@ async def test_a_page_is_turned_before_the_rows_are_laid_out(stage: Stages) -> N
         await one.until(pilot, lambda: "b.pdf" in one.text)
         await pilot.press("pagedown")
         await one.until(pilot, lambda: shown.highlighted == 1)
+
+
+async def test_its_keys_are_named_in_a_narrow_window_too(stage: Stages) -> None:
+    """At 60x20 they take two lines below as many files as there is room for."""
+    one = stage()
+    one.engine.unread = [(f"/home/anna/{n}.pdf", "it is encrypted") for n in range(30)]
+    async with one.app.run_test(size=(60, 20)) as pilot:
+        await one.settle(pilot)
+        await failures_opened(one, pilot)
+        await one.until(pilot, lambda: "30 files could not be read" in one.text and "Esc closes" in one.text)

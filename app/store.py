@@ -366,11 +366,16 @@ def trim(db: sqlite3.Connection, table: str, cap: int) -> None:
 
 
 def decode_record(stored: bytes, kind: type[R], error: type[FoltrError], what: str, advice: str = "") -> R:
-    """A record as it was kept (msgpack); `error` with "WHAT is damaged: WHY ADVICE" for other bytes."""
+    """A record as it was kept (msgpack); `error` with "WHAT is damaged: WHY ADVICE" for other bytes.
+
+    Without the advice, which may cost what was kept, where a newer version kept more than this one knows.
+    """
     try:
         return msgspec.msgpack.decode(stored, type=kind)
     except msgspec.MsgspecError as why:
-        raise error(f"{what} is damaged: {why}{advice}") from why
+        is_newer = "unknown field" in str(why)
+        state = "is of a newer version of this program" if is_newer else "is damaged"
+        raise error(f"{what} {state}: {why}{'' if is_newer else advice}") from why
 
 
 class PastQuery(NamedTuple):

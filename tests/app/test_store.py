@@ -198,6 +198,17 @@ def test_a_record_is_read_or_said_to_be_damaged() -> None:
             decode_record(stored, tuple[str, int], StateError, "it", "; begin anew")
 
 
+def test_nobody_is_told_to_throw_away_what_a_newer_version_kept() -> None:
+    """After a downgrade a record has a field more: it is said to be newer, and not to be begun anew."""
+    newer = msgspec.msgpack.encode({"name": "heron", "legs": 2})
+    with pytest.raises(StateError, match=r"^it is of a newer version of this program: [^;]*`legs`$"):
+        decode_record(newer, Bird, StateError, "it", "; begin anew")
+
+
+class Bird(msgspec.Struct, forbid_unknown_fields=True):
+    name: str
+
+
 LEARNING = """
 import sys
 from pathlib import Path

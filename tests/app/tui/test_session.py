@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -81,9 +82,17 @@ def test_a_closed_lane_takes_no_jobs() -> None:
 
 async def test_leaving_gives_up_what_is_drawn(stage: Any) -> None:
     """Nobody waits for the picture of a page that no one will see."""
-    one, given_up = stage(), []
+    one, drawing, given_up = stage(), threading.Event(), []
+
+    def draw() -> None:
+        overtaken = session._overtaken
+        drawing.set()
+        given_up.append(overtaken.wait(120))
+
     async with one.searched("wind"):
         session = one.app.search_screen.session
-        session._lanes["preview"].put(lambda: given_up.append(session._overtaken.wait(120)))
+        session._lanes["preview"].put(draw)
+        await asyncio.to_thread(drawing.wait, 120)  # what only waits for its turn is not begun
         session.close()
+        await asyncio.to_thread(session._lanes["preview"]._thread.join, 120)
     assert given_up == [True]

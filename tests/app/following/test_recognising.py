@@ -228,7 +228,7 @@ def test_what_was_said_is_found_with_its_moment_and_opened_there(device: Device)
     assert found(device, "cherry trees") == []
     assert "speech recognised in 0, 2 wait (`index --speech`, speech.background)" in device.run("status").stdout
     done = device.run("index", "--speech")
-    assert "speech in recordings recognised: 1 files" in done.stderr, done.stderr
+    assert "speech in recordings recognised: 1 file" in done.stderr, done.stderr
     assert "memo.ogg:2:31:[0:10] Tomorrow" in device.run("search", "trees", "--vimgrep").stdout
     (hit,) = map(json.loads, device.run("search", "cherry trees", "--json").stdout.splitlines())
     assert (hit["name"], hit["snippet"]["heading"], hit["snippet"]["page"]) == ("memo.ogg", "at 0:10", 3)

@@ -15,6 +15,7 @@ import hashlib
 import os
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass
 from importlib import metadata
@@ -66,11 +67,10 @@ def load(names: Iterable[str]) -> dict[str, str]:
     Of files of one name in several folders the second has " (2)" behind it, and so on. PresetError for what is not
     there, brings nothing, fails, or takes a name that is taken.
     """
-    names, digests = list(names), dict[str, str]()
-    for place, name in enumerate(names):
-        plain = Path(name).name
-        before = [Path(other).name for other in names[:place]].count(plain)
-        digests[f"{plain} ({before + 1})" if before else plain] = _load(name)[0]
+    seen, digests = Counter[str](), dict[str, str]()
+    for name in names:
+        seen[plain := Path(name).name] += 1
+        digests[f"{plain} ({seen[plain]})" if seen[plain] > 1 else plain] = _load(name)[0]
     return digests
 
 

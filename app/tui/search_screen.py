@@ -369,8 +369,8 @@ class SearchScreen(Screen[None]):
     def show_found(self, found: bool, *, recent: bool = False) -> None:
         self.results.display = found
         self.welcome.display = not found or recent
-        self.set_class(found, "-found")
-        self.set_class(recent, "-recent")
+        self.welcome.set_class(recent, "-recent")
+        self.side.show_beside(found)
 
     @on(messages.HistoryRead)
     def _history_read(self, message: messages.HistoryRead) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_828),
+    "app": (193, 30_834),
     "console": (8, 1_087),
     "indexer": (105, 20_798),
     "simulation": (90, 15_459),

@@ -57,6 +57,8 @@ class SidePane(Vertical):
         self._resting: Timer | None = None
         self._as_written = False
         """the preview shows texts as written, not as they are meant"""
+        self.is_open = False
+        """it has a place, and is seen while there are results"""
         self._turned = False
         """the preview shows PDFs with text by their pages, and those without by their text"""
 
@@ -84,12 +86,17 @@ class SidePane(Vertical):
         self.border_title = "Why it stands there" if explain else "Preview"
         self.preview.display = not explain
         self.explanation.display = explain
-        screen.set_class(self.wanted[self._shape] and (self._has_room or explain), "-side")
+        self.is_open = self.wanted[self._shape] and (self._has_room or explain)
+        self.display = self.is_open and self._results.display
         share = f"{SHARES[self.share]}%" if self._has_room else "100%"
         self.styles.width, self.styles.height = ("100%", share) if self._shape == "narrow" else (share, "100%")
-        if not screen.has_class("-side") and screen.focused is not None and self in screen.focused.ancestors:
+        if not self.is_open and screen.focused is not None and self in screen.focused.ancestors:
             self._box.focus()
         screen.call_after_refresh(self.read)
+
+    def show_beside(self, found: bool) -> None:
+        """Be seen, if it has a place, beside results that are there."""
+        self.display = self.is_open and found
 
     def forget(self) -> None:
         """As the settings say, of the size that it has by itself."""
@@ -110,13 +117,13 @@ class SidePane(Vertical):
 
     def turn_explanation(self) -> None:
         """Show the explanation, or go back to the preview."""
-        explaining = self.is_explaining and self.screen.has_class("-side")
+        explaining = self.is_explaining and self.is_open
         self.wanted[self._shape] = True
         self.lay_out(explain=not explaining)
 
     def focus_shown(self) -> None:
         """Go to what it shows."""
-        if self.screen.has_class("-side"):
+        if self.is_open:
             (self.explanation if self.is_explaining else self.preview.body).focus()
 
     def scroll_half(self, way: str) -> None:
@@ -140,9 +147,8 @@ class SidePane(Vertical):
     @on(PreviewResized)
     def read(self) -> None:
         """Ask for what it shows of the selected result."""
-        screen = self.screen
         hit = self._results.selected
-        if hit is None or not screen.has_class("-side"):
+        if hit is None or not self.is_open:
             return
         if self.is_explaining:
             self._session.want_explanation(hit)

@@ -55,12 +55,12 @@ async def test_a_screen_without_room_keeps_its_lines_for_the_results(
     one = stage()
     async with one.searched("wind", size=size) as pilot:
         side = one.app.search_screen.side
-        if not one.app.search_screen.has_class("-side"):
+        if not side.is_open:
             side.turn_preview()
         await one.until(pilot, lambda: ("no room" in one.app.search_screen.query_one(StatusLine).text) != shown)
         await one.settle(pilot)
         assert one.app.search_screen.query_one(PreviewBody).size.height >= shown
-        assert one.app.search_screen.has_class("-side") == shown
+        assert side.is_open == shown
 
 
 async def test_snippets_take_the_room_that_a_hidden_preview_leaves(stage: Stages, conftest_types: Any) -> None:

@@ -35,7 +35,7 @@ MAX_RAW_LENGTH = 200
 
 _TOKEN = r"{0}+(?:[.\-@'’]{0}+)*(?:\+\+|#(?!\w))?"
 _RAW = re.compile(_TOKEN.format(r"\w"))
-_OPTION = r"(?:(?<!{0})(?<!-)--(?=[^\W\d_]))?"
+_OPTION = r"(?:(?<!{0})(?<!-)--?(?=[^\W\d_]))?"
 _RAW_OPTIONS = re.compile((_OPTION + _TOKEN).format(r"\w"))
 _JOINT = re.compile(r"[._\-@'’]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
@@ -113,7 +113,7 @@ def raw_tokens(text: str) -> list[str]:
 
 def _plain_tokens(text: str) -> list[str]:
     """The same of a text in which nothing is to be put together, and without marks."""
-    return (_RAW_OPTIONS if "--" in text else _RAW).findall(text)
+    return (_RAW_OPTIONS if "-" in text else _RAW).findall(text)
 
 
 @_remembered
@@ -157,8 +157,8 @@ def is_half(term: str) -> bool:
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
-    """The pieces, what they were joined to, and the name with its mark as in "C++", "--verbose" and "__init__"."""
-    body = raw.rstrip("+#").removeprefix("--")
+    """The pieces, what they were joined to, and the name with its mark as in "C++", "-v", "--verbose" and "__init__"."""
+    body = raw.rstrip("+#").lstrip("-")
     short = len(body) <= 2 and raw[-1] in "+#"  # "environment#" is a link's mark
     pieces = [piece for piece in _JOINT.split(body) if piece]
     is_marked_name = raw[0] == "-" or (bool(pieces) and raw[:2] == raw[-2:] == "__")

@@ -129,3 +129,17 @@ def test_who_holds_a_word_as_written(make_index: MakeIndex) -> None:
     assert read[0] == 3  # that term is the longest of a call's
     assert holders(snapshot, found, texts, "foo_bar", prefix=True).tolist() == [0, 1, 3]
     assert holders(snapshot, found, lambda ids: [], "foo_bar").size == 0
+
+
+def test_a_flag_is_read_before_texts_full_of_its_letters(make_index: MakeIndex) -> None:
+    """`-Os` is a term of its own: of thousands of texts with "os" not all are read."""
+    written = ["os os os", "the OS os", "compiled long ago, for size alone, with CFLAGS=-Os"]
+    read: list[int] = []
+
+    def texts(doc_ids: Sequence[int]) -> Iterable[tuple[int, str]]:
+        read.extend(doc_ids)
+        return [(i, written[i]) for i in doc_ids]
+
+    found = {"body": (np.array([0, 1, 2]), np.array([3.0, 2.0, 1.0]))}
+    assert holders(make_index(written).snapshot(), found, texts, "-os").tolist() == [2]
+    assert read[0] == 2

@@ -60,9 +60,13 @@ def test_an_interrupted_run_can_be_gone_on_with_at_once(tmp_path: Path) -> None:
     """While the error is kept, as a notebook does, nothing holds its folder: SimulationError where something does."""
     changes = {"federation.rounds": 10_000_000, "users.clicks": "perfect", "seeds": [1], "data.folds": [1]}
     interrupt = threading.Timer(3.0, os.kill, (os.getpid(), signal.SIGINT))
-    interrupt.start()
-    with pytest.raises(KeyboardInterrupt) as kept:
-        run("quick/fpdgd", changes | {"data.dataset": "sample"}, folder=tmp_path / "run")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job has it ignored
+    try:
+        interrupt.start()
+        with pytest.raises(KeyboardInterrupt) as kept:
+            run("quick/fpdgd", changes | {"data.dataset": "sample"}, folder=tmp_path / "run")
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert kept.value.__traceback__ is not None
     with hold(tmp_path / "run"):
         pass

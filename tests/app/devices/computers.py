@@ -14,11 +14,11 @@ from app.devices.naming import ADOPTED
 from app.devices.own_devices import OwnDevices
 from app.federation import membership
 from app.federation.join_and_leave import Admission
-from app.following.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
 from app.store import Store
+from tests.app.indexed import index_files
 from tests.federation_server.client import Running
 
 SETTINGS = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
@@ -70,7 +70,7 @@ class Computer:
         return keys
 
     def index(self) -> None:
-        update_index(self.settings, self.paths, roots=[str(self.place / self.root)])
+        index_files(self.settings, self.paths, [str(self.place / self.root)])
 
     def devices(self) -> OwnDevices:
         return OwnDevices(self.paths, self.settings)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from app.following.indexing import update_index
 from app.search.search import Search
 from app.settings import DevicesSettings, IndexSettings, LearningSettings, MeaningSettings, Paths, Settings
+from tests.app.indexed import index_files
 
 SETTINGS = Settings(
     index=IndexSettings(workers=1),
@@ -46,7 +46,7 @@ def make_machine(folder: Path, files: Mapping[str, str]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         os.utime(path, (MODIFIED, MODIFIED))
-    update_index(SETTINGS, paths_of(folder), roots=[str(folder / "notes")])
+    index_files(SETTINGS, paths_of(folder), [str(folder / "notes")])
     return folder
 
 

@@ -157,7 +157,7 @@ def is_half(term: str) -> bool:
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
-    """The pieces, what they were joined to, and the name with its mark as in "C++", "-v", "--verbose" and "__init__"."""
+    """The pieces, what they were joined to, and the name with its mark as in "C++", "-v" and "__init__"."""
     body = raw.rstrip("+#").lstrip("-")
     short = len(body) <= 2 and raw[-1] in "+#"  # "environment#" is a link's mark
     pieces = [piece for piece in _JOINT.split(body) if piece]

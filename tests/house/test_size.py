@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (193, 30_834),
     "console": (8, 1_087),
-    "indexer": (105, 20_798),
+    "indexer": (106, 20_979),
     "simulation": (90, 15_459),
     "federation_server": (53, 7_998),
     "foltr": (55, 8_060),

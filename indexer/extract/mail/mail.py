@@ -19,7 +19,7 @@ from indexer.documents import ExtractedDocument, Extraction
 from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.kinds import holds_text
-from indexer.extract.mail import mail_headers
+from indexer.extract.mail import mail_headers, winmail
 from indexer.extract.mail.mail_headers import MailHeaders, header_states, header_tags, ids_in, is_attachment
 from indexer.extract.markup import html
 from indexer.extract.markup.html import one_line, read_html
@@ -171,6 +171,8 @@ class _Reader(AttachmentReader):
             inner = [one for one in part.get_payload() if isinstance(one, Message)]
             for one in _best(inner) if part.get_content_type() == "multipart/alternative" else inner:
                 self.add(one)
+        elif part.get_content_type() in winmail.MEDIA_TYPES or _file_name(part).lower() == winmail.NAME:
+            self._add_wrapped(_bytes_of(part))
         elif part.get_content_type() == "message/rfc822":
             self.attachments.extend(name for name in (_file_name(part),) if name)
             self._add_forwarded(part)
@@ -194,9 +196,21 @@ class _Reader(AttachmentReader):
         wanted = name if name and "." in name else "attachment" + _EXTENSIONS.get(part.get_content_type(), ".bin")
         if not holds_text(wanted) or part.get_content_maintype() in ("image", "audio", "video"):
             return
-        if not (payload := _bytes_of(part)):
-            return
-        inner = (one for one in self.add_file(name, wanted, payload) if one.type == "mail")
+        if payload := _bytes_of(part):
+            self._add_content(name, wanted, payload)
+
+    def _add_wrapped(self, data: bytes) -> None:
+        """What Outlook wrapped: its text where the mail itself has none, and the files in it."""
+        found = winmail.read_winmail(data, self._limits.max_member_bytes)
+        if not self._sink.text.strip():
+            self._sink.add(found.text + "\n")
+        for file in found.files[:MAX_PARTS]:
+            self.attachments.extend([file.name] if file.name and not file.is_shown else [])
+            if holds_text(file.name):
+                self._add_content(file.name, file.name, file.data)
+
+    def _add_content(self, name: str, wanted: str, data: bytes) -> None:
+        inner = (one for one in self.add_file(name, wanted, data) if one.type == "mail")
         self.attachments.extend(value for one in inner for key, value in one.properties if key == "attachment")
 
 

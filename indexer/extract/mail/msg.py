@@ -15,7 +15,7 @@ from indexer.extract.mail.mail import AttachmentReader
 from indexer.extract.mail.mail_headers import MailHeaders, ids_in, is_attachment
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.office.compound import Compound
-from indexer.extract.office.rtf import read_rtf
+from indexer.extract.office.rtf import read_rtf, unpacked
 from indexer.extract.source import Limits, Sink
 
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
@@ -200,40 +200,3 @@ class _Reader(AttachmentReader):
             self._notes.append(f"attachment {name}: packed more than {self._limits.max_depth} times over")
         else:
             self.add_file("", name, data)
-
-
-_COMPRESSED, _UNCOMPRESSED = b"LZFu", b"MELA"
-_DICTIONARY = (
-    b"{\\rtf1\\ansi\\mac\\deff0\\deftab720{\\fonttbl;}{\\f0\\fnil \\froman \\fswiss \\fmodern \\fscript \\fdecor "
-    b"MS Sans SerifSymbolArialTimes New RomanCourier{\\colortbl\\red0\\green0\\blue0\r\n\\par \\pard\\plain\\f0\\fs20"
-    b"\\b\\i\\u\\tab\\tx"
-)
-"""with which the window of 4,096 bytes begins ([MS-OXRTFCP] 2.1.2.1)"""
-
-
-def unpacked(data: bytes, max_bytes: int) -> bytes:
-    """RTF from its packed form ([MS-OXRTFCP] 2.2): runs refer to what came before; at most `max_bytes`."""
-    if data[8:12] == _UNCOMPRESSED:
-        return data[16:]
-    if data[8:12] != _COMPRESSED:
-        return b""
-    found, at = bytearray(_DICTIONARY), 16
-    limit = min(struct.unpack_from("<I", data, 4)[0], max_bytes) + len(_DICTIONARY)
-    while at < len(data) and len(found) < limit:
-        flags, at = data[at], at + 1
-        for bit in range(8):
-            if not flags >> bit & 1:
-                found += data[at : at + 1]
-                at += 1
-                continue
-            if at + 2 > len(data):
-                return bytes(found[len(_DICTIONARY) :])
-            run = int.from_bytes(data[at : at + 2], "big")
-            at += 2
-            # The window is a ring; a run that begins where the next byte is written ends the text.
-            back = (len(found) - (run >> 4)) % 4096
-            if back == 0:
-                return bytes(found[len(_DICTIONARY) :])
-            for _ in range((run & 0xF) + 2):
-                found.append(found[-back] if back <= len(found) else 0)
-    return bytes(found[len(_DICTIONARY) :])

@@ -162,7 +162,7 @@ def _taken_apart(raw: str) -> tuple[list[str], str, str]:
     short = len(body) <= 2 and raw[-1] in "+#"  # "environment#" is a link's mark
     pieces = [piece for piece in _JOINT.split(body) if piece]
     is_marked_name = raw[0] == "-" or (bool(pieces) and raw[:2] == raw[-2:] == "__")
-    mark = fold(raw) if short or (is_marked_name and len(raw) <= MAX_TERM_LENGTH) else ""
+    mark = fold(raw.lstrip("-") if short else raw) if short or (is_marked_name and len(raw) <= MAX_TERM_LENGTH) else ""
     if len(pieces) > 1 and pieces[-1] in ("s", "S") and body[-2] in "'’":
         pieces.pop()
         body = body[:-2]

@@ -78,6 +78,7 @@ def one_by_one(text: str) -> tuple[dict[str, list[int]], int]:
         ("Anna's book", {"anna": [0], "book": [1]}),
         ("O’Reilly don't", {"o": [0], "reilly": [1], "don": [2], "t": [3]}),
         ("anna@example.org", {"anna": [0], "example": [1], "org": [2], "anna@example.org": [0]}),
+        ("-C++", {"c": [0], "c++": [0]}),
         ("C++ C# F#x", {"c": [0, 1], "c++": [0], "c#": [1], "f": [2], "x": [3]}),
         ("environment#", {"environment": [0]}),
         ("well--known a._b", {"well": [0], "known": [1], "a": [2], "b": [3], "a.b": [2]}),

@@ -18,11 +18,11 @@ from console.printable import display_path
 from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
 from indexer.retrieval.candidates import FolderIds
+from indexer.retrieval.feature_values import DAY, age
 from indexer.schema import folder_key
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.snapshot import Snapshot
 
-DAY = 86_400.0
 TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),
          ("year", "last 12 months", 365 * DAY))  # fmt: skip
 """value, label, and how far back it reaches in seconds"""
@@ -108,7 +108,7 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames, *, within:
 
     def kinds() -> Ints:
         """[n_numbers] the type of each and how many of the times it is too old for, in one number."""
-        n_passed = np.searchsorted([seconds for _, _, seconds in TIMES], now - documents["modified"], side="right")
+        n_passed = np.searchsorted([seconds for _, _, seconds in TIMES], age(documents["modified"], now), side="right")
         return np.asarray(n_passed + (len(TIMES) + 1) * documents["type"].astype(np.int64))
 
     own = snapshot.keep(("kinds", now), kinds)[chosen]
@@ -135,7 +135,7 @@ def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds,
         mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
     if request.time:
         seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
-        mask &= snapshot.documents["modified"] > now - seconds.get(request.time, 0.0)
+        mask &= age(snapshot.documents["modified"], now) < seconds.get(request.time, 0.0)
     if request.folder:
         mask &= snapshot.having(folder_ids(request.folder))
     return mask

@@ -6,7 +6,6 @@ words; the reasons of a result name the rule that moved it (app.search.reasons.P
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
@@ -25,7 +24,7 @@ from indexer.retrieval import near_duplicates
 from indexer.retrieval.candidates import Candidates, n_asking
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.dates import day_of_name
-from indexer.retrieval.feature_values import TYPE_GROUPS, scaled
+from indexer.retrieval.feature_values import TYPE_GROUPS, age, scaled
 from indexer.retrieval.features import NAMES, USAGE_NAMES
 from indexer.retrieval.named import named_by
 from indexer.storage.catalogue import DocumentRow
@@ -67,6 +66,8 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
     """of this machine's documents to the query in meaning; None where meaning has no part"""
     day_of: Callable[[DocumentRow], float | None]
     """the day that the text of a document of this machine tells"""
+    tonight: float
+    """the next midnight, in seconds since the epoch; dates after it are not believed"""
     extra: Mapping[str, FloatVector] = {}
     """rule -> [n_docs] points that were added to the ranker's"""
     notes: Mapping[str, Sequence[str]] = {}
@@ -104,11 +105,16 @@ class Ranked(Struct, frozen=True, eq=False, dict=True):
         return contents
 
     @cached_property
+    def believed(self) -> FloatVector:
+        """[n_docs] the dates of the files; of those in the future, what their `age` says."""
+        dates = np.array([row.modified for row in self.table.rows], dtype=np.float64)
+        return self.tonight - age(dates, self.tonight)
+
+    @cached_property
     def made(self) -> FloatVector:
         """[n_docs] when each was changed: the date of its oldest copy, as copies in backups may have later ones."""
-        made = np.array([row.modified for row in self.table.rows])
-        oldest = np.full(len(made), np.inf)
-        np.minimum.at(oldest, self.copies, made)
+        oldest = np.full(len(self.believed), np.inf)
+        np.minimum.at(oldest, self.copies, self.believed)
         return oldest[self.copies]
 
     @cached_property
@@ -233,12 +239,12 @@ def latest_first(page: Ranked) -> Moved:
     members_of = [
         near_duplicates.series(row.title, name) or row.path for row, name in zip(table.rows, table.names, strict=True)
     ]
-    for name, row in itertools.compress(zip(members_of, table.rows, strict=True), asked):
-        changed[name] = max(changed.get(name, 0.0), row.modified)
+    for i in np.flatnonzero(asked).tolist():
+        changed[members_of[i]] = max(changed.get(members_of[i], 0.0), page.believed[i])
 
     def age(i: int) -> tuple[float, tuple[int, int], float]:
         stem, moment = os.path.splitext(table.names[i])[0], date.fromtimestamp(changed[members_of[i]])
-        return day_of_name(stem) or moment.toordinal(), near_duplicates.version(stem), table.rows[i].modified
+        return day_of_name(stem) or moment.toordinal(), near_duplicates.version(stem), page.believed[i]
 
     oldest = sorted(np.flatnonzero(asked).tolist(), key=age)
     lifted = scores.copy()
@@ -358,7 +364,7 @@ RULES: dict[str, PageRule] = {
 
 def rank(
     found: CandidateTable, candidates: Candidates, closeness: Closeness | None, snapshot: Snapshot, learner: Learner,
-    day_of: Callable[[DocumentRow], float | None],
+    day_of: Callable[[DocumentRow], float | None], tonight: float,
 ) -> Ranked:  # fmt: skip
     """The candidates with what the ranker and all rules give them; `found` also has those of other machines."""
     features, own = scaled(found.features), ~found.foreign
@@ -371,7 +377,8 @@ def rank(
     if kind and learner.of_assistant:
         table = structs.replace(table, marks=kind.with_roles(table.marks))
     near = near_duplicates.resembling(table.sketches, near_duplicates.LEAST_RESEMBLANCE)
-    page = Ranked(table, np.zeros(len(table.rows)), learner, candidates.concepts, sides, kind, near, closeness, day_of)
+    scores = np.zeros(len(table.rows))
+    page = Ranked(table, scores, learner, candidates.concepts, sides, kind, near, closeness, day_of, tonight)
     page = structs.replace(page, scores=learner.scores(table.features, table.marks, page.beyond))
     for name, rule in RULES.items():
         points, said = rule.moves(page)

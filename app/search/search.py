@@ -29,7 +29,7 @@ from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_thre
 from app.search.corrections import SENTENCE, in_words, is_one_word, is_surely_meant, most_words_held, suggestion
 from app.search.document_texts import RecentTexts, preview
 from app.search.explanation import explanation
-from app.search.facets import DAY, facets_of, folder_names, narrowing
+from app.search.facets import facets_of, folder_names, narrowing
 from app.search.index_status import IndexStatus, index_status
 from app.search.meaning import Meaning, nearest_documents
 from app.search.open_commit import Reader, Reading, language_codes
@@ -48,6 +48,7 @@ from indexer.query.parse import parse
 from indexer.retrieval.candidates import FEW, Candidates, find
 from indexer.retrieval.collection_statistics import CollectionStatistics
 from indexer.retrieval.dates import HEAD, day_of_text
+from indexer.retrieval.feature_values import DAY
 from indexer.retrieval.features import NAMES
 from indexer.retrieval.named import named_in
 from indexer.retrieval.variants import with_neighbours
@@ -147,7 +148,7 @@ class Search:
         found, far, unasked = self._everywhere(reading, request, typed, now, tonight)
         candidates, is_as_typed = found.candidates, found.query is typed
         table = joined([found.table, *(one.table for one in far)], self._limit(request)) if far else found.table
-        ranked = rank(table, candidates, found.closeness, reading.snapshot, self.learner, self.day_of)
+        ranked = rank(table, candidates, found.closeness, reading.snapshot, self.learner, self.day_of, tonight)
         size, draw = self._settings.search.page_size, self._draw(request)
         shown, owners = pages.arranged(ranked, request, page_size=size, draw=draw)
         chosen = list(shown)[: request.limit]

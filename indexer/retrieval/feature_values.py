@@ -158,7 +158,8 @@ class Usage(Struct, frozen=True, eq=False):
 
 MU = {"title": 10.0, "body": 300.0, "name": 5.0}
 """Dirichlet prior of the language model, in words: about the length of a usual field"""
-WEEK, HALF_YEAR = 7 * 86_400.0, 182 * 86_400.0
+DAY = 86_400.0
+WEEK, HALF_YEAR = 7 * DAY, 182 * DAY
 TYPE_GROUPS = {
     "is_text": ("text", "markdown"),
     "is_source": ("source", "data", "notebook"),
@@ -324,12 +325,18 @@ def _words_of_name(name: str) -> tuple[str, ...]:
     return words_of(stem if dot and stem else name)
 
 
+def age(modified: Floats, tonight: float) -> Floats:
+    """Seconds from dates to `tonight`, the next midnight; one after it, mostly of a wrong clock, counts as as long past."""
+    past = tonight - modified
+    return np.where(past < 0.0, DAY - past, past)
+
+
 def _document_values(documents: Columns, docs: Ints, now: float) -> dict[str, Floats]:
-    age = np.maximum(now - documents["modified"][docs], 0.0)
+    ages = age(documents["modified"][docs], now)
     values = {
-        "recent_week": np.exp2(-age / WEEK),
-        "recent_year": np.exp2(-age / HALF_YEAR),
-        "newer": -np.log1p(age / 86_400.0),
+        "recent_week": np.exp2(-ages / WEEK),
+        "recent_year": np.exp2(-ages / HALF_YEAR),
+        "newer": -np.log1p(ages / DAY),
         "size": np.log1p(np.maximum(documents["size"][docs], 0).astype(np.float64)),
         "depth": documents["depth"][docs].astype(np.float64),
     }

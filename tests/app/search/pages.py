@@ -49,6 +49,6 @@ def ranked(
     nobody = np.zeros(len(found.rows), dtype=bool)
     given = dict[str, Any](
         concepts=(), sides=Sides(nobody, nobody, nobody, nobody), kind=None,
-        near=(np.zeros((0, 2), dtype=np.int64), np.zeros(0)), closeness=None, day_of=lambda row: None,
+        near=(np.zeros((0, 2), dtype=np.int64), np.zeros(0)), closeness=None, day_of=lambda row: None, tonight=2e9,
     )  # fmt: skip
     return Ranked(found, np.array(scores, dtype=np.float64), learner, **given | known)

@@ -13,6 +13,7 @@ from app.following.indexing import update_index
 from app.search.results import ResultPage, SearchRequest
 from app.search.search import Search
 from app.settings import IndexSettings, LearningSettings, Paths, Settings
+from tests.app.search.homes import searching
 
 DAY = 86_400.0
 SETTINGS = Settings(index=IndexSettings(workers=1), learning=LearningSettings(exploration=0.0))
@@ -140,3 +141,18 @@ def test_mails_of_one_subject_are_newest_first_wherever_they_lie(tmp_path: Path)
     search.close()
     assert len(dates) == 12
     assert dates == sorted(dates, reverse=True)
+
+
+def test_a_date_in_the_future_is_not_believed(tmp_path: Path) -> None:
+    """A camera's or a container's wrong clock makes no letter the newest of its like, nor one of today's."""
+    ages = {"one": 40.0, "two": 3.0, "three": -1600.0}
+    with searching(tmp_path, {f"{place}/letter.txt": f"{LETTER} {place}" for place in ages}) as search:
+        for place, age in ages.items():
+            os.utime(tmp_path / "home" / place / "letter.txt", (time.time() - age * DAY,) * 2)
+        update_index(Settings(index=IndexSettings(roots=[str(tmp_path / "home")], workers=1)), search._paths)
+        search.refresh()
+        page = ask(search, "letter payment")
+        assert [Path(hit.path).parent.name for hit in page.hits] == ["two", "one", "three"]
+        assert [(one.value, one.n_documents) for one in page.facets.times] == [("week", 1), ("month", 1), ("year", 2)]
+        within_a_year = search.search(SearchRequest("letter", time="year"))
+        assert {Path(hit.path).parent.name for hit in within_a_year.hits} == {"one", "two"}

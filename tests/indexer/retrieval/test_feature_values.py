@@ -142,19 +142,22 @@ def test_the_very_form_counts(make_index: MakeIndex) -> None:
 
 
 def test_age_size_and_depth(make_index: MakeIndex) -> None:
-    """Half after a week, half after half a year; the newest, the largest and the deepest have 1, the others less."""
+    """Half after a week, half after half a year; the newest, the largest and the deepest have 1, the others less. A
+    date six days after today is as good as one six days before it."""
     documents: list[dict[str, Any]] = [
         {"text": "x", "changed": NOW - WEEK, "size": 9, "path": "/a/b/c/x"},
         {"text": "x", "changed": NOW - HALF_YEAR, "size": 99, "path": "/a/x"},
-        {"text": "x", "changed": NOW + DAY, "size": 999, "path": "/a/b/x"},
+        {"text": "x", "changed": NOW, "size": 999, "path": "/a/b/x"},
+        {"text": "x", "changed": NOW + 6 * DAY, "size": 9, "path": "/a/x"},
     ]
     found = look(make_index(documents), "x", documents)
-    assert column(found, "recent_week") == pytest.approx({0: 0.5, 1: 2 ** -(HALF_YEAR / WEEK), 2: 1.0})
+    assert column(found, "recent_week") == pytest.approx({0: 0.5, 1: 2 ** -(HALF_YEAR / WEEK), 2: 1.0, 3: 0.5})
     assert column(found, "recent_year")[1] == pytest.approx(0.5)
     week, half_year = log1p(7), log1p(182)
-    assert column(found, "newer") == pytest.approx({0: (half_year - week) / half_year, 1: 0.0, 2: 1.0})
-    assert column(found, "size") == pytest.approx({0: 0.0, 1: 1 / 2, 2: 1.0})  # ln 10, ln 100, ln 1000
-    assert column(found, "depth") == {0: 1.0, 1: 0.0, 2: 1 / 2}
+    after_a_week = (half_year - week) / half_year
+    assert column(found, "newer") == pytest.approx({0: after_a_week, 1: 0.0, 2: 1.0, 3: after_a_week})
+    assert column(found, "size") == pytest.approx({0: 0.0, 1: 1 / 2, 2: 1.0, 3: 0.0})  # ln 10, ln 100, ln 1000
+    assert column(found, "depth") == {0: 1.0, 1: 0.0, 2: 1 / 2, 3: 0.0}
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from datetime import datetime
 
 from msgspec import Struct, structs
 
-from indexer.properties import NAMES, PROPERTIES, mark
+from indexer.properties import NAMES, PROPERTIES, STATES, mark
 from indexer.query.nodes import (
     OPERATORS,
     And,
@@ -413,6 +413,10 @@ class _Parser(Struct):
         return self.as_you_type and token.end == len(self.text)
 
     def _misspelt_field(self, token: Token) -> None:
+        field, _, value = token.text.lower().partition(":")
+        meant = nearest(value, {"is": STATES, "has": NAMES}.get(field, {}))
+        if meant and not self._is_being_typed(token):
+            self._note(token, f"no {token.text}, did you mean {field}:{meant}? Searched for as a word")
         match = _NAME.match(token.text)
         if match is None or (name := match[1].lower()) in _ORDINARY_KEYS:
             return

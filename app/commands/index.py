@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -141,12 +143,16 @@ def _choose(
 ) -> tuple[str, ...]:
     """Remember and forget folders and sources, and give the folders that are indexed now."""
     from app.chosen_folders import forget_chosen, index_roots, index_sources, remember_root, remember_source
-    from indexer.extract.sources.known import SOURCES
+    from indexer.extract.sources.known import SOURCES, places
 
     for name in sources:
         if name not in SOURCES:
             raise click.UsageError(f"wanted a source of {', '.join(SOURCES)}, got {name!r}")
         remember_source(context.paths, name)
+        usual = SOURCES[name].places
+        if usual and not any(places([name], Path(os.path.expanduser("~")))):
+            shown = ", ".join(f"~/{place}" for place in usual[:3])
+            say(f"{name}: not in its usual places ({shown}, ...); it is read where it lies in folders that you index")
     for folder in forget:
         if not forget_chosen(context.paths, folder):
             chosen = (*index_roots(context.settings, context.paths), *index_sources(context.settings, context.paths))

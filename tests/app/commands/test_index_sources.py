@@ -78,6 +78,15 @@ def test_mail_of_thunderbird_and_of_a_maildir(device: Device) -> None:
     assert found(device, "quince") == ["Quince"]
 
 
+def test_a_source_that_is_nowhere_is_told(device: Device) -> None:
+    """Where it was looked for; the update goes on, and chats, which have no usual place, say nothing."""
+    asked = device.run("index", "--source", "maildir", "--source", "whatsapp")
+    assert asked.returncode == 0
+    said = [line for line in asked.stderr.splitlines() if "usual places" in line]
+    assert [line.split(": ")[1] for line in said] == ["maildir"]
+    assert "~/Maildir, ~/.maildir" in said[0]
+
+
 def test_an_unknown_source_is_one_line(device: Device) -> None:
     """The line names those that there are; the setting says the same."""
     refused = device.run("index", "--source", "netscape")

@@ -12,6 +12,8 @@ from indexer.text.analysis import fold
 from indexer.text.spelling import SHORTEST, Vocabulary, is_one_edit, suggest
 
 _WORD = re.compile(r"[^\W_]+")
+_OF_NAME = re.compile(r"(?<!\S)@$")
+"""of @taxx, which names no saved search, the words are corrected: @tax would be another's name"""
 MAX_CORRECTED = 20
 """unknown words of one query: of a text that was pasted all of them are, and each is compared with every word"""
 SENTENCE, _NO_QUOTES = 5, str.maketrans(dict.fromkeys('"“”„«»', " "))
@@ -79,5 +81,5 @@ def _with_word(text: str, concept: Concept, word: str) -> str:
     start = concept.node.position
     for match in _WORD.finditer(text, start, start + concept.node.length):
         if fold(match.group()) == concept.surface[0]:
-            return text[: match.start()] + word + text[match.end() :]
+            return _OF_NAME.sub("", text[: match.start()]) + word + text[match.end() :]
     return text

@@ -87,13 +87,14 @@ VOCABULARY = Vocabulary(
         ('"the heorn" AND huose', '"the heron" AND house'),
         ("ruels* heron", "rules* heron"),
         ("heorn heorn", "heron heron"),
+        ("@heorn and a@heorn.org", "heron and a@heron.org"),
         ("heron", ""),
         ("x9z", ""),
         ("type:pdf", ""),
     ],
 )
 def test_misspelt_words_are_replaced_in_their_place(snapshot: Snapshot, text: str, better: str) -> None:
-    """Everything around a corrected word stays as it was typed."""
+    """Everything around a corrected word stays as it was typed, but for the sign of a saved search that there is not."""
     assert suggestion(*asked(snapshot, text), VOCABULARY) == better
 
 

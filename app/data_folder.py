@@ -19,6 +19,7 @@ from app.paths import Paths, SettingsError
 MARKER = "made-by-foltr-search"
 """the name of the file that says whose the data folder is"""
 MARKED = b"foltr-search made this folder and keeps its data here; `foltr-search purge` removes it.\n"
+WANTED = "wanted a folder for the data"
 _DATABASE = r"(-wal|-shm|-journal)?"
 _LOCK = r"lock(\.held(-journal)?)?"
 COPY_NAMES = r"([0-9a-f]{16}-)?[0-9a-f]{24}\.eml|far-[0-9a-f]{24}(\.\w+)?|tmp\w{8}\.part|.* - \w{8}\.txt"
@@ -50,7 +51,10 @@ def create_data_folder(paths: Paths) -> None:
     paths.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     _mark(paths.data_dir)
     if stat.S_IMODE(paths.data_dir.stat().st_mode) != 0o700:
-        paths.data_dir.chmod(0o700)
+        try:
+            paths.data_dir.chmod(0o700)
+        except PermissionError as error:
+            raise SettingsError(f"{paths.data_dir}: {WANTED}, got one of another user; set FOLTR_DATA_DIR") from error
 
 
 def make_private(paths: Paths) -> None:
@@ -74,8 +78,11 @@ def refuse_foreign(paths: Paths) -> None:
     """SettingsError where the data folder is none of this program's, and not empty."""
     if os.path.exists(paths.data_dir / MARKER):
         return
+    if paths.data_dir.is_symlink() and not paths.data_dir.exists():
+        to = os.readlink(paths.data_dir)
+        raise SettingsError(f"{paths.data_dir}: {WANTED}, got a link to {to}, which is not there; set FOLTR_DATA_DIR")
     if paths.data_dir.exists() and not paths.data_dir.is_dir():
-        raise SettingsError(f"{paths.data_dir}: wanted a folder for the data, got a file; set FOLTR_DATA_DIR")
+        raise SettingsError(f"{paths.data_dir}: {WANTED}, got a file; set FOLTR_DATA_DIR")
     shared = _OF_SETTINGS if paths.config_dir.resolve() == paths.data_dir.resolve() else frozenset()
     names = {entry.name for entry in entries(paths.data_dir)} - _OF_NOBODY - shared
     # Another process may begin right now: it makes the marker first.

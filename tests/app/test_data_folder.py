@@ -7,13 +7,14 @@ import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from app.data_folder import MARKER, create_data_folder, make_private
-from app.paths import Paths
+from app.paths import Paths, SettingsError
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Settings
@@ -80,6 +81,31 @@ def test_a_file_is_no_data_folder(device: Device) -> None:
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "wanted a folder for the data, got a file" in done.stderr
     assert device.data_dir.read_text() == "mine"
+
+
+def test_a_link_that_leads_nowhere_is_named(device: Device) -> None:
+    """As one to a disk that is not mounted; nothing is made in its place."""
+    device.data_dir.symlink_to(device.home / "disk" / "data")
+    done = device.run("index", str(device.notes))
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert f"got a link to {device.home / 'disk' / 'data'}, which is not there" in done.stderr
+    assert not (device.home / "disk").exists()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="gives a folder away")
+def test_the_folder_of_another_user_is_told() -> None:
+    """Its owner could read what would lie in it."""
+    with tempfile.TemporaryDirectory() as place:
+        Path(place).chmod(0o777)
+        (folder := Path(place) / "data").mkdir(mode=0o755)
+        if (child := os.fork()) == 0:
+            os.setuid(65_534)
+            try:
+                create_data_folder(Paths(Path(place) / "config", folder))
+            except SettingsError as error:
+                os._exit("got one of another user" in str(error))
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
 
 
 @pytest.mark.parametrize("what", ["nothing", "lost+found", ".DS_Store"])

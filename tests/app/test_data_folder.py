@@ -100,12 +100,14 @@ def test_the_folder_of_another_user_is_told() -> None:
         (folder := Path(place) / "data").mkdir(mode=0o755)
         if (child := os.fork()) == 0:
             os.setuid(65_534)
+            code = 1
             try:
                 create_data_folder(Paths(Path(place) / "config", folder))
             except SettingsError as error:
-                os._exit("got one of another user" in str(error))
-            os._exit(0)
-        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+                code = 0 if "got one of another user" in str(error) else 1
+            finally:
+                os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 @pytest.mark.parametrize("what", ["nothing", "lost+found", ".DS_Store"])

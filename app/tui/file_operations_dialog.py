@@ -110,6 +110,7 @@ SEEN = 12
 class FileOperationsScreen(Panel[str | None]):
     """Gives the folder, "" where none is wanted, and None when the user does not want it done."""
 
+    AUTO_FOCUS = "#filing-folder, #filing-no"
     CSS_PATH = "panels/panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "No"),

@@ -84,6 +84,7 @@ class GroupSyncing:
 class ConsentScreen(Panel[bool | None]):
     """Gives True or False, and None when the user wants to be asked another time."""
 
+    AUTO_FOCUS = "#consent-no"
     CSS_PATH = "panels/panels.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Ask me later"),

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+from textual.app import App
+from textual.screen import Screen
 from textual.widgets import Button, Input, Static
 
 from app.file_operations import Filed
 from app.tui.file_operations_dialog import SHOWN, FileOperationsScreen, report
+from app.tui.group_syncing import ConsentScreen
 from app.tui.results_list import ResultsList
 from console.wording import short_path
 from tests.app.tui.conftest import WIDE, Stages, wind
@@ -63,6 +69,26 @@ async def test_marked_files_are_moved_once_the_folder_is_named_and_agreed_to(
     assert one.engine.moved == [(str(tmp_path / "files" / "a.txt"), str(target / "a.txt"))]
     assert [hit.path for _, hit in results.marks] == [str(tmp_path / "files" / "b.txt")]
     assert "the folder has a file of that name already" in one.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        (lambda: FileOperationsScreen("trash", []), "filing-no"),
+        (lambda: FileOperationsScreen("move", []), "filing-folder"),
+        (lambda: ConsentScreen(["Share?", "This and that."]), "consent-no"),
+    ],
+)
+async def test_agreeing_has_the_focus_at_no_moment(question: Callable[[], Screen[Any]], first: str) -> None:
+    """A key that comes before a question is laid out, as on a busy machine, does not agree to it."""
+    app, asked = App[None](), question()
+    async with app.run_test():
+        app.push_screen(asked)
+        seen = set()
+        for _ in range(100):
+            await asyncio.sleep(0)
+            seen.add(asked.focused.id if asked.focused else None)
+        assert seen - {None} == {first}
 
 
 async def test_no_is_chosen_unless_another_button_is(stage: Stages, conftest_types: Any, tmp_path: Path) -> None:

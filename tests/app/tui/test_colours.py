@@ -42,6 +42,12 @@ def _contrast(style: Style) -> float:
     return contrast(Color.from_rich_color(style.color), Color.from_rich_color(style.bgcolor))
 
 
+def _colours(style: Style) -> tuple[str, str]:
+    assert style.color is not None
+    assert style.bgcolor is not None
+    return style.color.name, style.bgcolor.name
+
+
 async def _show_everything(stage: Any, pilot: Any) -> None:
     await stage.search(pilot, "wind")
     await pilot.press("f4", "right")
@@ -163,3 +169,21 @@ def test_an_unknown_theme_is_told_in_a_line() -> None:
     assert problem_of("nord") == problem_of("dark") == ""
     assert problem_of("nrd") == "screen.theme: there is no theme 'nrd'; the nearest one is nord"
     assert len(problem_of("x" * 8)) < 120
+
+
+@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])
+async def test_buttons_and_scroll_bars_are_seen_in_the_terminals_colours(stage: Stages, theme: str) -> None:
+    """What has the focus is reversed, as black on blue and blue on black cannot be read; what is cut off has a bar."""
+    one = stage(screen=ScreenSettings(theme=theme))
+    async with one.searched("wind", size=(60, 20)) as pilot:
+        await pilot.press("ctrl+g", "D")
+        await one.until(pilot, lambda: "Put 1 file into the trash?" in one.text)
+        for is_chosen in (True, False):
+            button = [style for text, style in _painted(one) if text.strip() == "No"]
+            assert [(bool(style.reverse), *_colours(style)) for style in button] == [(is_chosen, "default", "default")]
+            await pilot.press("left")
+            await one.settle(pilot)
+        await pilot.press("escape", "f1")
+        await one.until(pilot, lambda: "Keys" in one.text)
+        bar = one.app.screen.query_one("#help-panel").styles.scrollbar_color
+        assert bar.rich_color.number == 8

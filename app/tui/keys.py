@@ -9,6 +9,8 @@ send Alt as Escape, which Textual takes together only with a letter, and Alt+b a
 from __future__ import annotations
 
 import difflib
+import re
+import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -162,11 +164,15 @@ def after_leader(keymap: Mapping[str, str]) -> dict[str, Action]:
 
 
 def problems_of(keymap: Mapping[str, str]) -> tuple[str, ...]:
-    """One line for each action id that does not exist and each key that two actions of one place would share.
+    """One line for each action or key that does not exist, and each key that two actions of one place would share.
 
     An action of the whole screen and one of a part of it may share a key as they are shipped: the part goes first.
     """
     found = [_unknown(name) for name in keymap if name not in BY_ID]
+    chosen = ((name, key) for name in usable(keymap) for key in keys_of(BY_ID[name], keymap))
+    found += [
+        f"screen.keys: {name}: {key} is no key; write ctrl+x, f5, a letter" for name, key in chosen if not _is(key)
+    ]
     for scope in PLACES:
         owner: dict[str, Action] = {}
         for action in (*actions_of("search"), *(actions_of(scope) if scope != "search" else ())):
@@ -181,6 +187,16 @@ def problems_of(keymap: Mapping[str, str]) -> tuple[str, ...]:
 def usable(keymap: Mapping[str, str]) -> dict[str, str]:
     """The part of the user's choice that names actions that exist and keys at all."""
     return {name: keys for name, keys in keymap.items() if name in BY_ID and keys.strip(" ,")}
+
+
+def _is(key: str) -> bool:
+    """Whether a key has this name in Textual, as "ctrl+x", "f5" or "less_than_sign"."""
+    from textual.keys import KEY_NAME_REPLACEMENTS, Keys
+
+    *modifiers, name = key.split("+")
+    signs = {re.sub("[ -]", "_", unicodedata.name(chr(code), "").lower()) for code in range(ord("ſ"))}
+    named = {one.value.rpartition("+")[2] for one in Keys} | signs | set(KEY_NAME_REPLACEMENTS.values())
+    return (len(name) == 1 or name in named) and {"ctrl", "alt", "shift", "super"}.issuperset(modifiers)
 
 
 def _unknown(name: str) -> str:

@@ -110,7 +110,7 @@ def round_name(version: str) -> tuple[int, int]:
     label, _, number = version.partition(".")
     lineage = lineage_labelled(label)
     if lineage is None or not number.isdigit():
-        raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server` lists them, got {version!r}")
+        raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server rounds` lists them, got {version!r}")
     return lineage, int(number)
 
 

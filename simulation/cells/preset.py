@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import reduce
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -279,7 +280,7 @@ def decode_table(table: Mapping[str, Any], kind: type[_T], *, source: str, at: s
     try:
         return msgspec.convert(dict(table), kind)
     except msgspec.ValidationError as error:
-        raise PresetError(f"{source}: {_place_and_fault(str(error), at, kind)}") from error
+        raise PresetError(f"{source}: {_place_and_fault(str(error), at, kind, table)}") from error
 
 
 def decode_tagged(table: Mapping[str, Any], kinds: Mapping[str, type[_S]], *, tag: str, at: str) -> _S:
@@ -290,7 +291,7 @@ def decode_tagged(table: Mapping[str, Any], kinds: Mapping[str, type[_S]], *, ta
     return decode_table(table, kinds[name], source="preset", at=at)
 
 
-def _place_and_fault(message: str, at: str, kind: Any) -> str:
+def _place_and_fault(message: str, at: str, kind: Any, table: Any) -> str:
     """msgspec's `Expected `int`, got `str` - at `$.data.k`` as `data.k: expected int, got str`."""
     fault, place = message, ""
     if found := re.fullmatch(r"(.*) - at `(?:key in )?\$\.?(.*)`", message, flags=re.DOTALL):
@@ -306,6 +307,9 @@ def _place_and_fault(message: str, at: str, kind: Any) -> str:
     if fault.startswith("Invalid enum value ") and (choices := next(literals, ())):
         return f"{inside}: {fault.removeprefix('Invalid enum value ')} is none of {', '.join(choices)}"
     fault = fault.replace("`", "")
+    if place and "[" not in place and ", got " not in fault:
+        came = reduce(lambda part, name: part.get(name, {}), filter(None, place.split(".")), table)
+        fault += f", got {came!r}"
     return f"{inside or 'preset'}: {fault[:1].lower()}{fault[1:]}"
 
 

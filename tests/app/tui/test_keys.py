@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from app.tui.keys import ACTIONS, BY_ID, actions_of, after_leader, is_letter, keys_of, letter_of, problems_of, usable
 
 
@@ -22,6 +24,18 @@ def test_an_unknown_action_is_named_with_the_nearest_one() -> None:
 def test_a_key_for_two_actions_is_reported() -> None:
     """Two actions of one part of the screen cannot share a key."""
     assert problems_of({"edit": "f2"}) == ("screen.keys: f2 is the key of edit and of preview",)
+
+
+@pytest.mark.parametrize("key", [key for action in ACTIONS for key in keys_of(action, {})] + ["ctrl+shift+f5", "é"])
+def test_what_can_be_pressed_is_a_key(key: str) -> None:
+    """All that are shipped, as Textual names them."""
+    assert not [line for line in problems_of({"sizes": key}) if "is no key" in line]
+
+
+@pytest.mark.parametrize("key", ["ctrl-x", "nokey", "control+x", "pgdn"])
+def test_a_key_that_there_is_not_is_told(key: str) -> None:
+    """The action would have none."""
+    assert problems_of({"edit": f"e,{key}"}) == (f"screen.keys: edit: {key} is no key; write ctrl+x, f5, a letter",)
 
 
 def test_own_keys_replace_all_default_ones() -> None:

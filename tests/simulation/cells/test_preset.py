@@ -30,6 +30,7 @@ def preset(**tables: Any) -> Preset:
         ({"data": {}}, "data.dataset: missing"),
         ({"data": {"dataset": "x", "folds": [1, 0]}}, r"data.folds\[...\]|data.folds\[1\]: expected int >= 1"),
         ({"federation": {"rounds": "ten"}}, "federation.rounds: expected int, got str"),
+        ({"federation": {"rounds": -3}}, "federation.rounds: expected int >= 1, got -3"),
         ({"users": {"table": "thessis"}}, "users.table: 'thessis' is none of thesis, intents"),
         ({"data": {"dataset": "sample", "folds": 1}}, r"data.folds: expected str \| array, got int"),
         ({"expect": {"values": [{"metric": "ndcg", "value": 1}]}}, "metric: 'ndcg' is none of offline_ndcg"),

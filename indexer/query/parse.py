@@ -414,8 +414,8 @@ class _Parser(Struct):
 
     def _misspelt_field(self, token: Token) -> None:
         field, _, value = token.text.lower().partition(":")
-        meant = nearest(value, {"is": STATES, "has": NAMES}.get(field, {}))
-        if meant and not self._is_being_typed(token):
+        known = {"is": STATES, "has": NAMES}.get(field)
+        if known and (meant := nearest(value, known)) and not self._is_being_typed(token):
             self._note(token, f"no {token.text}, did you mean {field}:{meant}? Searched for as a word")
         match = _NAME.match(token.text)
         if match is None or (name := match[1].lower()) in _ORDINARY_KEYS:

@@ -326,7 +326,7 @@ def _words_of_name(name: str) -> tuple[str, ...]:
 
 
 def age(modified: Floats, tonight: float) -> Floats:
-    """Seconds from dates to `tonight`, the next midnight; one after it, mostly of a wrong clock, counts as as long past."""
+    """Seconds from dates to `tonight`, the next midnight; one after it, mostly of a wrong clock, is taken as past."""
     past = tonight - modified
     return np.where(past < 0.0, DAY - past, past)
 

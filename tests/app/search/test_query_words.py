@@ -94,7 +94,7 @@ VOCABULARY = Vocabulary(
     ],
 )
 def test_misspelt_words_are_replaced_in_their_place(snapshot: Snapshot, text: str, better: str) -> None:
-    """Everything around a corrected word stays as it was typed, but for the sign of a saved search that there is not."""
+    """Everything around a corrected word stays as it was typed, but for the sign of a saved search."""
     assert suggestion(*asked(snapshot, text), VOCABULARY) == better
 
 

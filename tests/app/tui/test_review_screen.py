@@ -91,6 +91,16 @@ async def test_a_review_alone_ends_the_program(stage: Stages, paths: Paths) -> N
         one.app.search_screen.session.close()
 
 
+async def test_all_keys_are_seen_in_a_narrow_terminal(stage: Stages, paths: Paths) -> None:
+    """Also the last one, which leaves."""
+    one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)
+    one.app.search_screen.setup = replace(one.app.search_screen.setup, review="wind")
+    async with one.app.run_test(size=(40, 20)) as pilot:
+        await one.until(pilot, lambda: isinstance(one.app.screen, ReviewScreen) and "leave" in one.text)
+        await pilot.press("escape")
+    one.app.search_screen.session.close()
+
+
 async def test_what_cannot_be_reviewed_is_said(stage: Stages, paths: Paths) -> None:
     """No query, and a number that is not there."""
     one = stage(open_engine=lambda: Search(Settings(), paths), data_dir=paths.data_dir)

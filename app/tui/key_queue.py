@@ -33,6 +33,8 @@ class KeyByKey(App[int]):
         super().__init__(**options)
         self._waiting: deque[events.Key | events.Paste] = deque()
         self._handing_out: asyncio.Task[None] | None = None
+        self._n_handed = 0
+        """those handed out that have not gone yet: none overtakes them"""
         self._was_typed = False
         """the one handed out last was a letter for a box"""
 
@@ -41,7 +43,7 @@ class KeyByKey(App[int]):
             await super().on_event(event)
             return
         is_busy = self._handing_out is not None and not self._handing_out.done()
-        if is_busy and (self._waiting or not (self._was_typed and self._is_typed(event))):
+        if is_busy and (self._waiting or self._n_handed or not (self._was_typed and self._is_typed(event))):
             self._waiting.append(event)
             return
         target, self._was_typed = self.focused or self.screen, self._is_typed(event)
@@ -55,9 +57,14 @@ class KeyByKey(App[int]):
         while self._waiting and self.screen_stack:
             event = self._waiting.popleft()
             target, self._was_typed = self.focused or self.screen, self._is_typed(event)
-            self.call_later(super().on_event, event)
+            self._n_handed += 1
+            self.call_later(self._go, event)
             if not (self._was_typed and self._waiting and self._is_typed(self._waiting[0])):
                 await self._settled(target)
+
+    async def _go(self, event: events.Event) -> None:
+        self._n_handed -= 1
+        await super().on_event(event)
 
     def _is_typed(self, event: events.Event) -> bool:
         """A box takes it for a letter, which opens and closes nothing."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Sequence
 from typing import Any
@@ -45,6 +46,17 @@ async def test_what_follows_a_panel_is_typed(stage: Stages) -> None:
             await typed(one, pilot, "windn", keys)
             burst(one.app, ["a", "ctrl+u", *"wind"])
             await one.until(pilot, lambda: one.asked == "wind", "the former page")
+
+
+async def test_letters_keep_their_order(stage: Stages) -> None:
+    """A text that comes in two reads, the second at any moment of what a key before the first still does."""
+    async with wind(stage()) as (one, pilot):
+        for pauses in range(10, 45):
+            burst(one.app, ["ctrl+u", *"abcdef"])
+            for _ in range(pauses):
+                await asyncio.sleep(0)
+            burst(one.app, "ghijkl")
+            await typed(one, pilot, "abcdefghijkl", [str(pauses)])
 
 
 async def test_what_follows_the_opening_key_reaches_the_panel(stage: Stages) -> None:

@@ -14,10 +14,10 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_834),
+    "app": (193, 30_882),
     "console": (8, 1_087),
-    "indexer": (106, 20_979),
-    "simulation": (90, 15_459),
+    "indexer": (106, 20_990),
+    "simulation": (90, 15_463),
     "federation_server": (53, 7_998),
     "foltr": (55, 8_060),
 }

@@ -52,7 +52,16 @@ class CommandWithExamples(click.Command):
             formatter.write("".join(f"  {line}\n" for line in self.examples.strip().splitlines()))
 
 
-class CommandsByName(click.Group):
+class CommandsInFull(click.Group):
+    """A list of commands each with its first sentence whole, where click cuts it off at the end of the line."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(400)) for name, one in named if one and not one.hidden])
+
+
+class CommandsByName(CommandsInFull):
     """A program whose commands are modules; imported only when one is asked for."""
 
     modules: Mapping[str, str] = {}

@@ -25,7 +25,7 @@ from console.command_line import FAILED as FAILED
 from console.command_line import FOUND as FOUND
 from console.command_line import INTERRUPTED as INTERRUPTED
 from console.command_line import NOTHING_FOUND as NOTHING_FOUND
-from console.command_line import CommandWithExamples
+from console.command_line import CommandsInFull, CommandWithExamples
 from console.printable import display_path, safe_text
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Command(CommandWithExamples):
         )
 
 
-class Group(Command, click.Group):
+class Group(Command, CommandsInFull):
     """A command with subcommands, as `config`."""
 
     command_class = Command

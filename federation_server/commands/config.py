@@ -6,12 +6,12 @@ import os
 
 import click
 
-from console.command_line import FAILED, print_settings
+from console.command_line import FAILED, CommandsInFull, print_settings
 from federation_server.commands.installation import folder
 from federation_server.settings import SCHEME, SETTINGS_FILE, in_force, text_if_any
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> int:
     """Show and check the settings: the environment wins over server.toml, server.toml over the defaults."""

@@ -6,6 +6,7 @@ import secrets
 
 import click
 
+from console.command_line import CommandsInFull
 from federation_server.commands.installation import open_here
 from federation_server.database import writing
 from federation_server.group import group
@@ -15,7 +16,7 @@ from federation_server.vault import hash_of
 from foltr.federated.envelope import fingerprint
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """Show the fingerprint of the server's identity key, which devices pin."""

@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy import Connection
 
+from console.command_line import CommandsInFull
 from console.extras import how_to_add
 from console.wording import round_label, rows_in_words
 from federation_server import database, setup
@@ -34,7 +35,7 @@ from federation_server.sealed.summing import hands_without
 from foltr.errors import FoltrError
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.option("--note", default="", help="Who it is for; `invite list` shows it.")
 @click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
 @click.option("--qr", is_flag=True, help="Draw the link as a QR code as well, on stderr.")
@@ -120,7 +121,7 @@ def qr_code(text: str) -> str:
     return "\n".join(f"{WHITE_ON_BLACK}{line}{RESET}" for line in drawn.getvalue().splitlines())
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
 def members(ctx: click.Context, as_json: bool) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from console.command_line import CommandsInFull
 from console.wording import count, lineage_label, round_label
 from federation_server.commands.installation import YES, ask, listed, now, open_here, round_name, when
 from federation_server.database import reading, writing
@@ -21,7 +22,7 @@ from federation_server.running.service import Service
 from federation_server.sealed.inbox import awaited_now
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line.")
 @click.pass_context
@@ -152,7 +153,7 @@ def _noise(told: dict[str, Any]) -> str:
     )
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.option("--last", type=click.IntRange(min=1), default=20, show_default=True, help="How many models.")
 @click.pass_context
 def model(ctx: click.Context, last: int) -> int:

@@ -35,10 +35,14 @@ def every_command() -> list[tuple[str, ...]]:
 
 
 def test_help_names_every_command(device: Device) -> None:
-    """`--help` goes to stdout, succeeds, and lists each command with what it does."""
-    done = device.run("--help")
-    assert done.returncode == 0
-    assert all(f"\n  {name}" in done.stdout for name in COMMANDS)
+    """`--help` goes to stdout, succeeds, and lists each command with what it does, in a whole sentence."""
+    for words in ((), ("devices",)):
+        done = device.run(*words, "--help")
+        assert done.returncode == 0
+        listed = done.stdout.partition("\nCommands:\n")[2].partition("\nExamples:\n")[0].splitlines()
+        assert listed
+        assert [line for line in listed if line.endswith("...")] == []
+        assert words or all(f"\n  {name}" in done.stdout for name in COMMANDS)
 
 
 @pytest.mark.parametrize("words", every_command(), ids=" ".join)

@@ -122,11 +122,12 @@ def test_without_a_home_the_folder_must_be_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_without_a_command_the_help_is_shown_as_it_is_written(capsys: Output) -> None:
-    """Line by line on stderr, and the exit code is 2."""
+    """Line by line on stderr, each command in a whole sentence, and the exit code is 2."""
     assert main([]) == 2
     shown = capsys.readouterr().err.splitlines()
     assert shown[0].startswith("Usage: foltr-server ")
     assert any(line.startswith("  serve ") for line in shown)
+    assert [line for line in shown[1:] if line.endswith("...")] == []
 
 
 def test_what_the_database_says_is_one_line(tmp_path: Path, capsys: Output) -> None:

@@ -15,10 +15,10 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
     "app": (193, 30_882),
-    "console": (8, 1_087),
+    "console": (8, 1_096),
     "indexer": (106, 20_990),
     "simulation": (90, 15_463),
-    "federation_server": (53, 7_998),
+    "federation_server": (53, 8_001),
     "foltr": (55, 8_060),
 }
 """files and lines, at most"""

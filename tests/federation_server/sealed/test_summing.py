@@ -144,6 +144,18 @@ def test_a_round_of_too_few_members_waits_on(served: Running) -> None:
     assert again.deadline >= told.deadline > 1
 
 
+def test_a_round_is_not_over_later_than_it_could_be(summing: tuple[Running, Begun]) -> None:
+    """Four of five have added up when the clock is a year ahead: the round counts as closed at its deadline, and the
+    year's rest begins there."""
+    server, begun = summing
+    all_answer(begun.people[:4], begun.listed)
+    server.service.clock = lambda: int(time.time()) + 365 * 86_400
+    server.service.tick()
+    with reading(begun.made.engine) as connection:
+        closed = connection.execute(select(rounds.c.closed).where(rounds.c.state == "closed")).scalar_one()
+    assert closed == begun.listed.deadline
+
+
 def kept(server: Running, table: object) -> int:
     with reading(server.made.engine) as connection:
         return int(connection.execute(select(func.count()).select_from(table)).scalar_one())  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import asyncio
 import ipaddress
 import math
 import socket
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -89,7 +90,9 @@ def client_address(peer: str, forwarded: str | None, trusted: frozenset[str]) ->
 
 
 LARGEST_CROWD = 900
-"""connections at once; with files and the database below the 1,024 descriptors that systems commonly give a process"""
+"""connections at once"""
+OTHER_FILES = 124
+"""descriptors for files and the database; with a full crowd the 1,024 that systems commonly give a process"""
 HEAD_SECONDS = 10.0
 """for the request line and all headers, from the connection or the first byte on"""
 LINGER_SECONDS = 2.0
@@ -123,6 +126,20 @@ class Crowd(Struct, eq=False):
         self._open[shared] -= 1
         if self._open[shared] <= 0:
             del self._open[shared]
+
+
+def largest_crowd() -> int:
+    """How many connections fit, with as many descriptors as the system gives this process: macOS begins with 256."""
+    if sys.platform == "win32":
+        return LARGEST_CROWD
+    import resource
+
+    wanted, unlimited = LARGEST_CROWD + OTHER_FILES, resource.RLIM_INFINITY
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != unlimited and soft < wanted:
+        soft = wanted if hard == unlimited else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return LARGEST_CROWD if soft == unlimited else max(min(LARGEST_CROWD, soft - OTHER_FILES), 1)
 
 
 class Listener(socket.socket):

@@ -89,8 +89,8 @@ class Service:
         self._expectations = Expectations(self.engine, self.vault)
 
     def start(self) -> None:
-        """Open the first round where there is none, and begin to write."""
-        self.tick()
+        """Open the first round where there is none, and begin to write; a database that is away comes back."""
+        self._go_on(self.tick)
         self.writer.start()
 
     def stop(self) -> None:

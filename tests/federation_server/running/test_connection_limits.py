@@ -17,7 +17,7 @@ import pytest
 
 from federation_server.running import limits, web_server
 from federation_server.running.limits import Crowd
-from tests.federation_server.client import PATIENCE, Client, Running, make_server, running
+from tests.federation_server.client import PATIENCE, Client, Running, ServerProcess, make_server, running
 from tests.federation_server.test_serve import with_settings
 from tests.waiting import until
 
@@ -185,6 +185,26 @@ def test_handshakes_that_never_come_count_as_well(tmp_path: Path) -> None:
             secure = stack.enter_context(context.wrap_socket(open_from(live, OTHER), server_hostname=ONE))
             secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert secure.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+FEW_DESCRIPTORS = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))"
+
+
+def test_a_process_with_few_descriptors_takes_fewer_connections(tmp_path: Path) -> None:
+    """Of two hundred and fifty it takes what fits, turns the others away, and answers when they are gone; no descriptor
+    is missed, so that the log stays empty."""
+    server = ServerProcess(make_server(tmp_path / "server"), FEW_DESCRIPTORS).start().wait_until_ready()
+    at = (ONE, server.made.settings.server.port)
+    try:
+        with ExitStack() as stack:
+            for number in range(250):
+                source = (f"127.0.1.{number + 1}", 0)
+                last = stack.enter_context(socket.create_connection(at, timeout=60, source_address=source))
+            assert is_hung_up(last)
+        server.wait_until_ready()
+        assert "out of system resource" not in server.log()
+    finally:
+        server.stop()
 
 
 def test_who_leaves_makes_room() -> None:

@@ -411,5 +411,6 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: wire.T
         enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
         return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}")
     could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
+    could -= lies(connection, here, "proof").keys()
     silent = could - message_hashes(connection, here).keys()
     return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

@@ -187,10 +187,9 @@ def _collected(present: _Open, vault: Vault, schedule: Schedule, *, asked: bool)
     messages, could = inbox.message_hashes(connection, here), present.could_send()
     arrived = frozenset(messages)
     if not present.cohort.has_enough(arrived):
-        if now >= here.deadline and arrived and not present.cohort.has_enough(arrived | could):
-            return _void(
-                present, "gone", "too many members have left, or lied, to hide those who answered"
-            )
+        begun = arrived or inbox.lies(connection, here, "proof")
+        if now >= here.deadline and begun and not present.cohort.has_enough(arrived | could):
+            return _void(present, "gone", "too many members have left, or lied, to hide those who answered")
         if now >= here.deadline:
             rounds.prolong(connection, here, schedule, now=now)
         return None

@@ -310,6 +310,7 @@ def test_who_lost_the_device_and_joins_again_is_one_person(
         hold_round(live, [*everyone, again], alone=True)
         late = welcome(made, make_person, again, seed=8)
         hold_round(live, [*everyone, again, late])
+        assert run(made.folder, "members", "revoke", device(everyone[0]), "--yes") == 0
         with pytest.raises(Declined, match="it has answered rounds already"):
             group_roster.vouch(again.store, again.reach, device(late), was=device(everyone[0]))
 

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_834),
+    "app": (193, 30_859),
     "console": (8, 1_087),
     "indexer": (106, 20_979),
     "simulation": (90, 15_459),
-    "federation_server": (53, 7_998),
-    "foltr": (55, 8_060),
+    "federation_server": (54, 8_110),
+    "foltr": (55, 8_068),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -90,7 +90,10 @@ class Service:
 
     def start(self) -> None:
         """Open the first round where there is none, and begin to write; a database that is away comes back."""
-        self._go_on(self.tick)
+        try:
+            self.tick()
+        except SQLAlchemyError as error:
+            log.error("the open round could not be looked at: %s", error_text(error))
         self.writer.start()
 
     def stop(self) -> None:

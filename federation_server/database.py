@@ -110,8 +110,8 @@ def is_full(error: Exception) -> bool:
 
 
 def what_it_said(error: Exception) -> str:
-    """The database's own words, which may quote a row."""
-    said = str(error.orig if isinstance(error, DBAPIError) else error)
+    """The database's own words in one line; they may quote a row."""
+    said = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
     return said + " (is the disk full?)" * said.endswith("disk I/O error")
 
 

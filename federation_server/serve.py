@@ -20,7 +20,7 @@ from federation_server.forgetting.tombstones import TombstoneFile
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
 from federation_server.running.dashboard_login import Dashboard
-from federation_server.running.limits import Crowd, PatientProtocol, listen
+from federation_server.running.limits import Crowd, PatientProtocol, largest_crowd, listen
 from federation_server.running.monitoring import Counters, begin_logging
 from federation_server.running.service import Service
 from federation_server.running.web_server import Server
@@ -167,7 +167,7 @@ def serve(installation: Installation) -> None:
 def crowd_of(server: Server) -> Crowd:
     """The connections of one process, those that are turned away counted."""
     limits = server.service.settings.limits
-    return Crowd(limits.address_connections, server.proxies, server.counters.turned_away.inc)
+    return Crowd(limits.address_connections, server.proxies, server.counters.turned_away.inc, largest_crowd())
 
 
 def service_of(installation: Installation, counters: Counters) -> Service:

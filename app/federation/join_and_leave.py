@@ -23,7 +23,6 @@ from app.federation.sync import Sync
 from app.federation.transport import Transport
 from app.settings import Settings
 from app.store import Store
-from console.printable import safe_line
 from console.wording import iso_minute
 from foltr.errors import FoltrError
 from foltr.federated.wire import Invite, encode
@@ -175,7 +174,7 @@ class Admission(Struct, frozen=True):
         with self.reach.talk(asking) as server:
             found = server.enrol(invite)
         member = msgspec.structs.replace(
-            asking, group=safe_line(found.group), group_id=found.group_id, server_key=found.server_key,
+            asking, group=membership.shown_name(found.group), group_id=found.group_id, server_key=found.server_key,
             joined=int(self.clock()),
         )  # fmt: skip
         membership.save(self.store, member)

@@ -98,9 +98,18 @@ def save(store: Store, membership: Membership) -> None:
         db.execute("INSERT OR REPLACE INTO membership VALUES (1, ?)", (msgspec.msgpack.encode(membership),))
 
 
+LONGEST_NAME = 80
+"""characters: `foltr-server` takes no longer name, and another server's would fill the screen"""
+
+
+def shown_name(name: str) -> str:
+    """A group's name, as its server sent it, in one line."""
+    return safe_line(name)[:LONGEST_NAME]
+
+
 def rename(store: Store, name: str) -> str:
     """Take over the name that the group's server announces; what to tell the user, "" where it is the known one."""
-    name = safe_line(name)
+    name = shown_name(name)
     with store.transaction():
         present = member(store)
         if not name or present.group == name:

@@ -182,7 +182,10 @@ class Sync(Struct, frozen=True):
         if announced.phase == "sum":
             return _Decision(upload, sentence=f"round {number} is being added up")
         if upload is not None:
-            return _Decision(upload, sentence=f"round {number} was answered before" if upload.body is None else "")
+            lost = upload.state == "sent" and not announced.received
+            told = ", but the server does not have it: what was sent is spent, and lost on the way" if lost else ""
+            sentence = f"round {number} was answered before{told}" if upload.body is None else ""
+            return _Decision(upload, sentence=sentence)
         if announced.received:
             carried, copied = "this device's update was carried over to it", "by a state that this one is a copy of"
             how = carried if announced.carried else copied

@@ -46,7 +46,7 @@ from app.federation.terms import HEADERS
 from app.settings import FederationSettings
 from console.printable import safe_line
 from foltr.errors import RecordError
-from foltr.federated.envelope import REQUEST, request_text
+from foltr.federated.envelope import ANSWER, ANSWER_HEADER, REQUEST, SignatureError, answer_text, request_text, verify
 from foltr.federated.wire import Refusal, decode
 
 T = TypeVar("T")
@@ -134,6 +134,8 @@ class Transport:
             answer = within(seconds, lambda gone: self._exchange(method, path, body, headers, gone))
         except TimeoutError:
             raise _Later(f"no answer within {seconds:g} seconds") from None
+        if answer.signature and self.membership.server_key:
+            self._check_signed(answer, method, path, headers)
         if 300 <= answer.status < 400:
             raise Distrusted(f"{self._host()} sends this device elsewhere (status {answer.status}); not followed")
         if answer.status == 200:
@@ -142,6 +144,15 @@ class Transport:
         if answer.status in BUSY:
             raise _Later(refusal.message, answer.retry_after)
         raise Declined(refusal.reason, refusal.message)
+
+    def _check_signed(self, answer: _Answer, method: str, path: str, headers: Mapping[str, str]) -> None:
+        """_Later unless the group's server has given this answer to this very request."""
+        asked = headers.get("Foltr-Signature", "")
+        text = answer_text(method, path, asked, status=answer.status, body=answer.body)
+        try:
+            verify(self.membership.server_key, ANSWER, text, base64.b64decode(answer.signature))
+        except (SignatureError, ValueError):
+            raise _Later("something on the way gives the answers to other requests") from None
 
     def _exchange(
         self, method: str, path: str, body: bytes, headers: Mapping[str, str], gone: threading.Event
@@ -155,7 +166,8 @@ class Transport:
                 allow_redirects=False,
             )  # fmt: skip
             with response:
-                return _Answer(response.status_code, _read(response, gone), _seconds(response.headers))
+                signature = response.headers.get(ANSWER_HEADER, "")
+                return _Answer(response.status_code, _read(response, gone), _seconds(response.headers), signature)
         except (requests.exceptions.RequestException, HTTPError, OSError) as error:
             if any(text in str(error) for text in OUT_OF_DATE):
                 shown = (
@@ -185,6 +197,8 @@ class _Answer(Struct, frozen=True):
     status: int
     body: bytes
     retry_after: float
+    signature: str
+    """by the group's server, "" where it is older than this, or something else has answered"""
 
 
 class _Later(Exception):

@@ -207,7 +207,7 @@ def end(connection: Connection, open_round: Round, *, now: int, state: str, **re
     connection.execute(
         update(rounds)
         .where(of_round(rounds, open_round), rounds.c.state == "open")
-        .values(state=state, closed=now, private_key=None, **report)
+        .values(state=state, closed=min(now, max(open_round.deadline, open_round.opened)), private_key=None, **report)
     )
 
 

@@ -12,6 +12,7 @@ import asyncio
 import ipaddress
 import math
 import socket
+import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable
@@ -89,11 +90,15 @@ def client_address(peer: str, forwarded: str | None, trusted: frozenset[str]) ->
 
 
 LARGEST_CROWD = 900
-"""connections at once; with files and the database below the 1,024 descriptors that systems commonly give a process"""
+"""connections at once"""
+OTHER_FILES = 124
+"""descriptors for files and the database; with a full crowd the 1,024 that systems commonly give a process"""
 HEAD_SECONDS = 10.0
 """for the request line and all headers, from the connection or the first byte on"""
 LINGER_SECONDS = 2.0
 """for the rest of a body that nobody reads, once its request is answered"""
+READ_SECONDS = 120.0
+"""for an answer to be taken: an unread one of megabytes would be kept in memory for as long as somebody likes"""
 TURNED_AWAY_AT_ONCE = 100
 """before other work has its turn"""
 
@@ -123,6 +128,20 @@ class Crowd(Struct, eq=False):
         self._open[shared] -= 1
         if self._open[shared] <= 0:
             del self._open[shared]
+
+
+def largest_crowd() -> int:
+    """How many connections fit, with as many descriptors as the system gives this process: macOS begins with 256."""
+    if sys.platform == "win32":
+        return LARGEST_CROWD
+    import resource
+
+    wanted, unlimited = LARGEST_CROWD + OTHER_FILES, resource.RLIM_INFINITY
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != unlimited and soft < wanted:
+        soft = wanted if hard == unlimited else min(wanted, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    return LARGEST_CROWD if soft == unlimited else max(min(LARGEST_CROWD, soft - OTHER_FILES), 1)
 
 
 class Listener(socket.socket):
@@ -169,9 +188,10 @@ def listen(address: str, port: int, crowd: Crowd) -> Listener:
 
 
 class PatientProtocol(H11Protocol):
-    """uvicorn's protocol, which hangs up on a request that does not arrive."""
+    """uvicorn's protocol, which hangs up on a request that does not arrive, and on an answer that nobody takes."""
 
     _deadline: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -179,6 +199,8 @@ class PatientProtocol(H11Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop()
+        if self._unread is not None:
+            self._unread.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -191,8 +213,17 @@ class PatientProtocol(H11Protocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
+        if self._unread is None:
+            self._unread = self.loop.call_later(READ_SECONDS, self._hang_up_if_unread)
         if self._is_answered() and self.conn.their_state is h11.SEND_BODY:
             self._give(LINGER_SECONDS)
+
+    def _hang_up_if_unread(self) -> None:
+        """Answers of that long ago are in the system's hands, or nobody reads: encrypted ones wait one layer below."""
+        self._unread = None
+        below = getattr(getattr(self.transport, "_ssl_protocol", None), "_transport", None)
+        if any(one.get_write_buffer_size() for one in (self.transport, below) if one is not None):
+            self.transport.abort()
 
     def _is_answered(self) -> bool:
         return self.conn.our_state is h11.DONE

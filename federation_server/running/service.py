@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import msgspec
-from sqlalchemy import Connection, Engine, delete, or_, select, tuple_
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from federation_server import database
@@ -29,43 +29,16 @@ from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
 from federation_server.rounds.intake import Expectations, Offer, Writer
 from federation_server.rounds.rounds import DAY, Closed, Policy, Round, rest_until
-from federation_server.running import vouching
+from federation_server.running import retention, vouching
 from federation_server.sealed import inbox, summing
 from federation_server.sealed.inbox import SealedRounds
-from federation_server.settings import ForgettingSection, RetentionSection, ServerSettings
-from federation_server.tables import depot_files, forgettings, invites, members, updates
-from federation_server.tables import rounds as rounds_table
+from federation_server.settings import ServerSettings
 from federation_server.vault import Vault
 from foltr.errors import RecordError
 from foltr.federated import wire
 from foltr.federated.envelope import pseudonym, sign_document
 from foltr.federated.fpdgd import payload_size
 from foltr.federated.sealed.note_proof import false_claims
-
-
-def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
-    """Delete what the settings no longer keep; how many rows. Updates of an open round always stay.
-
-    FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
-    """
-    over = select(rounds_table.c.lineage, rounds_table.c.round).where(
-        rounds_table.c.state != "open", rounds_table.c.closed <= now - retention.update_days * DAY
-    )
-    if forgetting.method == "federaser":
-        over = over.where(rounds_table.c.round % forgetting.every != 1 % forgetting.every)
-    statements = (
-        delete(updates).where(tuple_(updates.c.lineage, updates.c.round).in_(over)),
-        delete(invites).where(
-            or_(invites.c.used.is_not(None), invites.c.revoked.is_not(None), invites.c.expires <= now),
-            invites.c.created <= now - retention.invite_days * DAY,
-        ),
-        delete(forgettings).where(forgettings.c.done <= now - retention.receipt_days * DAY),
-        delete(depot_files).where(
-            depot_files.c.device.not_in(select(members.c.device).where(enrolment.is_active(now)))
-        ),
-    )
-    return sum(int(connection.execute(statement).rowcount) for statement in statements)
-
 
 Clock = Callable[[], int]
 HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
@@ -116,8 +89,11 @@ class Service:
         self._expectations = Expectations(self.engine, self.vault)
 
     def start(self) -> None:
-        """Open the first round where there is none, and begin to write."""
-        self.tick()
+        """Open the first round where there is none, and begin to write; a database that is away comes back."""
+        try:
+            self.tick()
+        except SQLAlchemyError as error:
+            log.error("the open round could not be looked at: %s", error_text(error))
         self.writer.start()
 
     def stop(self) -> None:
@@ -180,8 +156,9 @@ class Service:
         if database.is_scrub_due(self.engine):
             self._scrub()
         with writing(self.engine) as connection:
-            gone = forget_old_nonces(connection, now=self.clock())
-            return gone + drop_old(connection, self.settings.retention, self.settings.forgetting, now=self.clock())
+            moment = retention.moment(connection, clock=self.clock())
+            gone = forget_old_nonces(connection, now=moment)
+            return gone + retention.drop_old(connection, self.settings.retention, self.settings.forgetting, now=moment)
 
     def enrol(self, request: Request) -> wire.Signed:
         """A device becomes a member, once: sent again, as by a proxy that got no answer, it is answered alike."""

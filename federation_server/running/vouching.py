@@ -154,8 +154,28 @@ def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int
     if asked.group_id != group.terms(connection).group_id:
         raise Refused("wrong-group")
     group.lock(connection)
+    if asked.leaves:
+        _check_may_end(connection, device, asked.about, now=now)
     if same := roster_book.vouch(connection, device, asked):
         enrolment.inherit(connection, *same, now=now)
     if asked.leaves and roster_book.erase_bodies(connection):
         note_erasure(connection)
     return roster_book.page(connection, after=asked.about)
+
+
+def _check_may_end(connection: Connection, device: str, about: int, *, now: int) -> None:
+    """Refused("bad-vouching") where a member would take off another that is still one and that it did not bring in.
+
+    A newcomer could otherwise take off everybody, and be the only one who can bring in others.
+    """
+    here = roster_book.state(connection)
+    signer, found = here.of_device(device), here.members.get(about)
+    if found is None or not found.vouched or signer is None or signer.number in (found.number, found.voucher):
+        return
+    if found.device in enrolment.active_devices(connection, now=now):
+        name = found.device[:8]
+        raise Refused(
+            "bad-vouching",
+            f"{name} is still a member; only who brought it in can say that it is gone, until "
+            f"`foltr-server members revoke {name}`",
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import itertools
 import json
@@ -32,6 +33,7 @@ from federation_server.running.monitoring import Counters
 from federation_server.running.service import Service
 from foltr.errors import FoltrError
 from foltr.federated import wire
+from foltr.federated.envelope import ANSWER, ANSWER_HEADER, answer_text
 
 log = logging.getLogger("foltr-server")
 Answer = Callable[[HttpRequest], Awaitable[Response]]
@@ -159,22 +161,30 @@ class Server:
             began = time.perf_counter()
             try:
                 self.addresses.spend(self.address(http))
-                return await answer(http)
+                return self._for(http, await answer(http))
             except Refused as refused:
-                return self._refusal(refused)
+                return self._for(http, self._refusal(refused))
             except ClientDisconnect:
                 return Response(status_code=499)  # nobody reads it
             except (SQLAlchemyError, OSError, FoltrError) as error:
                 log.error("%s failed: %s", path, error_text(error))
-                return self._refusal(Refused("disk-full" if is_full(error) else "unavailable"))
+                return self._for(http, self._refusal(Refused("disk-full" if is_full(error) else "unavailable")))
             finally:
                 self.counters.seconds.labels(path).observe(time.perf_counter() - began)
 
         return Route(path, answered, methods=[method])
 
+    def _for(self, http: HttpRequest, answer: Response) -> Response:
+        """The answer, signed as the one to this request if that is signed: nothing on the way gives it to another."""
+        if asked := http.headers.get("foltr-signature"):
+            text = answer_text(http.method, _path(http), asked, status=answer.status_code, body=bytes(answer.body))
+            signature = self.service.vault.identity.sign(ANSWER, text)
+            answer.headers[ANSWER_HEADER] = base64.b64encode(signature).decode()
+        return answer
+
     def _refusal(self, refused: Refused) -> Response:
         self.counters.refused.labels(refused.reason).inc()
-        headers = {"Retry-After": str(refused.wait)} if refused.status in (429, 503) else {}
+        headers = FRESH | ({"Retry-After": str(refused.wait)} if refused.status in (429, 503) else {})
         body = wire.encode(wire.Refusal(reason=refused.reason, message=str(refused)))
         return Response(body, refused.status, headers, JSON)
 
@@ -260,8 +270,12 @@ def _too_large(largest: int) -> Refused:
     return Refused("too-large", f"{largest} bytes at most")
 
 
+FRESH = {"Cache-Control": "no-store"}
+"""what a member is told is for it alone, and for now: a cache in front must not give it to the next one"""
+
+
 def _json(record: wire.Record) -> Response:
-    return Response(wire.encode(record), media_type=JSON)
+    return Response(wire.encode(record), headers=FRESH, media_type=JSON)
 
 
 def _path(http: HttpRequest) -> str:

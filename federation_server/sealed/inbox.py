@@ -168,7 +168,7 @@ def offered(desk: Desk, device: str, sent: wire.SharedUpdate) -> Offered:
     if point is None:
         raise Refused("wrong-proof", "no noise was committed to before")
     if device in lies(connection, round_, "proof"):
-        raise Refused("wrong-proof", "this device has lied in the round")
+        raise Refused("wrong-proof", "one of this device was refused in this round before")
     claim = claim_of(where, sent, point, _coins(desk.vault, round_, device, point))
     return Offered(message, where.note_terms, {device: claim})
 
@@ -411,5 +411,10 @@ def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: wire.T
         enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
         return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}")
     could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
-    silent = could - message_hashes(connection, here).keys()
+    liars, arrived = lies(connection, here, "proof").keys(), message_hashes(connection, here).keys()
+    could -= liars
+    if liars and not cohort.has_enough(could | arrived):
+        refused = f"{count(len(liars), 'note')} refused for want of a proof; too few members are left"
+        return replace(found, other=f"{refused}, so the round is lost on {iso_minute(here.deadline)}")
+    silent = could - arrived
     return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

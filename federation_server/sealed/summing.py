@@ -63,6 +63,10 @@ class _Open(Struct, frozen=True):
         """Members of the cohort whose messages would be taken."""
         return enrolment.active_devices(self.connection, now=self.now) & self.cohort.by_device.keys()
 
+    def could_send(self) -> frozenset[str]:
+        """Those of them who have not sent a note without a proof: from them nothing more is taken in this round."""
+        return self.could_answer() - inbox.lies(self.connection, self.here, "proof").keys()
+
     def n_hands(self, *, but: Collection[str] = ()) -> int:
         """How many of the committee, of others than these, are still members, or have answered."""
         answered = {one.device for one in inbox.answers_of(self.connection, self.here)}
@@ -128,7 +132,7 @@ def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Rou
     if here.phase == "sum":
         n_true = here.n_updates - len(inbox.lies(connection, here, "message"))
         return n_true < n_least or inbox.n_answers(connection, here) >= present.n_awaited()
-    return here.n_updates >= n_least and present.could_answer() <= inbox.message_hashes(connection, here).keys()
+    return here.n_updates >= n_least and present.could_send() <= inbox.message_hashes(connection, here).keys()
 
 
 def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: Round, *, now: int) -> int:
@@ -137,7 +141,7 @@ def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: R
         present = _Open(connection, here, known.occasion(connection, here, agreed), now)
     except CohortError:
         return 0
-    return len(present.could_answer() | inbox.message_hashes(connection, here).keys())
+    return len(present.could_send() | inbox.message_hashes(connection, here).keys())
 
 
 def lists_member(connection: Connection, here: Round | None, device: str) -> bool:
@@ -180,11 +184,12 @@ def hands_without(connection: Connection, device: str, *, now: int) -> HandsLeft
 def _collected(present: _Open, vault: Vault, schedule: Schedule, *, asked: bool) -> Closed | None:
     """Fix the list when it is time."""
     connection, here, now = present.connection, present.here, present.now
-    messages, could = inbox.message_hashes(connection, here), present.could_answer()
+    messages, could = inbox.message_hashes(connection, here), present.could_send()
     arrived = frozenset(messages)
     if not present.cohort.has_enough(arrived):
-        if now >= here.deadline and arrived and not present.cohort.has_enough(arrived | could):
-            return _void(present, "gone", "too many members have left to hide those who answered")
+        begun = arrived or inbox.lies(connection, here, "proof")
+        if now >= here.deadline and begun and not present.cohort.has_enough(arrived | could):
+            return _void(present, "gone", "too many members have left, or lied, to hide those who answered")
         if now >= here.deadline:
             rounds.prolong(connection, here, schedule, now=now)
         return None

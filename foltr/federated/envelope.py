@@ -19,7 +19,9 @@ from foltr.errors import RecordError
 from foltr.federated.wire import R, Record, Signed, decode, encode
 
 KEY_BYTES = 32
-REQUEST, DOCUMENT = b"foltr request 1", b"foltr document 1"
+REQUEST, ANSWER, DOCUMENT = b"foltr request 1", b"foltr answer 1", b"foltr document 1"
+ANSWER_HEADER = "Foltr-Answer"
+"""base64 of the server's signature of its answer"""
 
 
 class SignatureError(RecordError):
@@ -69,6 +71,12 @@ def request_text(method: str, path: str, body: bytes, *, time: int, nonce: str) 
     """What a device signs for one request: method, path with query, hash of the body, seconds since 1970, nonce."""
     digest = hashlib.blake2b(body, digest_size=32).hexdigest()
     return "\n".join([method.upper(), path, digest, str(time), nonce]).encode()
+
+
+def answer_text(method: str, path: str, signature: str, *, status: int, body: bytes) -> bytes:
+    """What a server signs for one answer: the request, with its signature as it was sent, status, hash of the body."""
+    digest = hashlib.blake2b(body, digest_size=32).hexdigest()
+    return "\n".join([method.upper(), path, signature, str(status), digest]).encode()
 
 
 def sign_document(identity: Identity, kind: str, record: Record | bytes) -> Signed:

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_882),
+    "app": (193, 30_907),
     "console": (8, 1_096),
     "indexer": (106, 20_990),
     "simulation": (90, 15_463),
-    "federation_server": (53, 8_001),
-    "foltr": (55, 8_060),
+    "federation_server": (54, 8_116),
+    "foltr": (55, 8_068),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -239,6 +239,25 @@ def test_who_leaves_in_a_round_is_forgotten(made: Installation, make_person: Mak
         assert sum(entry.body is None for entry in entries(made) if entry.kind == "join") == 1
 
 
+def test_a_newcomer_takes_nobody_off(made: Installation, make_person: Make) -> None:
+    """But whom it has brought in itself, and who is no member any more."""
+    with running(made):
+        everyone = friends(made, make_person, 6)
+        late = welcome(made, make_person, everyone[5], seed=7)
+
+        def gone(by: Person, about: Person) -> None:
+            group_roster.vouch(by.store, by.reach, device(about), gone=True)
+
+        for about in (everyone[0], everyone[1], everyone[5]):
+            with pytest.raises(Declined, match="is still a member"):
+                gone(late, about)
+        gone(everyone[5], late)
+        assert run(made.folder, "members", "revoke", device(everyone[5]), "--yes") == 0
+        gone(everyone[1], everyone[5])
+        roster = group_roster.of_now(everyone[0].store, everyone[0].reach)
+        assert {one.device for one in roster.vouched} == {device(one) for one in everyone[:5]}
+
+
 def test_a_ghost_waits_for_a_members_signature(
     made: Installation, tmp_path: Path, make_person: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -267,7 +286,8 @@ def test_who_lost_the_device_and_joins_again_is_one_person(
     made: Installation, tmp_path: Path, make_person: Make
 ) -> None:
     """Who brought in the new device says so: the year goes on where it was, the ghost is off the roster, in one step.
-    Nobody else can say it, nor of a member that has answered: that would spend another's year."""
+    Nobody else can say it, nor of a member that has answered: that would spend another's year. Who did not bring in the
+    lost one waits for the operator to end its membership."""
     with running(made) as live:
         everyone = friends(made, make_person, 6)
         hold_round(live, everyone, alone=True)
@@ -275,6 +295,9 @@ def test_who_lost_the_device_and_joins_again_is_one_person(
         again = welcome(made, make_person, everyone[2], seed=7)
         with pytest.raises(Declined, match="only who brought in a later member"):
             group_roster.vouch(everyone[0].store, everyone[0].reach, device(again), was=lost)
+        with pytest.raises(Declined, match="is still a member"):
+            group_roster.vouch(everyone[2].store, everyone[2].reach, device(again), was=lost)
+        assert run(made.folder, "members", "revoke", lost, "--yes") == 0
         with pytest.raises(Declined, match="only who brought in a later member"):
             group_roster.vouch(everyone[2].store, everyone[2].reach, device(everyone[3]), was=lost)
         assert ledger.entries(again.store) == ()
@@ -287,6 +310,7 @@ def test_who_lost_the_device_and_joins_again_is_one_person(
         hold_round(live, [*everyone, again], alone=True)
         late = welcome(made, make_person, again, seed=8)
         hold_round(live, [*everyone, again, late])
+        assert run(made.folder, "members", "revoke", device(everyone[0]), "--yes") == 0
         with pytest.raises(Declined, match="it has answered rounds already"):
             group_roster.vouch(again.store, again.reach, device(late), was=device(everyone[0]))
 

@@ -75,6 +75,9 @@ def test_a_device_takes_over_the_groups_new_name(group: Group, person: Person) -
     assert after.group == "grey\ufffd[2J herons"
     assert (after.group_id, after.device) == (before.group_id, before.device)
     assert "called" not in "".join(person.sync().said)
+    with writing(group.made.engine) as connection:
+        set_fact(connection, "group", "x" * 1_000_000)
+    assert [len(line) < 200 for line in person.sync().said] == [True, True]
 
 
 def test_two_devices_close_a_round_and_the_next_begins_from_their_ranker(tmp_path: Path, make_person: Make) -> None:

@@ -16,7 +16,7 @@ from federation_server import backup
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.group import depots, enrolment
 from federation_server.refusals import Refused
-from federation_server.running.service import drop_old
+from federation_server.running.retention import drop_old
 from federation_server.settings import ForgettingSection, LimitsSection, RetentionSection
 from federation_server.tables import depot_files, members
 from federation_server.tables import depots as depots_table

@@ -17,7 +17,8 @@ import pytest
 
 from federation_server.running import limits, web_server
 from federation_server.running.limits import Crowd
-from tests.federation_server.client import PATIENCE, Client, Running, make_server, running
+from foltr.federated.wire import DepotChange, DepotRequest, encode
+from tests.federation_server.client import PATIENCE, Client, Running, ServerProcess, make_server, running
 from tests.federation_server.test_serve import with_settings
 from tests.waiting import until
 
@@ -185,6 +186,48 @@ def test_handshakes_that_never_come_count_as_well(tmp_path: Path) -> None:
             secure = stack.enter_context(context.wrap_socket(open_from(live, OTHER), server_hostname=ONE))
             secure.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
             assert secure.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_an_answer_that_nobody_takes_is_hung_up_on(live: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four megabytes that a member asked for and does not read are not kept in memory for it."""
+    monkeypatch.setattr(limits, "READ_SECONDS", 1.0)
+    invited, owner, computer = live.invite(), Client(live.made.public_address), Client(live.made.public_address)
+    assert owner.join(invited).ok
+    asked = DepotRequest(group_id=invited.group_id, depot_key=computer.identity.public)
+    assert owner.send("POST", "/v1/depots", encode(asked)).ok
+    assert computer.send("POST", "/v1/depot", encode(DepotChange(name="a" * 32, content=bytes(4 << 20)))).ok
+    for client in (owner, computer):
+        client.session.close()
+    path = f"/v1/depot/files?names={'a' * 32}"
+    lines = [
+        f"GET {path} HTTP/1.1",
+        "Host: x",
+        *(f"{name}: {text}" for name, text in computer.headers("GET", path).items()),
+    ]
+    with open_from(live, ONE) as connection:
+        connection.sendall("\r\n".join([*lines, "", ""]).encode())
+        assert connection.recv(1) == b"H"
+        until(lambda: not live.uvicorn.server_state.connections)
+
+
+FEW_DESCRIPTORS = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (200, 200))"
+
+
+def test_a_process_with_few_descriptors_takes_fewer_connections(tmp_path: Path) -> None:
+    """Of two hundred and fifty it takes what fits, turns the others away, and answers when they are gone; no descriptor
+    is missed, so that the log stays empty."""
+    server = ServerProcess(make_server(tmp_path / "server"), FEW_DESCRIPTORS).start().wait_until_ready()
+    at = (ONE, server.made.settings.server.port)
+    try:
+        with ExitStack() as stack:
+            for number in range(250):
+                source = (f"127.0.1.{number + 1}", 0)
+                last = stack.enter_context(socket.create_connection(at, timeout=60, source_address=source))
+            assert is_hung_up(last)
+        server.wait_until_ready()
+        assert "out of system resource" not in server.log()
+    finally:
+        server.stop()
 
 
 def test_who_leaves_makes_room() -> None:

@@ -21,7 +21,7 @@ import requests
 import uvicorn
 from msgspec.structs import replace
 from requests.adapters import HTTPAdapter
-from sqlalchemy import Engine
+from sqlalchemy import Engine, update
 
 from federation_server.database import connect, reading, upgrade, writing
 from federation_server.forgetting import forgetting
@@ -34,6 +34,7 @@ from federation_server.running.limits import Buckets
 from federation_server.running.service import Service
 from federation_server.running.web_server import Server
 from federation_server.settings import LimitsSection, ServerSettings
+from federation_server.tables import rounds
 from federation_server.vault import hash_of
 from foltr.federated.sealed.committee import quorums
 from tests.federation_server.client import running
@@ -73,6 +74,7 @@ def noised(tmp_path: Path) -> Engine:
     with writing(made) as connection:
         group.set_terms(connection, msgspec.structs.replace(group.terms(connection), n_rounds=8))
         group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
+        connection.execute(update(rounds).values(opened=NOW, deadline=NOW + 60))
     rng = np.random.default_rng(1)
     for number in range(7):
         for member in range(9 if number < 6 else 2):

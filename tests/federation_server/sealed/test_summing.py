@@ -50,7 +50,7 @@ from foltr.federated.wire import (
     digest,
     encode,
 )
-from tests.federation_server.client import Client, Running, document, invite, opened, reason, running
+from tests.federation_server.client import Client, Running, document, invite, opened, reason, run, running
 from tests.federation_server.sealed_members import (
     STEPS,
     Begun,
@@ -142,6 +142,18 @@ def test_a_round_of_too_few_members_waits_on(served: Running) -> None:
     again = ada.announcement()
     assert (again.phase, again.round) == ("collect", told.round)
     assert again.deadline >= told.deadline > 1
+
+
+def test_a_round_is_not_over_later_than_it_could_be(summing: tuple[Running, Begun]) -> None:
+    """Four of five have added up when the clock is a year ahead: the round counts as closed at its deadline, and the
+    year's rest begins there."""
+    server, begun = summing
+    all_answer(begun.people[:4], begun.listed)
+    server.service.clock = lambda: int(time.time()) + 365 * 86_400
+    server.service.tick()
+    with reading(begun.made.engine) as connection:
+        closed = connection.execute(select(rounds.c.closed).where(rounds.c.state == "closed")).scalar_one()
+    assert closed == begun.listed.deadline
 
 
 def kept(server: Running, table: object) -> int:
@@ -727,12 +739,25 @@ def test_a_note_without_its_proof_is_refused_and_its_sender_named(sqlite: Runnin
     for _ in range(2):
         assert reason(people[4].send("POST", "/v1/shares", encode(lies["no proof"]))) == "wrong-proof"
     assert reason(share(people[4], told, STEPS[0])) == "wrong-proof"
-    all_share(people[:4], told)
-    after_deadline(sqlite)
-    told = people[0].announcement()
+    told = all_share(people[:4], told)  # who lied is not waited for
     all_answer(people, told)
     np.testing.assert_array_equal(people[0].theta(), moved(told, first, people[:4]))
     assert f"which was refused: {people[4].device}" in report(sqlite)
+
+
+def test_a_round_in_which_too_many_lied_ends_at_its_deadline(
+    sqlite: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two of five have no note that is taken any more: the operator is told so, and the next round takes all five."""
+    people = members(sqlite.made, 5)
+    told = people[0].announcement()
+    for one in people[:2]:
+        lie = msgspec.structs.replace(message(one, told, STEPS[0]), proof=b"")
+        assert reason(one.send("POST", "/v1/shares", encode(lie))) == "wrong-proof"
+    assert run(sqlite.made.folder, "rounds") == 0
+    assert "2 notes refused for want of a proof; too few members are left" in capsys.readouterr().out
+    after_deadline(sqlite)
+    assert all_share(people, people[0].announcement()).phase == "sum"
 
 
 def test_coins_come_after_the_bits_and_once(sqlite: Running) -> None:

@@ -1,0 +1,63 @@
+"""What the settings no longer keep is deleted, by a moment that no wrong clock takes far ahead at once.
+
+What is deleted is gone, and a server's clock may be years ahead for an hour. So the moment by which rows are old
+follows the clock, and gains no more than LEAP each time it is asked for, once a minute:
+
+    moment = min(clock, moment before + LEAP)
+
+A server that was off for a month has caught up after half a day; an hour with a wrong clock deletes what was due within
+two and a half days anyway.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection, delete, exists, or_, select, tuple_
+
+from federation_server.group import enrolment, group
+from federation_server.rounds.rounds import DAY
+from federation_server.settings import ForgettingSection, RetentionSection
+from federation_server.tables import depot_files, forgettings, invites, members, updates
+from federation_server.tables import rounds as rounds_table
+
+LEAP = 3600
+"""seconds"""
+REACHED = "retention reached"
+"""the fact that says which moment was taken last, give or take LEAP"""
+
+
+def moment(connection: Connection, *, clock: int) -> int:
+    """Seconds since 1970 by which rows are old now; to be asked once a minute.
+
+    Before anybody is a member there is nothing to lose, and a machine may not have been told the time yet.
+    """
+    stored = group.fact(connection, REACHED)
+    if stored is None and not connection.execute(select(exists().select_from(members))).scalar_one():
+        return clock
+    before = clock - LEAP if stored is None else int(stored)
+    if clock >= before + LEAP:
+        group.set_fact(connection, REACHED, str(before + LEAP))
+    return min(clock, before + LEAP)
+
+
+def drop_old(connection: Connection, retention: RetentionSection, forgetting: ForgettingSection, *, now: int) -> int:
+    """Delete what the settings no longer keep; how many rows. Updates of an open round always stay.
+
+    FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
+    """
+    over = select(rounds_table.c.lineage, rounds_table.c.round).where(
+        rounds_table.c.state != "open", rounds_table.c.closed <= now - retention.update_days * DAY
+    )
+    if forgetting.method == "federaser":
+        over = over.where(rounds_table.c.round % forgetting.every != 1 % forgetting.every)
+    statements = (
+        delete(updates).where(tuple_(updates.c.lineage, updates.c.round).in_(over)),
+        delete(invites).where(
+            or_(invites.c.used.is_not(None), invites.c.revoked.is_not(None), invites.c.expires <= now),
+            invites.c.created <= now - retention.invite_days * DAY,
+        ),
+        delete(forgettings).where(forgettings.c.done <= now - retention.receipt_days * DAY),
+        delete(depot_files).where(
+            depot_files.c.device.not_in(select(members.c.device).where(enrolment.is_active(now)))
+        ),
+    )
+    return sum(int(connection.execute(statement).rowcount) for statement in statements)

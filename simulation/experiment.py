@@ -28,7 +28,7 @@ from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
 from simulation.environment import build, check_alike, read_environments
 from simulation.errors import DataFileError, DatasetError, PresetError, SimulationError
-from simulation.extensions import load
+from simulation.extensions import load, placed
 from simulation.labels.label_rankers import label_ranker
 from simulation.merging.two_owners import check_merging
 from simulation.rounds.click_models import TOP_GRADE
@@ -111,6 +111,7 @@ class Experiment:
         return sorted(read_run(self.folder).rows, key=lambda row: (place[row.cell], row.round))
 
 
+@placed()
 def prepare(
     preset: Preset, *, root: Path | None, folder: Path, resume: bool, reading: Callable[[], None] = lambda: None
 ) -> Experiment:

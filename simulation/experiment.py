@@ -135,7 +135,15 @@ def prepare(
         return Experiment(preset, cells, folder, frozenset(), digests, other, held)
     held = hold(folder)
     check_alike(read_environments(folder), digests, folder)
+    _check_rows(folder, cells)
     return Experiment(preset, cells, folder, resume_run(folder).finished, digests, other, held)
+
+
+def _check_rows(folder: Path, cells: Sequence[Cell]) -> None:
+    """SimulationError where a fold that the run was begun with is not there any more."""
+    known = {cell.id for cell in cells}
+    if lost := next((row for row in read_run(folder).rows if row.cell not in known), None):
+        raise SimulationError(f"cannot go on in {folder}: it has rows of fold {lost.fold}, which is not there any more")
 
 
 def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> StudyOutcome:

@@ -61,7 +61,7 @@ def _compile(step: Step) -> tuple[Step, Any]:
 
         def noted(theta, shown, clicks, wanted, numbers):  # type: ignore[no-untyped-def]
             try:
-                checked(theta, shown, clicks, wanted, numbers.copy())
+                checked(theta, shown, clicks, wanted, numbers)
             except Exception:
                 numbers[0] = np.nan
 
@@ -113,12 +113,15 @@ class StepRoom(NamedTuple):
     wanted: FloatVector
     """[k]"""
     numbers: FloatVector
+    given: FloatVector
+    """the numbers again, whatever a step writes into them"""
 
 
 def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
     """The compiled step of the method, and room for it; ValueRangeError where it reaches beyond what it is given."""
     k, n_features = len(pages.discounts), pages.features.shape[1]
-    room = StepRoom(np.zeros((k, n_features)), np.zeros(k), np.array(method.numbers, dtype=np.float64))
+    numbers = np.array(method.numbers, dtype=np.float64)
+    room = StepRoom(np.zeros((k, n_features)), np.zeros(k), numbers, numbers.copy())
     checked, step = compiled(type(method).step)
     try:
         checked(np.zeros(n_features), room.shown, np.zeros(k, dtype=np.bool_), room.wanted, room.numbers)
@@ -133,5 +136,6 @@ def take_step(theta, step, own, pages, sheet, first, k, seen, scale):  # type: i
     for r in range(k):
         own.wanted[r] = scale * sheet.wanted[r] if r < seen else 0.0
         copy_to(own.shown[r], pages.features[first + sheet.ranking[r]])
+    copy_to(own.numbers, own.given)
     step(theta, own.shown[:k], sheet.clicks[:k], own.wanted[:k], own.numbers)
     return not np.isnan(own.numbers[0])

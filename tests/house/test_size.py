@@ -17,7 +17,7 @@ ROOMS = {
     "app": (193, 30_834),
     "console": (8, 1_087),
     "indexer": (106, 20_979),
-    "simulation": (90, 15_619),
+    "simulation": (90, 15_623),
     "federation_server": (53, 7_998),
     "foltr": (55, 8_062),
 }

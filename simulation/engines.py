@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import signal
+import socket
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -196,6 +197,10 @@ def _serve(pipe: Connection, work: Work) -> None:
         return
 
 
+PATIENCE = 10.0
+"""seconds in which a cluster should take a connection"""
+
+
 @dataclass(frozen=True, slots=True)
 class RayCluster:
     """An existing Ray cluster: `address` as Ray understands it ("auto" finds the one that this machine belongs to).
@@ -228,15 +233,26 @@ class RayCluster:
         except ModuleNotFoundError as error:
             raise SimulationError(f"--engine ray needs Ray: {how_to_add('cluster')}") from error
         if not ray.is_initialized():
+            place = self.address if self.address != "auto" else os.environ.get("RAY_ADDRESS") or self.address
             try:
+                _knock(place)
                 ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
-            except ConnectionError as error:
-                place = self.address if self.address != "auto" else os.environ.get("RAY_ADDRESS", self.address)
+            except (OSError, ValueError) as error:
                 raise SimulationError(
                     f"no Ray cluster at {place!r} that lets us in: `ray start --head` starts one, RAY_ADDRESS names it "
                     "as HOST:PORT, and with RAY_AUTH_MODE=token RAY_AUTH_TOKEN must be the cluster's"
                 ) from error
+            except RuntimeError as error:  # other versions of Ray or Python there
+                raise SimulationError(f"the Ray cluster at {place!r} is not for us: {error}") from error
         return ray
+
+
+def _knock(place: str) -> None:
+    """OSError or ValueError where nobody listens at HOST:PORT, which Ray itself finds out after minutes."""
+    if place in ("auto", "local") or "://" in place:
+        return
+    host, _, port = place.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=PATIENCE).close()
 
 
 def _stream(work: Work, cell: Cell) -> Iterator[Event]:

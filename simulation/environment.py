@@ -195,7 +195,9 @@ def _commit(root: Path) -> str | None:
 
 def _git(root: Path, *words: str) -> str | None:
     try:
-        done = subprocess.run(["git", "-C", root, *words], capture_output=True, timeout=GIT_SECONDS, check=True)
+        done = subprocess.run(
+            ["git", "--no-optional-locks", "-C", root, *words], capture_output=True, timeout=GIT_SECONDS, check=True
+        )
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout.decode().strip()

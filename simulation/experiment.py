@@ -28,7 +28,7 @@ from simulation.data.queries import Fold
 from simulation.engines import CellFailed, Engine, Event, Finished, Reported, Work
 from simulation.environment import build, check_alike, read_environments
 from simulation.errors import DataFileError, DatasetError, PresetError, SimulationError
-from simulation.extensions import load
+from simulation.extensions import load, placed
 from simulation.labels.label_rankers import label_ranker
 from simulation.merging.two_owners import check_merging
 from simulation.rounds.click_models import TOP_GRADE
@@ -111,6 +111,7 @@ class Experiment:
         return sorted(read_run(self.folder).rows, key=lambda row: (place[row.cell], row.round))
 
 
+@placed()
 def prepare(
     preset: Preset, *, root: Path | None, folder: Path, resume: bool, reading: Callable[[], None] = lambda: None
 ) -> Experiment:
@@ -134,7 +135,15 @@ def prepare(
         return Experiment(preset, cells, folder, frozenset(), digests, other, held)
     held = hold(folder)
     check_alike(read_environments(folder), digests, folder)
+    _check_rows(folder, cells)
     return Experiment(preset, cells, folder, resume_run(folder).finished, digests, other, held)
+
+
+def _check_rows(folder: Path, cells: Sequence[Cell]) -> None:
+    """SimulationError where a fold that the run was begun with is not there any more."""
+    known = {cell.id for cell in cells}
+    if lost := next((row for row in read_run(folder).rows if row.cell not in known), None):
+        raise SimulationError(f"cannot go on in {folder}: it has rows of fold {lost.fold}, which is not there any more")
 
 
 def run_cells(cells: Sequence[Cell], *, engine: Engine, work: Work, writer: RowWriter, tell: Listener) -> StudyOutcome:

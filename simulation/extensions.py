@@ -5,8 +5,10 @@ A file says what it brings in dicts named as the registries that they join:
     METHODS = {"sign-pdgd": SignPDGD}        RULES, ATTACKS, PARTITIONS, CLICK_MODELS, UNLEARNING, MEASUREMENTS
 
 It is named in a preset, `with = ["my_method.py"]`, or on the command line; a package by an entry point of the group
-`foltr_search.laboratory` whose object is such a module. Every process that runs a cell loads it, once; its digest
-stands beside those of the data, so that a run does not go on with other code.
+`foltr_search.laboratory` whose object is such a module. Its digest stands beside those of the data, so that a run does
+not go on with other code. A file is loaded anew for every cell, and random numbers that it draws without being given a
+generator follow from the cell: what it keeps of one cell does not reach the next, and rows do not depend on which cells
+a process has run before.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ import os
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from importlib import metadata
 from importlib.util import module_from_spec, spec_from_file_location
@@ -24,6 +27,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from foltr.errors import FoltrError
 from foltr.federated.aggregation.registry import RULES
 from foltr.federated.aggregation.rows import RuleSettings
 from foltr.federated.registry import METHODS
@@ -74,17 +78,47 @@ def load(names: Iterable[str]) -> dict[str, str]:
     return digests
 
 
+def load_anew(names: Iterable[str]) -> None:
+    """The files as if nothing had run in this process before."""
+    for name in names:
+        _load(name, anew=True)
+
+
+@contextmanager
+def placed() -> Iterator[None]:
+    """An error that a loaded file raises is a PresetError that names file and line; one of our own stays."""
+    try:
+        yield
+    except FoltrError:
+        raise
+    except (Exception, SystemExit) as error:
+        files = {str(module.__file__) for _, module in _loaded.values()}
+        if not (place := _place(error, files)) and not isinstance(error, SystemExit):
+            raise
+        raise PresetError(f"{place}: {_words(error)}") from error
+
+
+def _place(error: BaseException, files: Collection[str]) -> str:
+    """`own.py, line 7`: where in one of these files it was raised; "" where in none."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename in files]
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else ""
+
+
+def _words(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 def brought(name: str) -> dict[str, tuple[str, ...]]:
     """The names that a loaded file or package adds, by registry."""
     return {registry: tuple(added) for registry, added in _dicts(_load(name)[1]).items()}
 
 
-def _load(name: str) -> tuple[str, ModuleType]:
+def _load(name: str, *, anew: bool = False) -> tuple[str, ModuleType]:
     file = Path(os.path.expanduser(name))
     if not file.is_file():
         return _loaded.get(name) or _joined(name, *_packaged(name))
     name, digest = str(file.resolve()), hashlib.blake2b(file.read_bytes(), digest_size=20).hexdigest()
-    if name in _loaded and _loaded[name][0] == digest:
+    if name in _loaded and _loaded[name][0] == digest and not anew:
         return _loaded[name]
     return _joined(name, digest, _module(file, f"laboratory_{file.stem}_{digest[:8]}"))
 
@@ -109,9 +143,7 @@ def _module(file: Path, name: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever a stranger's file raises is a word about that file
         del sys.modules[name]
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-        place = f"{file.name}, line {lines[-1]}" if lines else file.name
-        raise PresetError(f"with: {place}: {type(error).__name__}: {' '.join(str(error).split())}") from error
+        raise PresetError(f"with: {_place(error, [str(file)]) or file.name}: {_words(error)}") from error
     return module
 
 

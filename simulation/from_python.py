@@ -42,13 +42,16 @@ class Results:
 
     @property
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The swept keys, fold, seed and round, then every metric that some row has: NaN where it was not measured."""
+        """The swept keys, fold, seed and round, then every metric that some row has: NaN where it was not measured.
+
+        Where a cell does not have a swept key it is NaN among numbers, None among words.
+        """
         swept = dict.fromkeys(key for row in self.rows for key in row.settings)
-        columns = {key: np.array([row.settings.get(key) for row in self.rows]) for key in swept}
+        columns = {key: _column([row.settings.get(key) for row in self.rows]) for key in swept}
         for name in Row.__struct_fields__:
             values = [getattr(row, name) for row in self.rows]
             if name not in ("settings", "query_ndcg") and any(value is not None for value in values):
-                columns[name] = np.array([np.nan if value is None else value for value in values])
+                columns[name] = _column(values)
         return columns
 
     @property
@@ -66,13 +69,20 @@ class Results:
         """A polars DataFrame; ModuleNotFoundError where polars is not installed."""
         import polars
 
-        return polars.DataFrame(self.columns)
+        words = {name: column.tolist() for name, column in self.columns.items() if column.dtype == object}
+        return polars.DataFrame(self.columns | words)
 
     @classmethod
     def read(cls, folder: str | Path) -> Results:
         """The rows of finished cells in the folder of a run; SimulationError where there is none, or one is damaged."""
         stored_preset(Path(folder))
         return cls(read_run(Path(folder)).complete, {})
+
+
+def _column(values: Sequence[Any]) -> npt.NDArray[Any]:
+    """As one array; None is NaN where all others are numbers."""
+    numbers = all(isinstance(value, int | float | None) and not isinstance(value, bool) for value in values)
+    return np.array([np.nan if value is None else value for value in values] if numbers else values)
 
 
 def run(

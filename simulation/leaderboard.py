@@ -37,7 +37,7 @@ from simulation.engines import CellFailed, Engine, Reported, make_engine
 from simulation.environment import cores
 from simulation.errors import PresetError
 from simulation.experiment import check_clients, check_method, work_with
-from simulation.extensions import brought, load
+from simulation.extensions import brought, load, placed
 from simulation.progress_bars import RunProgress
 from simulation.report.terminal import Grid, show
 from simulation.run_folder import replace_file
@@ -173,6 +173,7 @@ def run(
     return found, len(values) < sum(map(len, cells.values()))
 
 
+@placed()
 def cells_of(
     dataset: str, pair: tuple[str, str], changes: Changes, root: Path | None, with_: Sequence[str]
 ) -> list[Cell]:

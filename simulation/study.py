@@ -13,6 +13,7 @@ from typing import Literal
 import numba
 
 from console.command_line import heard_interrupts
+from console.durable import what_failed
 from simulation import engines
 from simulation.cells.cell import Cell
 from simulation.cells.parts import length
@@ -65,7 +66,11 @@ def run_study(
     keep_environment(folder, entry)
     if cold:
         _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
-    outcome = _run(experiment, place, root, jobs=1 if isinstance(place, engines.RayCluster) else jobs or cores())
+    try:
+        outcome = _run(experiment, place, root, jobs=1 if isinstance(place, engines.RayCluster) else jobs or cores())
+    except OSError as error:  # a full disk most of all; rows that are whole stand
+        _say(f"{what_failed(error)}; to go on: {again}")
+        return FAILED_CELLS
     if outcome.interrupted:
         _say("interrupted; making tables and curves of what is there")
     try:

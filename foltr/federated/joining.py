@@ -113,7 +113,9 @@ def join(joining: Joining, model: Model, thetas: FloatMatrix, counts: FloatVecto
         after = Model(theta, model.round + 1, moments, model.guard, noise_after(joining.noise, model.noise, counts))
         return Joined(after, delta, name, not_judged(OFF))
     shares(counts, len(thetas))  # for the rules that do not look at them
-    delta, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
+    joined, state, verdict = _combined(joining, model.guard, thetas - model.theta, counts)
+    if (delta := np.asarray(joined, dtype=np.float64)).shape != model.theta.shape:
+        raise ShapeError(f"{name} must give {list(model.theta.shape)}, not {list(delta.shape)}")
     noise = noise_after(joining.noise, model.noise, counts)
     after = replace(take_step(joining.optimizer, model, delta), guard=state, noise=noise)
     return Joined(after, delta, "guard" if verdict.alert else name, verdict)

@@ -97,11 +97,10 @@ def _whole_rounds(
     ended = np.empty_like(thetas if population.personal is not None else thetas[:0])
     devices = streams.devices if between.noise.n_shares else ()
     states = streams.users, states_of(devices), states_of((streams.attacker,))[0]
-    done, how = play_rounds(
-        pages, *_desk(method, pages, population.local), *between, theta[: method.n_sent], thetas, ended, states, sums
-    )
+    desk = _desk(method, pages, population.local)
+    done, how = play_rounds(pages, *desk, *between, theta[: method.n_sent], thetas, ended, states, sums)
     if how == NOT_FINITE:
-        raise ValueRangeError(TOO_FAR)
+        raise _stopped(method, desk)
     if how == NOT_JOINED:
         check_rows(_as_sent(method.ranker, thetas))
     keep_states((*devices, streams.attacker), (*states[1], states[2]))
@@ -144,7 +143,7 @@ def _reporting(method: FPDGD, population: Population) -> Callable[[Model, Stream
     def report(model: Model, streams: Streams) -> tuple[FloatMatrix, Shown]:
         thetas, sums = _begin(method, model, population), np.zeros(4)
         if not play_clients(pages, *desk, thetas, streams.users, sums):
-            raise ValueRangeError(TOO_FAR)
+            raise _stopped(method, desk)
         if population.personal is not None:
             population.personal[:] = _as_sent(method.ranker, thetas)
         if noise is not None and noise.n_shares:
@@ -169,9 +168,9 @@ def learned_alone(
     """
     row, sums = slice(client, client + 1), np.zeros(4)
     pages, local = alone(pages_of(population), client), population.local[row]
-    thetas = _laid_out(method.ranker, theta[None])
-    if not play_clients(pages, *_desk(method, pages, local), thetas, streams.users[row], sums):
-        raise ValueRangeError(TOO_FAR)
+    thetas, desk = _laid_out(method.ranker, theta[None]), _desk(method, pages, local)
+    if not play_clients(pages, *desk, thetas, streams.users[row], sums):
+        raise _stopped(method, desk)
     return _as_sent(method.ranker, thetas)[0], to_shown(sums, int(local[0]))
 
 
@@ -199,6 +198,14 @@ def _desk(method: FPDGD, pages: Pages, local: Int64Vector) -> tuple[Any, ...]:
     each, scale = method.update == "each", 1.0 / method.temperature
     steps = Steps(local, method.learning_rate, scale, each, radius, method.proximal)
     return sheet, room, steps, net, *(step_of(method, pages) if isinstance(method, StepMethod) else (None, None))
+
+
+def _stopped(method: FPDGD, desk: tuple[Any, ...]) -> ValueRangeError:
+    """Why pages did not go on."""
+    own = desk[-1]
+    if own is None or not np.isnan(own.numbers[0]):
+        return ValueRangeError(TOO_FAR)
+    return ValueRangeError(f"{type(method).__name__}.step failed on a page; NUMBA_DISABLE_JIT=1 says at which line")
 
 
 def _laid_out(ranker: Ranker, thetas: FloatMatrix) -> FloatMatrix:
@@ -244,7 +251,8 @@ def play_clients(pages, sheet, room, steps, net, step, own, thetas, states, sums
     """The pages of a round of every client, from its row of `thetas` `[n_clients, n_params]` and of `states`.
 
     `net` is None for a linear ranker, else thetas lie as `feature_by_feature` has them; `step` and `own` are those of
-    `step_of`, or None for PDGD's. What is None is compiled for nobody. False when scores stopped being finite.
+    `step_of`, or None for PDGD's. What is None is compiled for nobody. False when scores stopped being finite, or a
+    step failed.
     """
     rate, drawn_back = steps.rate * steps.scale, steps.rate * steps.proximal
     for client in range(len(thetas)):
@@ -263,7 +271,8 @@ def play_clients(pages, sheet, room, steps, net, step, own, thetas, states, sums
                 return False
             if step is not None:
                 k = min(len(pages.discounts), last - first)
-                take_step(theta, step, own, pages, sheet, first, k, seen, steps.scale)
+                if not take_step(theta, step, own, pages, sheet, first, k, seen, steps.scale):
+                    return False
             else:
                 draw_back(theta, room.start, drawn_back)
                 if seen > 0:

@@ -25,12 +25,18 @@ import numpy as np
 
 from foltr.arithmetic import SMALLEST
 from foltr.arrays import FloatVector, Int64Vector
-from simulation.batched import kernel
+from simulation.batched import compiled, kernel
 from simulation.batched.simd_sums import exp, log, log1p, power_of_e
 
 _STEP, _SHIFT, _ELEVEN = np.uint64(1), np.uint64(3), np.uint64(11)
 _ROTATE, _BACK = np.uint64(24), np.uint64(40)
 _UNIT = 2.0**-53
+
+
+@compiled()
+def seed_compiled(seed):  # type: ignore[no-untyped-def]
+    """Begin anew with what compiled code draws from numpy's one common generator, as a step of one's own may."""
+    np.random.seed(seed)
 
 
 @kernel(inlined=True)

@@ -16,11 +16,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import cache
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numba import cfunc, njit, types
+from numba import cfunc, config, njit, types
 from numba.core.errors import NumbaError
 
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector
@@ -39,14 +39,37 @@ _VECTOR = types.float64[::1]
 SIGNATURE = types.void(_VECTOR, types.float64[:, ::1], types.boolean[::1], _VECTOR, _VECTOR)
 
 
-@cache
+_compiled: dict[Any, tuple[Step, Any]] = {}
+"""by the code of a step and its file's name, which are the same however often the file is loaded"""
+
+
 def compiled(step: Step) -> tuple[Step, Any]:
     """The step for Python and for other kernels; ValueRangeError says what numba cannot compile."""
+    alone = step.__closure__ or config.DISABLE_JIT  # type: ignore[attr-defined]
+    known = step if alone else (step.__module__, step.__code__)
+    if known not in _compiled:
+        _compiled[known] = _compile(step)
+    return _compiled[known]
+
+
+def _compile(step: Step) -> tuple[Step, Any]:
+    """Code that is called by its address loses an error: the one for kernels notes it, as no learning rate."""
     try:
-        return njit(SIGNATURE, error_model="numpy", boundscheck=True)(step), cfunc(SIGNATURE)(step)
+        checked: Any = njit(SIGNATURE, error_model="numpy", boundscheck=True)(step)
+        if config.DISABLE_JIT:  # type: ignore[attr-defined]
+            return checked, checked
+
+        def noted(theta, shown, clicks, wanted, numbers):  # type: ignore[no-untyped-def]
+            try:
+                checked(theta, shown, clicks, wanted, numbers)
+            except Exception:
+                numbers[0] = np.nan
+
+        return checked, cfunc(SIGNATURE)(noted)
     except (NumbaError, TypeError) as error:  # the latter for another number of arguments
         reason = " ".join(str(error).split())
-        raise ValueRangeError(f"{step.__module__}.{step.__name__} cannot be compiled: {reason}") from error
+        place = f"{Path(step.__code__.co_filename).name}, line {step.__code__.co_firstlineno}"
+        raise ValueRangeError(f"{place}: {step.__name__} cannot be compiled: {reason}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +113,15 @@ class StepRoom(NamedTuple):
     wanted: FloatVector
     """[k]"""
     numbers: FloatVector
+    given: FloatVector
+    """the numbers again, whatever a step writes into them"""
 
 
 def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
     """The compiled step of the method, and room for it; ValueRangeError where it reaches beyond what it is given."""
     k, n_features = len(pages.discounts), pages.features.shape[1]
-    room = StepRoom(np.zeros((k, n_features)), np.zeros(k), np.array(method.numbers, dtype=np.float64))
+    numbers = np.array(method.numbers, dtype=np.float64)
+    room = StepRoom(np.zeros((k, n_features)), np.zeros(k), numbers, numbers.copy())
     checked, step = compiled(type(method).step)
     try:
         checked(np.zeros(n_features), room.shown, np.zeros(k, dtype=np.bool_), room.wanted, room.numbers)
@@ -106,8 +132,10 @@ def step_of(method: StepMethod, pages: Pages) -> tuple[Any, StepRoom]:
 
 @kernel(inlined=True)
 def take_step(theta, step, own, pages, sheet, first, k, seen, scale):  # type: ignore[no-untyped-def]
-    """Move theta by a page of k results, of which `seen` have a weight in `sheet.wanted`."""
+    """Move theta by a page of k results, of which `seen` have a weight in `sheet.wanted`; False where that fails."""
     for r in range(k):
         own.wanted[r] = scale * sheet.wanted[r] if r < seen else 0.0
         copy_to(own.shown[r], pages.features[first + sheet.ranking[r]])
+    copy_to(own.numbers, own.given)
     step(theta, own.shown[:k], sheet.clicks[:k], own.wanted[:k], own.numbers)
+    return not np.isnan(own.numbers[0])

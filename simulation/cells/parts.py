@@ -179,10 +179,12 @@ def shares_of(cell: Cell, table: dict[str, Any], queries: QuerySet, *, at: str) 
     partition = decode_tagged(table, PARTITIONS, tag="kind", at=at)
     n_clients, rng = size(cell)[0], np.random.default_rng(cell.sequence().spawn(3)[2])
     try:
-        shares = partition.split(queries, n_clients, rng)
+        shares = partition.split(queries.locked(), n_clients, rng)
         if not isinstance(shares, Sequence) or len(shares) not in (0, n_clients):
             got = len(shares) if isinstance(shares, Sequence) else type(shares).__name__
             raise PresetError(f"wanted a share for each of {n_clients} clients, got {got}")
+        if others := [share for share in shares if not isinstance(share, QuerySet)]:
+            raise PresetError(f"wanted shares that `select` makes, got {type(others[0]).__name__}")
         return tuple(shares)
     except PresetError as error:
         raise PresetError(f"{at}: {error} in {cell.preset.data.dataset}, fold {cell.fold}") from error

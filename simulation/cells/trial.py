@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import random
 import time
+import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +22,7 @@ from foltr.federated.fpdgd import FPDGD
 from foltr.federated.guard import GuardState, RunningSums
 from foltr.privacy.mechanisms import Gaussian
 from foltr.ranking.rankers import Ranker
+from simulation.batched.random_numbers import seed_compiled
 from simulation.cells import parts
 from simulation.cells.cell import Cell
 from simulation.cells.evaluation import Judged
@@ -29,7 +32,7 @@ from simulation.data.queries import Fold, select
 from simulation.engines import Advanced, CellFailed, Compiled, Event, Finished, Reported, Started
 from simulation.environment import build, difference
 from simulation.errors import SimulationError
-from simulation.extensions import load
+from simulation.extensions import load_anew, placed
 from simulation.labels.label_rankers import label_ranker, learned_scorer
 from simulation.labels.logging_policy import logging_policy
 from simulation.merging.two_owners import two_owners
@@ -71,16 +74,37 @@ def cell_events(cell: Cell, *, root: Path | None, alike: Circumstances | None = 
     yield Started(cell.id)
     started = time.perf_counter()
     try:
-        if cell.preset.with_:
-            load(cell.preset.with_)
-        with compile_clock() as compiled:
+        with brought_along(cell), compile_clock() as compiled:
             yield from _events(cell, root, compiled, alike)
     except FoltrError as error:
         yield CellFailed(cell.id, " ".join(str(error).split()))
     except Exception as error:
-        yield CellFailed(cell.id, f"unexpected {type(error).__name__}: {' '.join(str(error).split())}")
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(frame.filename).name}, line {frame.lineno}"
+        yield CellFailed(cell.id, f"unexpected {type(error).__name__} in {place}: {' '.join(str(error).split())}")
     else:
         yield Finished(cell.id, time.perf_counter() - started)
+
+
+@contextmanager
+def brought_along(cell: Cell) -> Iterator[None]:
+    """What strangers bring to a cell knows of no other cell, and draws what the cell's seed says, whoever it asks.
+
+    Afterwards the random numbers of numpy and Python are where they were.
+    """
+    if not cell.preset.with_:
+        yield
+        return
+    load_anew(cell.preset.with_)
+    before, seed = (random.getstate(), np.random.get_state()), int(cell.sequence().generate_state(1)[0])
+    for sow in (random.seed, np.random.seed, seed_compiled):
+        sow(seed)
+    try:
+        with placed():
+            yield
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
 
 
 @contextmanager

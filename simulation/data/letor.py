@@ -143,7 +143,7 @@ class _Reader:
         self._fill_hard(block, spans, outcome.hard)
         for row in np.flatnonzero(spans.opens[:n]).tolist():
             begin, end = spans.queries[row].tolist()
-            query = block[begin:end].decode("utf-8", "replace")
+            query = block[begin:end].decode("utf-8", "backslashreplace")  # two ids stay two
             if not self.runs or self.runs[-1][0] != query:
                 self.runs.append((query, self.n_docs + row))
         if (spans.comments[:n, 0] < spans.comments[:n, 1]).any():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,15 @@ from foltr.arithmetic import log1p
 from foltr.arrays import FloatArray, Int64Vector
 from foltr.errors import ShapeError, ValueRangeError
 from simulation.errors import DatasetError
+
+_Number = TypeVar("_Number", bound=np.generic)
+
+
+def locked(array: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """The same array for those who may look at it and not write into it."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +69,12 @@ class QuerySet:
     @property
     def n_features(self) -> int:
         return int(self.features.shape[1])
+
+    def locked(self) -> QuerySet:
+        """The same queries, every array `locked`."""
+        sets = None if self.label_sets is None else locked(self.label_sets)
+        arrays = locked(self.features), locked(self.grades), locked(self.offsets)
+        return QuerySet(*arrays, self.qids, self.docids, self.askers, sets)
 
     def rows(self, query: int) -> slice:
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -22,7 +22,7 @@ from foltr.federated.method import Method, Model
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.metrics import max_rr, ndcg_at_k, reciprocal_rank
 from simulation.attacks import AttackedRound, AttackSettings
-from simulation.data.queries import QuerySet
+from simulation.data.queries import QuerySet, locked
 from simulation.rounds.click_models import Users
 from simulation.rounds.streams import Streams, keep_user_state, user_generator
 
@@ -211,6 +211,7 @@ def run_round(method: Method[Any, Any], model: Model, population: Population, st
     """
     messages: list[Any] = []
     pages: list[Shown] = []
+    model = replace(model, theta=locked(model.theta))
     for client in range(population.n_clients):
         local = _begin(method, model, population, streams, client)
         local, _, seen = learned(method, local, population, streams, client, model.round)
@@ -230,7 +231,8 @@ def learned(
     interactions, pages = [], []
     for query in population.queries_of(client, round_number, rng):
         interaction, page = visit(method, local, population, client, query, rng)
-        local = method.learn(local, interaction)
+        if (local := method.learn(local, interaction)) is None:
+            raise ValueRangeError(f"{type(method).__name__}.learn: wanted the device after a page, got None")
         interactions.append(interaction)
         pages.append(page)
     keep_user_state(streams, client, rng)
@@ -270,7 +272,8 @@ def attacked_thetas(
     """
     if population.attack is None or not population.n_malicious:
         return reported
-    scene = AttackedRound(reported, method.sent(model.theta), population.n_malicious, method, streams.attacker, accepts)
+    seen = locked(reported), locked(method.sent(model.theta))
+    scene = AttackedRound(*seen, population.n_malicious, method, streams.attacker, accepts)
     sent = population.attack.send(scene)
     if sent is not None and np.shape(sent) != scene.own.shape:
         raise ShapeError(f"an attack sends {list(scene.own.shape)} weights, {list(np.shape(sent))} came")

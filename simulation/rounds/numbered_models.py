@@ -126,7 +126,9 @@ def check_tables(name: str | int | None, users: Users, *, n_grades: int, n_clien
         raise ValueRangeError(f"users.clicks: {name}: wanted Users, got {type(users).__name__}")
     by_grade = (n_grades, k) if np.ndim(users.stop) == 3 else (n_grades,)
     for field, ends in {"click": (n_grades,), "stop": by_grade, "examination": (k,), "leave": ()}.items():
-        table = np.asarray(getattr(users, field))
+        table = getattr(users, field)
+        if not isinstance(table, np.ndarray):
+            raise ValueRangeError(f"users.clicks: {name}: {field}: wanted an array, got {type(table).__name__}")
         n = len(table) if users.mixed else n_clients
         if table.shape not in ((1, *ends), (n, *ends)):
             raise ValueRangeError(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import subprocess
 from pathlib import Path
 
 import msgspec
@@ -11,6 +13,7 @@ import pytest
 
 from simulation import environment as kept
 from simulation.environment import (
+    _commit,
     build,
     check_alike,
     difference,
@@ -84,6 +87,18 @@ def test_a_package_knows_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert kept._commit(tmp_path) is None
     (tmp_path / "simulation" / kept.COMMIT).write_text("0123abc\n")
     assert kept._commit(tmp_path) == "0123abc"
+
+
+def test_a_checkout_is_looked_at_and_left_as_it_is(tmp_path: Path) -> None:
+    """Its owner may commit while a study begins: git's index is not locked or written for a look."""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=n", "-c", "user.email=e"]
+    (tmp_path / "file").write_text("text")
+    for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "one"]):
+        subprocess.run([*git, *words], check=True, capture_output=True)
+    os.utime(tmp_path / "file", (1, 1))  # which git would note in its index
+    before = (tmp_path / ".git" / "index").read_bytes()
+    assert len(_commit(tmp_path) or "") == 40
+    assert (tmp_path / ".git" / "index").read_bytes() == before
 
 
 @pytest.mark.parametrize(

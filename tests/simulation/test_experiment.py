@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from foltr.errors import FoltrError
 from simulation.cells.preset import preset_tables
+from simulation.data.known_datasets import dataset_place
 from simulation.engines import CellFailed, Event, Finished, InProcess, Reported, Started
 from simulation.errors import SimulationError
 from simulation.experiment import prepare, work_with
@@ -69,6 +71,19 @@ def test_only_the_same_study_is_taken_up(tmp_path: Path) -> None:
         prepare(preset(seeds=3), root=None, folder=tmp_path, resume=True)
     with pytest.raises(SimulationError, match="holds a run already"):
         prepare(preset(), root=None, folder=tmp_path, resume=False)
+
+
+def test_a_fold_that_is_gone_is_named(tmp_path: Path) -> None:
+    """Where a run on all folds is taken up without one of them."""
+    folds = tmp_path / "data"
+    shutil.copytree(dataset_place("sample"), folds)
+    study = preset(data={"dataset": str(folds)}, seeds=1, federation={"rounds": 1, "clients": 2})
+    begun = prepare(study, root=None, folder=tmp_path / "run", resume=False)
+    with begun.held:
+        begun.run(InProcess(), work_with(None), tell=lambda event: None)
+    (folds / "Fold2_test.txt").rename(tmp_path / "away")
+    with pytest.raises(SimulationError, match="it has rows of fold 2, which is not there any more"):
+        prepare(study, root=None, folder=tmp_path / "run", resume=True)
 
 
 @pytest.mark.parametrize(

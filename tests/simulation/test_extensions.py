@@ -6,6 +6,8 @@ import re
 import shlex
 from pathlib import Path
 
+import msgspec
+import numpy as np
 import pytest
 
 from simulation.cli import main
@@ -234,6 +236,10 @@ PARTITIONS = {{"own": Own}}
         (OWN_SHARES.format(shares="[queries]"), "federation.partition: wanted a share for each of 10 clients, got 1"),
         (OWN_SHARES.format(shares="None"), "federation.partition: wanted a share for each of 10 clients, got NoneType"),
         (OWN_SHARES.format(shares="[select(queries, [])] * 2"), "wanted a query at least"),
+        (OWN_SHARES.format(shares="[0] * n_clients"), "wanted shares that `select` makes, got int"),
+        (OWN_SHARES.format(shares="queries.grades.fill(0)"), "own.py, line 6: ValueError: assignment destination is"),
+        (OWN_CLICKS.format(users="Users(click.tolist(), stop, looks)"), "click: wanted an array, got list"),
+        (OWN_CLICKS.format(users="1 / 0"), "own.py, line 8: ZeroDivisionError: division by zero"),
     ],
 )
 def test_users_and_shares_that_do_not_fit_are_named(
@@ -245,3 +251,95 @@ def test_users_and_shares_that_do_not_fit_are_named(
     words = ["sample", "--with", str(tmp_path / "own.py"), "--out", str(tmp_path / "out"), *FEW, "--set", chosen]
     assert main(words) == 2
     assert message in capsys.readouterr().err
+
+
+FAILING = """
+from dataclasses import dataclass, replace
+from foltr.federated.fpdgd import FPDGD
+from simulation import AttackSettings, RuleSettings, StepMethod
+
+class Own(RuleSettings, frozen=True, tag="own"):
+    def combine(self, rows, weights=None):
+        {rule}
+
+class Attack(AttackSettings, frozen=True, tag="own"):
+    def send(self, scene):
+        {attack}
+
+def step(theta, shown, clicks, wanted, numbers):
+    {step}
+
+@dataclass(frozen=True, slots=True)
+class Stepping(StepMethod):
+    "By a step."
+    step = staticmethod(step)
+
+@dataclass(frozen=True, slots=True)
+class Learning(FPDGD):
+    "By verbs."
+
+    def learn(self, local, interaction, query=b""):
+        {learn}
+
+METHODS, RULES, ATTACKS = {{"stepping": Stepping, "learning": Learning}}, {{"own": Own}}, {{"own": Attack}}
+"""
+SOUND = {"rule": "return rows[0]", "attack": "return None", "step": "pass", "learn": "return local"}
+BY_RULE, BY_ATTACK = "federation.aggregation.rule=own", "federation.attack.attack=own"
+BY_STEP, BY_VERBS = "method.name=stepping", "method.name=learning"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "chosen", "message"),
+    [
+        ({"rule": "return {}[rows.shape]"}, BY_RULE, "own.py, line 8: KeyError: (10, 46)"),
+        ({"rule": "raise SystemExit(3)"}, BY_RULE, "own.py, line 8: SystemExit: 3"),
+        ({"rule": "rows.sum()"}, BY_RULE, "own must give [46], not []"),
+        ({"attack": "scene.start[:] = 0"}, BY_ATTACK, "own.py, line 12: ValueError: assignment destination is"),
+        ({"attack": "scene.benign[:] = 0"}, BY_ATTACK, "own.py, line 12: ValueError: assignment destination is"),
+        ({"learn": "local.theta[:] = 0"}, BY_VERBS, "own.py, line 27: ValueError: assignment destination is"),
+        ({"learn": "local"}, BY_VERBS, "Learning.learn: wanted the device after a page, got None"),
+        ({"step": "if clicks.sum() > 0: raise ValueError(1)"}, BY_STEP, "Stepping.step failed on a page"),
+        ({"step": "theta[len(theta) + int(clicks.sum() * 1e7)] = 1"}, BY_STEP, "Stepping.step: index is out of"),
+        ({"step": "if clicks.sum() > 0: theta[2 ** 40] = 1"}, BY_STEP, "Stepping.step failed on a page"),
+    ],
+)
+def test_what_fails_in_a_round_is_placed(
+    wrong: dict[str, str], chosen: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one line with file and line where a file has it: no rows are made of an error that nobody heard."""
+    (tmp_path / "own.py").write_text(FAILING.format(**{**SOUND, **wrong}))
+    words = ["sample", "--with", str(tmp_path / "own.py"), "--out", str(tmp_path / "out"), *FEW, "--set", chosen]
+    assert main([*words, "--clicks", "perfect", "--set", f"federation.malicious={2 * (chosen == BY_ATTACK)}"]) == 1
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "failed: fold=1" in line)
+    assert message in line
+
+
+KEEPING = """
+import random
+import numpy as np
+from simulation import RuleSettings
+
+met = []
+
+class Keeping(RuleSettings, frozen=True, tag="keeping"):
+    def combine(self, rows, weights=None):
+        met.append(1)
+        return rows.mean(axis=0) * len(met) + np.random.normal(0, 0.01) + random.random() / 100
+
+RULES = {"keeping": Keeping}
+"""
+
+
+def test_rows_do_not_depend_on_the_cells_before(tmp_path: Path) -> None:
+    """Whatever a file keeps, and though it draws from the generators that all share; they go on as they would have."""
+    (tmp_path / "own.py").write_text(KEEPING)
+    words = ["sample", "--with", str(tmp_path / "own.py"), "--aggregation", "keeping", *FEW, "--clicks", "perfect"]
+    before = np.random.get_state()[1].tolist()
+    for name, seeds in (("alone", "2,1"), ("after", "1,2")):
+        assert main([*words, "--seeds", seeds, "--out", str(tmp_path / name)]) == 0
+    assert np.random.get_state()[1].tolist() == before
+    alone, after = (
+        [msgspec.structs.replace(row, seconds=0.0) for row in read_run(tmp_path / name).rows if row.seed == 2]
+        for name in ("alone", "after")
+    )
+    assert alone == after

@@ -102,6 +102,19 @@ def test_results_are_shown_in_one_line() -> None:
     assert repr(results) == f"16 rows of 8 cells: {', '.join(results.columns)}"
 
 
+DBN = {"model": "dbn", "attraction": [0.1, 0.5, 0.9], "satisfaction": [0.0, 0.3, 0.8], "perseverance": 0.9}
+
+
+def test_a_key_that_some_cells_lack_is_a_column_of_one_kind() -> None:
+    """Numbers with NaN, words with None; a frame of polars can filter both."""
+    results = run(STUDY, {"federation.rounds": 1, "users.clicks": ["perfect", DBN]})
+    own = results["users.clicks.perseverance"]
+    assert (own.dtype, np.nanmin(own), int(np.isnan(own).sum())) == (np.float64, 0.9, len(own) // 2)
+    assert set(results["users.clicks.model"]) == {"dbn", None}
+    polars = pytest.importorskip("polars")
+    assert results.to_polars().schema["users.clicks.model"] == polars.String
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_rows_are_a_frame_where_the_library_is_installed(library: str) -> None:
     """The same columns."""

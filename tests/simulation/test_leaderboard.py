@@ -109,7 +109,7 @@ def test_a_failed_cell_is_told_by_the_exit_code(tmp_path: Path, capsys: pytest.C
     own.write_text(own.read_text().replace("rows[0]", "rows[0][:3]"))
     assert main(["sample", "--submit", str(own), "--jobs", "1"]) == 1
     captured = capsys.readouterr()
-    assert "failed: the pseudo-gradient must be [46], not [3]" in captured.err
+    assert "failed: short must give [46], not [3]" in captured.err
     assert "trial by trial" not in captured.out
 
 

@@ -17,6 +17,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from simulation.engines import PATIENCE, RayCluster
+from simulation.errors import SimulationError
 from simulation.run_folder import Row, read_run
 from tests.ports import free_port
 
@@ -75,6 +77,16 @@ def rows_of(words: list[str], folder: Path, environment: dict[str, str]) -> list
     assert done.returncode == 0, done.stderr
     rows = [msgspec.structs.replace(row, seconds=0.0) for row in read_run(folder).rows]
     return sorted(rows, key=lambda row: (row.cell, row.round))
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:{}", "nonsense", "127.0.0.1:port"])
+def test_nobody_at_the_address_is_told_at_once(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray itself tries for minutes, and says it in lines of its own."""
+    monkeypatch.setenv("RAY_ADDRESS", address.format(free_port()))
+    begun = time.monotonic()
+    with pytest.raises(SimulationError, match="no Ray cluster at"):
+        RayCluster().connected()
+    assert time.monotonic() - begun < PATIENCE
 
 
 def test_a_ray_cluster_gives_the_same_rows(cluster: dict[str, str], tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 from simulation.cells.preset import ExpectedValue
-from simulation.run_folder import Row
+from simulation.run_folder import CELLS, ROWS, Row
 from simulation.study import _reached
 
 
@@ -35,3 +39,21 @@ def test_the_papers_last_number_is_not_drawn_at_the_end_of_an_unfinished_curve()
         ("informational", 4),
     ]
     assert _reached([*numbers, of_all], [finished], whole=[finished]) == [*numbers, of_all]
+
+
+LIMITED = """
+import resource, sys
+from simulation.cli import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 1 << 40))
+words = "sample --folds 1 --clicks perfect,pbm --rounds 20 --evaluate-every 1 --clients 2 --jobs 1 --out".split()
+sys.exit(main([*words, sys.argv[1]]))
+"""
+
+
+def test_rows_that_cannot_be_written_end_a_run_that_can_be_gone_on_with(tmp_path: Path) -> None:
+    """As on a full disk: finished cells stay, and the line that says why says how to go on."""
+    folder = tmp_path / "run"
+    done = subprocess.run([sys.executable, "-c", LIMITED, str(folder)], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, len((folder / CELLS).read_text().splitlines())) == (1, 1), done.stderr
+    assert done.stderr.splitlines()[-1].startswith("foltr-search: File too large; to go on: foltr-search")
+    assert len((folder / ROWS).read_text().splitlines()) > 21

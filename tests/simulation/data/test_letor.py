@@ -182,6 +182,11 @@ def test_an_interrupted_query_is_put_together(tmp_path: Path) -> None:
     assert found.docids == ("1", "3", "2", "")
 
 
+def test_ids_of_any_bytes_stay_apart(tmp_path: Path) -> None:
+    """Words of an encoding that is not UTF-8 are two queries, not one."""
+    assert parsed(tmp_path, "0 qid:é 1:1\n1 qid:è 1:2\n".encode("latin-1")).n_queries == 2
+
+
 NUMBER = re.compile(rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 

@@ -145,6 +145,8 @@ class _Reader(AttachmentReader):
     def __init__(self, sink: Sink, notes: list[str], depth: int, limits: Limits, member: Extractor) -> None:
         super().__init__(sink, notes, depth, limits, member)
         self._n_parts = self._n_around = 0
+        self._has_text = False
+        """whether the mail, or the forwarded one that is read now, has said something itself"""
         self.attachments: list[str] = []
         """names, also of what is attached to forwarded mails"""
 
@@ -179,7 +181,9 @@ class _Reader(AttachmentReader):
         elif _file_name(part) or part.get_content_maintype() != "text" or part.get_content_subtype() in ("calendar",):
             self._add_attachment(part)
         else:
-            self._sink.add(_shown(part) + "\n")
+            text = _shown(part)
+            self._has_text = self._has_text or bool(text.strip())
+            self._sink.add(text + "\n")
 
     def _add_forwarded(self, part: Message) -> None:
         for one in part.get_payload() if isinstance(part.get_payload(), list) else []:
@@ -187,7 +191,9 @@ class _Reader(AttachmentReader):
                 one = _unpacked(part, one)
                 sender = "; ".join(people(one, "from"))
                 self._sink.add(f"\n{sender}\n{header(one, 'subject')}\n".replace("\n\n", "\n"))
+                around, self._has_text = self._has_text, False
                 self.add(one)
+                self._has_text = around
 
     def _add_attachment(self, part: Message) -> None:
         name = _file_name(part)
@@ -200,10 +206,10 @@ class _Reader(AttachmentReader):
             self._add_content(name, wanted, payload)
 
     def _add_wrapped(self, data: bytes) -> None:
-        """What Outlook wrapped: its text where the mail itself has none, and the files in it."""
+        """What Outlook wrapped: its text where the mail itself has none, messages that were attached, and the files."""
         found = winmail.read_winmail(data, self._limits.max_member_bytes)
-        if not self._sink.text.strip():
-            self._sink.add(found.text + "\n")
+        for text in found.inner_texts if self._has_text else (found.text, *found.inner_texts):
+            self._sink.add(text + "\n")
         for file in found.files[:MAX_PARTS]:
             self.attachments.extend([file.name] if file.name and not file.is_shown else [])
             if holds_text(file.name):

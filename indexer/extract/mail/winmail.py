@@ -49,6 +49,8 @@ class Wrapped(Struct):
     text: str = ""
     files: list[WrappedFile] = field(default_factory=list)
     """those of messages in it behind"""
+    inner_texts: list[str] = field(default_factory=list)
+    """of messages in it"""
 
 
 def read_winmail(data: bytes, max_bytes: int, *, within: int = 0) -> Wrapped:
@@ -69,8 +71,8 @@ def read_winmail(data: bytes, max_bytes: int, *, within: int = 0) -> Wrapped:
     for one in inner if within < DEEPEST else ():
         more = read_winmail(one, max_bytes, within=within + 1)
         found.files += more.files
-        found.text = f"{found.text}\n{more.text}".strip()
-    found.text = clean(found.text.partition("\0")[0])
+        found.inner_texts += [more.text, *more.inner_texts]
+    found.text = clean(found.text.partition("\0")[0]).strip()
     return found
 
 

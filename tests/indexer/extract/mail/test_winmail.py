@@ -77,10 +77,22 @@ def test_messages_in_it_are_read_and_not_without_end() -> None:
     one = winmail((0x2800C, b"within\0"), *FILE)
     for _ in range(DEEPEST + 5):
         one = winmail((0x2800C, b"around\0"), (0x69002, bytes(14)), (0x69005, told((OBJECT, 0x3701, bytes(16) + one))))
-    assert read_winmail(one, LIMIT).text.split() == ["around"] * (DEEPEST + 1)
+    assert [(wrapped := read_winmail(one, LIMIT)).text, *wrapped.inner_texts] == ["around"] * (DEEPEST + 1)
     twice = winmail((0x69002, bytes(14)), (0x69005, told((OBJECT, 0x3701, bytes(16) + WHOLE))))
-    assert read_winmail(twice, LIMIT).text.split() == ["The", "heron", "stands"]
+    assert [text.split() for text in read_winmail(twice, LIMIT).inner_texts] == [["The", "heron", "stands"]]
     assert [file.name for file in read_winmail(twice, LIMIT).files] == ["Übersicht der Zebras.txt", "logo.png"]
+
+
+def test_only_the_text_that_the_mail_itself_says_stands_for_that_of_the_wrapped_one(single) -> None:
+    """Not that of the mail around a forwarded one; and what an attached message says, the mail never says itself."""
+    held = winmail((0x2800C, b"plain\0"), (0x69002, bytes(14)), (0x69005, told((OBJECT, 0x3701, bytes(16) + WHOLE))))
+    forwarded, mail = message(""), message("plain")
+    forwarded.add_attachment(held, maintype="application", subtype="ms-tnef", filename="winmail.dat")
+    mail.add_attachment(forwarded)
+    assert single("a.eml", mail.as_bytes()).text.split().count("plain") == 2
+    mail = message("plain")
+    mail.add_attachment(held, maintype="application", subtype="ms-tnef", filename="winmail.dat")
+    assert single("b.eml", mail.as_bytes()).text.split()[:4] == ["plain", "The", "heron", "stands"]
 
 
 @given(st.integers(0, len(WHOLE) - 1), st.binary(max_size=4))

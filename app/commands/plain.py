@@ -117,7 +117,7 @@ class Dialogue:
         search.keep(self._page)
         if not search.unkept:
             SearchHistory(search.store, settings.history).add(text, now=time.time())
-        say_about(self._page)
+        say_about(self._page, self._context.paths)
         if self._page.hits:
             print(f"{matches_of(self._page)}.")
             self._say(self._page)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.commands.command import FOUND, NOTHING_FOUND, load, print_json, print_line, printed_path, say
-from app.commands.search import NOTHING_INDEXED, SearchCommand
+from app.commands.search import SearchCommand, nothing_indexed
 from console.printable import safe_line, safe_text
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def command(query: tuple[str, ...], number: int | None, listed: bool, plain: boo
 
     with closing(Search(context.settings, context.paths)) as search:
         if text and not begun and not search.status().n_documents:
-            say(NOTHING_INDEXED)
+            say(nothing_indexed(context.paths))
             return NOTHING_FOUND
         review = Review(search, number) if number else Review.of_query(search, text, begun=begun)
         if not (begun and asked):

@@ -31,6 +31,7 @@ from console.printable import safe_line
 from console.wording import columns, count
 
 if TYPE_CHECKING:
+    from app.paths import Paths
     from app.search.results import Hit, ResultPage
     from app.search.search import Search
     from indexer.query.nodes import Problem
@@ -47,7 +48,15 @@ foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result ranks where it does
 foltr-search search --on desk,nas report    also other machines, over ssh
 """
-NOTHING_INDEXED = "nothing is indexed yet; `foltr-search index [FOLDER]` does it"
+
+
+def nothing_indexed(paths: Paths) -> str:
+    """What to say where no document is searched: who is about to index them, or how it is done."""
+    from indexer.storage.index import lock_holder
+
+    if writer := lock_holder(paths.index):
+        return f"nothing can be searched yet, it is being indexed: {writer}"
+    return "nothing is indexed yet; `foltr-search index [FOLDER]` does it"
 
 
 class SearchCommand(Command):
@@ -141,7 +150,7 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
         hits = page.hits[:limit]
         if search.trouble:
             raise IndexDamaged(search.trouble)
-        say_about(page)
+        say_about(page, context.paths)
         search.keep_places(_print(search, page, hits=hits, options=options))
         if sys.stdout.isatty():
             documents = count(page.n_documents, "document")
@@ -235,7 +244,7 @@ def _print_terminal(
     return places
 
 
-def say_about(page: ResultPage) -> None:
+def say_about(page: ResultPage, paths: Paths) -> None:
     """What a person should know about the answer: what was not understood, what may have been meant."""
     for problem in page.problems:
         say(f"{problem.message}\n{_pointed_at(problem, page.request.text)}")
@@ -243,7 +252,7 @@ def say_about(page: ResultPage) -> None:
         known = "-n N stands outside of quotes" if option == "-n" else "options of one letter there are none but -n N"
         say(f"{option} leaves out the word {option[1:]!r}, as -word does; {known}")
     if page.n_documents == 0:
-        say(NOTHING_INDEXED)
+        say(nothing_indexed(paths))
     elif not page.hits:
         say("nothing found; `foltr-search why PATH` says whether a file is indexed")
     if page.searched:

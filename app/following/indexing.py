@@ -32,6 +32,7 @@ from indexer.files.why_not_indexed import why as why_path
 from indexer.prepare import PreparedFile, prepare_file
 from indexer.progress import OnProgress, UpdateSummary
 from indexer.storage.catalogue import Catalogue
+from indexer.storage.index import Index
 from indexer.update import Job, Moves, Updater, open_catalogue
 
 READER = 1
@@ -122,7 +123,9 @@ def recognise(
 
 
 def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
-    """Whether `path` can be found, or which rule, limit or error keeps it out."""
+    """Whether `path` can be found, or which rule, limit or error keeps it out; IndexDamaged where nothing can be."""
+    if paths.index.is_dir():
+        Index.open(paths.index)
     roots = _with_sources(settings, paths, index_roots(settings, paths))
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
         rules = crawl_rules(settings, paths)

@@ -13,6 +13,7 @@ import pytest
 
 from app.chosen_folders import remember_root
 from app.paths import Paths
+from indexer.storage.file_lock import take_lock
 
 if TYPE_CHECKING:
     from tests.app.conftest import Device
@@ -46,6 +47,22 @@ def test_an_index_of_another_version_is_named_beside_what_is_known(device: Devic
     told = device.run("status")
     assert "made by another version of the program (_v1_1.toc); `foltr-search index` rebuilds it" in told.stderr
     assert f"folders:      {device.notes}\n" in told.stdout
+    asked = device.run("why", str(next(device.notes.rglob("*.txt"))))
+    assert asked.returncode == 2, "no file can be found"
+    assert "`foltr-search index` rebuilds it" in asked.stderr
+
+
+def test_while_an_index_is_made_a_search_names_who_makes_it(device: Device) -> None:
+    """As after an upgrade, before the first commit: to index is no advice then."""
+    folder = Paths(device.home, device.data_dir).index
+    assert "`foltr-search index [FOLDER]` does it" in device.run("search", "heron").stderr
+    told = "nothing can be searched yet, it is being indexed: foltr-search watch (process"
+    lock = take_lock(folder, "foltr-search watch")
+    try:
+        assert told in device.run("search", "heron").stderr
+        assert told in device.run("review", "--plain", "heron").stderr
+    finally:
+        lock.close()
 
 
 def test_an_archive_of_many_damaged_files_is_one_line(device: Device) -> None:

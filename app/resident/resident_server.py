@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import selectors
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -36,6 +37,9 @@ MAX_CALLERS = 32
 """at once; those beyond it are sent away, and work alone"""
 LOOK_SECONDS = 30.0
 """between two looks at whether the socket still stands"""
+PROGRAM = ("app", "console", "foltr", "indexer")
+PROGRAM_SECONDS = 1.0
+"""between two looks at the program's files"""
 LOCK_FILE = "lock"
 BEGINS = (0).to_bytes(4, "big")
 """the empty message"""
@@ -56,6 +60,15 @@ def take_place(data_dir: Path) -> FileLock:
         raise FoltrError(f"a resident process answers already ({who})")
     lock.write(f"process {os.getpid()}")
     return lock
+
+
+def is_replaced(since: float) -> bool:
+    """Whether a file that was loaded was put in its place after `since` (seconds since 1970), as by an update."""
+    loaded = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] in PROGRAM]
+    try:
+        return any(os.stat(module.__file__).st_ctime > since for module in loaded if module.__file__)
+    except OSError:
+        return True
 
 
 class _Caller(Struct):
@@ -88,6 +101,8 @@ class ResidentServer(Struct):
     _callers: dict[int, _Caller] = field(default_factory=dict)
     _selector: selectors.BaseSelector = field(default_factory=selectors.DefaultSelector)
     _last: float = field(default_factory=time.monotonic)
+    _compared: float = 0.0
+    """when the program's files were looked at"""
 
     def run(self) -> None:
         """Listen and answer; raises FoltrError when another process does, OSError when it cannot listen."""
@@ -191,7 +206,10 @@ class ResidentServer(Struct):
             return command_runner.text(f"process {os.getpid()}\n")
         if question.wanted == protocol.STATUS:
             return command_runner.text(self._status())
-        if question.version != protocol.identity():
+        if time.monotonic() - self._compared > PROGRAM_SECONDS:
+            self._compared = time.monotonic()
+            self.superseded |= is_replaced(self.started)
+        if self.superseded or question.version != protocol.identity():
             self.superseded |= question.version.count(b" ") > 2  # as each program names itself
             return command_runner.alone("another version of the program")
         if not is_brief(question.arguments, question.variables):

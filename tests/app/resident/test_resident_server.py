@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -19,15 +20,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from app.commands.serve import AGAIN
 from app.resident import command_runner, protocol
 from app.resident import resident_server as resident_serving
 from app.resident.local_socket import LineError, LocalLine, call, socket_path
 from app.resident.resident_client import ask
-from app.resident.resident_server import BEGINS, LOCK_FILE, MAX_CALLERS
+from app.resident.resident_server import BEGINS, LOCK_FILE, MAX_CALLERS, PROGRAM
 from app.search.results import SearchRequest
 from app.search.search import Search
 from app.settings import Paths, Settings
 from tests import copied
+from tests.app.conftest import ROOT
 from tests.app.machines.machines_of_one import IN_PLACE_OF_SSH, make_machine
 from tests.app.resident.conftest import PATIENCE, dial, serving
 from tests.tiny_encoder import write_encoder
@@ -369,6 +372,26 @@ def test_it_leaves_for_a_version_of_another_protocol(resident: Device) -> None:
         caller.sendall(len(question).to_bytes(4, "big") + question)
         assert read_to_end(caller) == b""
     until(lambda: not os.path.exists(socket_path(str(resident.data_dir))))
+
+
+def test_it_leaves_for_a_program_that_was_updated_in_its_place(device: Device, tmp_path: Path) -> None:
+    """A checkout was pulled, or a version installed over it: what is loaded from before does not answer."""
+    device.index()
+    for room in PROGRAM:
+        shutil.copytree(ROOT / room, tmp_path / room)
+    other = {"PYTHONPATH": str(tmp_path)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app", "serve", "--no-watch"],
+        env=device.environment(**other), cwd=device.home, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        until(lambda: "answered" in device.run("status", env=other).stdout)
+        (tmp_path / "app" / "cli.py").touch()
+        assert "heron.txt" in device.run("search", "heron", env=other).stdout
+        assert process.wait(PATIENCE) == AGAIN
+    finally:
+        process.kill()
+        process.wait()
 
 
 def put(

@@ -342,7 +342,7 @@ def test_no_orphans_when_the_parent_is_killed(readers, tmp_path, word):
                 print(pool._workers[0]._process.pid, flush=True)
         """)
     )
-    repo = Path(__file__).resolve().parents[4]
+    repo = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "PYTHONPATH": f"{repo}:{tmp_path}"}
     parent = subprocess.Popen(
         [sys.executable, str(program)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -387,7 +387,7 @@ def test_a_copy_lets_go_of_what_is_its_parents(readers, tmp_path):
         print(json.dumps([found, len(pids), len(sys.modules)]))
         """)
     )
-    repo = Path(__file__).resolve().parents[4]
+    repo = Path(__file__).resolve().parents[3]
     environment = {**os.environ, "PYTHONPATH": f"{repo}:{tmp_path}"}
     done = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, check=True)
     found, n_workers, n_modules = json.loads(done.stdout)

@@ -89,9 +89,8 @@ def files(connection: Connection, depot: Depot, names: Sequence[str]) -> DepotFi
         if room < 0 and fit:
             break
         fit.append(name)
-    rows = connection.execute(
-        select(depot_files.c.name, depot_files.c.content).where(_seen(depot), depot_files.c.name.in_(fit))
-    )
+    chosen = select(depot_files.c.name, depot_files.c.content).where(_seen(depot), depot_files.c.name.in_(fit))
+    rows = connection.execute(chosen)
     return DepotFiles(files={row.name: bytes(row.content) for row in rows})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, tuple_, update
 
 from console.printable import safe_line
 from federation_server.group import roster_book
@@ -33,6 +33,8 @@ from foltr.federated.wire import Enrolment, Invited, InviteOffer
 TOKEN_BYTES = 24
 MOST_OPEN = 100
 """invites of one member that are neither used nor expired"""
+_ANSWERED = select(members.c.answered).where(members.c.device == bindparam("device"))
+_MEMBERS = select(members).where(members.c.device.in_(bindparam("devices", expanding=True)))
 
 
 class Member(Struct, frozen=True):
@@ -53,9 +55,8 @@ def invite(connection: Connection, *, note: str, seconds: int, now: int) -> str:
     """A fresh secret that works once within `seconds`; only a hash of its public half is stored."""
     token = secrets.token_urlsafe(TOKEN_BYTES)
     key = key_hash(invite_identity(token).public)
-    connection.execute(
-        insert(invites).values(key_hash=key, note=safe_line(note)[:200], created=now, expires=now + seconds)
-    )
+    row = {"key_hash": key, "note": safe_line(note)[:200], "created": now, "expires": now + seconds}
+    connection.execute(insert(invites).values(**row))
     return token
 
 
@@ -89,9 +90,8 @@ def all_invites(connection: Connection) -> Sequence[Row[Any]]:
 
 def revoke_invite(connection: Connection, prefix: str, *, now: int) -> int:
     """Make unused invites whose hash begins with `prefix` worthless; how many there were."""
-    chosen = update(invites).where(
-        invites.c.key_hash.startswith(prefix, autoescape=True), invites.c.used.is_(None), invites.c.revoked.is_(None)
-    )
+    named_so = invites.c.key_hash.startswith(prefix, autoescape=True)
+    chosen = update(invites).where(named_so, invites.c.used.is_(None), invites.c.revoked.is_(None))
     return int(connection.execute(chosen.values(revoked=now)).rowcount)
 
 
@@ -143,7 +143,7 @@ def member(connection: Connection, device: str) -> Member | None:
 
 def members_of(connection: Connection, devices: Iterable[str]) -> dict[str, Member]:
     """Those of the pseudonyms that are known, also members whose membership ended."""
-    rows = connection.execute(select(members).where(members.c.device.in_(list(devices))))
+    rows = connection.execute(_MEMBERS, {"devices": list(devices)})
     return {row.device: _member(row) for row in rows}
 
 
@@ -164,8 +164,7 @@ def inherit(connection: Connection, former: str, device: str, *, now: int) -> No
 
 def answered(connection: Connection, device: str) -> int:
     """For how many rounds there was an update of this member; erased rows stay counted."""
-    query = select(members.c.answered).where(members.c.device == device)
-    return int(connection.execute(query).scalar_one_or_none() or 0)
+    return int(connection.execute(_ANSWERED, {"device": device}).scalar_one_or_none() or 0)
 
 
 def all_members(connection: Connection) -> tuple[Member, ...]:
@@ -176,18 +175,20 @@ def all_members(connection: Connection) -> tuple[Member, ...]:
 
 def count_active(connection: Connection, *, now: int) -> int:
     """Members whose updates would be taken."""
-    query = select(func.count()).select_from(members).where(is_active(now))
-    return int(connection.execute(query).scalar_one())
+    return len(active_devices(connection, now=now))
 
 
-def is_active(now: int) -> ColumnElement[bool]:
+def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:
     """The condition on a row of `members` that its updates are taken."""
     return members.c.ended.is_(None) & (members.c.expires.is_(None) | (members.c.expires > now))
 
 
+_ACTIVE = select(members.c.device).where(is_active(bindparam("now")))
+
+
 def active_devices(connection: Connection, *, now: int) -> frozenset[str]:
     """Pseudonyms of the members whose updates would be taken."""
-    return frozenset(connection.execute(select(members.c.device).where(is_active(now))).scalars())
+    return frozenset(connection.execute(_ACTIVE, {"now": now}).scalars())
 
 
 def ghosts(connection: Connection, *, now: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import numpy as np
 from msgspec import Struct
-from sqlalchemy import Connection, Select, func, insert, select, text
+from sqlalchemy import Connection, Select, bindparam, func, insert, select, text
 
 from federation_server.tables import facts, journal, lineages, models
 from foltr.errors import FoltrError
@@ -50,9 +50,12 @@ def create(connection: Connection, *, name: str, server_key: str, now: int) -> s
     return group_id
 
 
+_FACT = select(facts.c.value).where(facts.c.name == bindparam("name"))
+
+
 def fact(connection: Connection, name: str) -> str | None:
     """A small named value, None when it was never set."""
-    return connection.execute(select(facts.c.value).where(facts.c.name == name)).scalar_one_or_none()
+    return connection.execute(_FACT, {"name": name}).scalar_one_or_none()
 
 
 def set_fact(connection: Connection, name: str, value: str) -> None:
@@ -79,8 +82,7 @@ def set_terms(connection: Connection, agreed: wire.Terms) -> None:
 
 def lock(connection: Connection) -> bool:
     """Until the transaction ends nobody else closes or opens rounds; False where there is no group yet."""
-    query = select(facts.c.value).where(facts.c.name == "terms").with_for_update()
-    return connection.execute(query).scalar_one_or_none() is not None
+    return connection.execute(_FACT.with_for_update(), {"name": "terms"}).scalar_one_or_none() is not None
 
 
 def gaussian_of(method: FPDGD) -> Gaussian:
@@ -119,11 +121,8 @@ def begin_lineage(
     lineage, above = max(highest + 1, least), parent or (None, None)
     began = wire.JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)
     write_in_journal(connection, began)
-    connection.execute(
-        insert(lineages).values(
-            lineage=lineage, began=now, reason=reason, parent_lineage=above[0], parent_round=above[1]
-        )
-    )
+    row = {"began": now, "reason": reason, "parent_lineage": above[0], "parent_round": above[1]}
+    connection.execute(insert(lineages).values(lineage=lineage, **row))
     publish(connection, agreed, lineage, start, now=now)
     return lineage
 

@@ -11,7 +11,7 @@ import math
 from typing import Any, Literal
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Table, and_, bindparam, delete, func, insert, select, update
 
 from federation_server.group import group, roster_book
 from federation_server.settings import ServerSettings
@@ -24,6 +24,8 @@ from foltr.federated.wire import Announcement, Terms
 Purpose = Literal["learn", "forget"]
 Phase = Literal["collect", "sum"]
 DAY = 86_400
+_PRESENT = select(rounds).where(rounds.c.state == "open")
+_PRESENT = _PRESENT.order_by(rounds.c.lineage.desc(), rounds.c.round.desc()).limit(1)
 
 
 class Schedule(Struct, frozen=True):
@@ -53,6 +55,11 @@ class Round(Struct, frozen=True, eq=False):
     roster_number: int = 0
     roster_head: str = ""
     """by which roster a sealed round goes; 0 and "" in an open one"""
+
+    @property
+    def place(self) -> dict[str, int]:
+        """Its key in every table: what a statement of `of_a_round` is executed with."""
+        return {"lineage": self.lineage, "round": self.number}
 
 
 def rest_until(connection: Connection, agreed: Terms, *, now: int) -> int:
@@ -99,8 +106,7 @@ def open_next(
 
 def present(connection: Connection, *, lock: bool = False) -> Round | None:
     """The open round, None before the first start; with `lock` no other transaction may close it meanwhile."""
-    query = select(rounds).where(rounds.c.state == "open").order_by(rounds.c.lineage.desc(), rounds.c.round.desc())
-    row = connection.execute(query.limit(1).with_for_update() if lock else query.limit(1)).first()
+    row = connection.execute(_PRESENT.with_for_update() if lock else _PRESENT).first()
     return _round(row) if row is not None else None
 
 
@@ -192,9 +198,8 @@ def recount(connection: Connection, open_round: Round) -> int:
     """How many updates are stored; the round's own number is set to it, for some may have been erased."""
     n_updates = 0
     for table in (updates, shares):
-        n_updates += int(
-            connection.execute(select(func.count()).select_from(table).where(of_round(table, open_round))).scalar_one()
-        )
+        counted = select(func.count()).select_from(table).where(of_round(table, open_round))
+        n_updates += int(connection.execute(counted).scalar_one())
     connection.execute(update(rounds).where(of_round(rounds, open_round)).values(n_updates=n_updates))
     return n_updates
 
@@ -224,6 +229,11 @@ def note_lost(connection: Connection, lineage: int, number: int, *, floor: int, 
 def of_round(table: Table, here: Round) -> ColumnElement[bool]:
     """Whether a row of the table is of this round."""
     return and_(table.c.lineage == here.lineage, table.c.round == here.number)
+
+
+def of_a_round(table: Table) -> ColumnElement[bool]:
+    """The same for a statement that is made once, and then executed with a round's `place`: that costs a third."""
+    return and_(table.c.lineage == bindparam("lineage"), table.c.round == bindparam("round"))
 
 
 def _round(row: Any) -> Round:

@@ -44,9 +44,8 @@ def drop_old(connection: Connection, retention: RetentionSection, forgetting: Fo
 
     FedEraser needs the updates of every `forgetting.every`-th round: with that method they outlive the others.
     """
-    over = select(rounds_table.c.lineage, rounds_table.c.round).where(
-        rounds_table.c.state != "open", rounds_table.c.closed <= now - retention.update_days * DAY
-    )
+    is_old = rounds_table.c.closed <= now - retention.update_days * DAY
+    over = select(rounds_table.c.lineage, rounds_table.c.round).where(rounds_table.c.state != "open", is_old)
     if forgetting.method == "federaser":
         over = over.where(rounds_table.c.round % forgetting.every != 1 % forgetting.every)
     statements = (

@@ -14,7 +14,7 @@ from typing import Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from console.wording import count, iso_minute
 from federation_server.group import enrolment, group, roster_book
@@ -22,7 +22,7 @@ from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.round_progress import Awaited, awaited
-from federation_server.rounds.rounds import Round, Schedule, of_round
+from federation_server.rounds.rounds import Round, Schedule, of_a_round, of_round
 from federation_server.tables import answers, lists, named, noises, shares
 from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
@@ -48,6 +48,14 @@ KNOWN = 8
 """rounds that are kept in mind"""
 Lie = Literal["proof", "message", "complaint", "answer"]
 OfRound = wire.NoiseCommitment | wire.SharedUpdate | wire.CommitteeAnswer | wire.Complaint
+_HASHES = select(shares.c.device, shares.c.message_hash).where(of_a_round(shares))
+_HASH = select(shares.c.message_hash).where(of_a_round(shares), shares.c.device == bindparam("device"))
+_LIST, _LIST_HASH = (select(column).where(of_a_round(lists)) for column in (lists.c.signed, lists.c.hash))
+_LIARS = select(named.c.device, named.c.proof).where(of_a_round(named), named.c.lie == bindparam("lie"))
+_LIARS = _LIARS.order_by(named.c.device)
+_NOISE = select(noises.c.point).where(of_a_round(noises), noises.c.device == bindparam("device"))
+_ANSWERS = select(answers.c.answer).where(of_a_round(answers)).order_by(answers.c.device)
+_N_ANSWERS = select(func.count()).select_from(answers).where(of_a_round(answers))
 
 
 class SealedRounds(Struct, eq=False):
@@ -137,8 +145,7 @@ def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coin
     if known is None and round_.phase != "collect":
         raise Refused("wrong-phase", "the round's list is fixed")
     if known is None:
-        row = {"lineage": round_.lineage, "round": round_.number, "device": device}
-        connection.execute(insert(noises).values(point=sent.point, **row))
+        connection.execute(insert(noises).values(point=sent.point, device=device, **round_.place))
     return wire.Coins(round=round_.number, seed=_coins(desk.vault, round_, device, sent.point))
 
 
@@ -188,12 +195,10 @@ def keep_shared(desk: Desk, sent: wire.SharedUpdate, message: str, *, false: boo
         raise Refused("already-reported")
     if known is None and round_.phase != "collect":
         raise Refused("wrong-phase", "the round's list is fixed")
-    received = round_.n_updates
+    received = round_.n_updates + (known is None)
     if known is None:
-        received += 1
-        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": desk.now}
-        kept = desk.vault.encrypt(wire.encode(sent))
-        connection.execute(insert(shares).values(message_hash=message, message=kept, **row))
+        row = {"device": sent.device, "received": desk.now, "message": desk.vault.encrypt(wire.encode(sent))}
+        connection.execute(insert(shares).values(message_hash=message, **row, **round_.place))
         connection.execute(update(rounds_table).where(of_round(rounds_table, round_)).values(n_updates=received))
         enrolment.count_answers(connection, [sent.device])
     return wire.Accepted(round=round_.number, received=received)
@@ -201,22 +206,18 @@ def keep_shared(desk: Desk, sent: wire.SharedUpdate, message: str, *, false: boo
 
 def message_hashes(connection: Connection, here: Round) -> dict[str, str]:
     """Of all messages of the open round, by pseudonym."""
-    query = select(shares.c.device, shares.c.message_hash)
-    rows = connection.execute(query.where(of_round(shares, here)))
-    return {row.device: row.message_hash for row in rows}
+    return {row.device: row.message_hash for row in connection.execute(_HASHES, here.place)}
 
 
 def the_list(connection: Connection, here: Round) -> wire.Signed | None:
     """The round's one list, as it was signed; None before it is fixed."""
-    query = select(lists.c.signed).where(of_round(lists, here))
-    found = connection.execute(query).scalar_one_or_none()
+    found = connection.execute(_LIST, here.place).scalar_one_or_none()
     return wire.decode(bytes(found), wire.Signed) if found is not None else None
 
 
 def list_hash(connection: Connection, here: Round) -> str:
     """Hash of the list, "" before it is fixed."""
-    query = select(lists.c.hash).where(of_round(lists, here))
-    return connection.execute(query).scalar_one_or_none() or ""
+    return connection.execute(_LIST_HASH, here.place).scalar_one_or_none() or ""
 
 
 def listed_messages(connection: Connection, here: Round) -> wire.ShareList:
@@ -292,23 +293,21 @@ def keep_answer(desk: Desk, device: str, sent: wire.CommitteeAnswer) -> wire.Acc
     if known is not None and bytes(known) != body:
         raise Refused("already-reported")
     if known is None:
-        row = {"lineage": round_.lineage, "round": round_.number, "device": sent.device, "received": desk.now}
-        connection.execute(insert(answers).values(answer=body, **row))
+        row = {"device": sent.device, "received": desk.now, "answer": body}
+        connection.execute(insert(answers).values(**row, **round_.place))
     return wire.Accepted(round=round_.number, received=n_answers(connection, round_))
 
 
 def lies(connection: Connection, here: Round, lie: Lie) -> dict[str, bytes]:
     """Who has lied so in the open round, with the proof, in the order of the pseudonyms."""
-    query = select(named.c.device, named.c.proof).where(of_round(named, here), named.c.lie == lie)
-    return {row.device: bytes(row.proof) for row in connection.execute(query.order_by(named.c.device))}
+    return {row.device: bytes(row.proof) for row in connection.execute(_LIARS, here.place | {"lie": lie})}
 
 
 def _name(connection: Connection, here: Round, device: str, lie: Lie, proof: bytes) -> bool:
     """Note it once; whether it is new."""
     if device in lies(connection, here, lie):
         return False
-    row = {"lineage": here.lineage, "round": here.number, "device": device}
-    connection.execute(insert(named).values(lie=lie, proof=proof, **row))
+    connection.execute(insert(named).values(device=device, lie=lie, proof=proof, **here.place))
     return True
 
 
@@ -320,17 +319,13 @@ def _messages(connection: Connection, vault: Vault, here: Round) -> dict[str, wi
 
 def n_answers(connection: Connection, here: Round) -> int:
     """How many of the committee have answered."""
-    query = select(func.count()).select_from(answers).where(of_round(answers, here))
-    return int(connection.execute(query).scalar_one())
+    return int(connection.execute(_N_ANSWERS, here.place).scalar_one())
 
 
 def answers_of(connection: Connection, here: Round) -> tuple[wire.CommitteeAnswer, ...]:
     """Those that arrived, in the order of the pseudonyms."""
-    query = select(answers.c.answer).where(of_round(answers, here))
-    return tuple(
-        wire.decode(bytes(found), wire.CommitteeAnswer)
-        for found in connection.execute(query.order_by(answers.c.device)).scalars()
-    )
+    found = connection.execute(_ANSWERS, here.place).scalars()
+    return tuple(wire.decode(bytes(answer), wire.CommitteeAnswer) for answer in found)
 
 
 def _being_summed(desk: Desk, device: str, sent: wire.CommitteeAnswer | wire.Complaint) -> tuple[Round, Occasion]:
@@ -355,8 +350,7 @@ def _of_cohort(
 
 
 def _noise(connection: Connection, here: Round, device: str) -> bytes | None:
-    query = select(noises.c.point).where(of_round(noises, here), noises.c.device == device)
-    found = connection.execute(query).scalar_one_or_none()
+    found = connection.execute(_NOISE, here.place | {"device": device}).scalar_one_or_none()
     return None if found is None else bytes(found)
 
 
@@ -387,8 +381,7 @@ def _same_round(desk: Desk, device: str, sent: OfRound, *, lock: bool) -> tuple[
 
 def message_of(connection: Connection, here: Round, device: str) -> str | None:
     """The hash of this device's message of the open round, None where there is none."""
-    query = select(shares.c.message_hash).where(of_round(shares, here), shares.c.device == device)
-    return connection.execute(query).scalar_one_or_none()
+    return connection.execute(_HASH, here.place | {"device": device}).scalar_one_or_none()
 
 
 def awaited_now(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:

@@ -196,8 +196,7 @@ def _collected(present: _Open, vault: Vault, schedule: Schedule, *, asked: bool)
     if could <= arrived or asked or now >= here.deadline:
         listed = make_list(present.where, messages)
         signed = encode(sign_document(vault.identity, "list", listed))
-        key = {"lineage": here.lineage, "round": here.number}
-        connection.execute(insert(lists).values(hash=digest(listed), signed=signed, fixed=now, **key))
+        connection.execute(insert(lists).values(hash=digest(listed), signed=signed, fixed=now, **here.place))
         summing = update(rounds_table).where(of_round(rounds_table, here))
         connection.execute(summing.values(phase="sum", deadline=now + schedule.sum_seconds))
     return None

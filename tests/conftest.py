@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.few_coins import take_few
+
 # Some hundreds of processes are started: one that may not keep what it compiled compiles the product each time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -140,6 +142,5 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.fixture
 def few_coins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Noise of 64 coins in place of 256, of the same deviation, in this process: a proof costs by the coin. A test
-    about the noise undoes it."""
-    monkeypatch.setattr("foltr.privacy.mechanisms.LEAST_ROOM", 8)
+    """A test about the noise undoes it."""
+    take_few(monkeypatch)

@@ -76,7 +76,7 @@ NOTES: dict[tuple[str, int, int], Int64Vector] = {}
 """what each member has sent, noise included, by its pseudonym, lineage and round"""
 
 
-STEPS = [np.array([2 - place, place % 3 - 1]) for place in range(6)]
+STEPS = [np.array(signal) for signal in ((1, 0), (0, 1), (-1, 1), (1, 1), (-1, 0), (0, -1))]
 """signals, in steps of the grid"""
 
 

@@ -13,6 +13,7 @@ from app.settings import FederationSettings, LearningSettings, Settings
 from app.store import Store
 from tests.app.federation.groups import DEVICES, Group, Person, a_copy, friends, serving, serving_sealed
 from tests.federation_server.client import running
+from tests.few_coins import take_few
 
 
 @pytest.fixture
@@ -65,7 +66,7 @@ def sealed(tmp_path: Path, five_friends: Path) -> Iterator[Group]:
 def after_answers(begun: Path, folder: Path, some: slice) -> Path:
     """A copy in which some of the five have answered the first round, with few coins, as `few_coins` has them."""
     with pytest.MonkeyPatch.context() as patch, running(a_copy(begun, folder)):
-        patch.setattr("foltr.privacy.mechanisms.LEAST_ROOM", 8)
+        take_few(patch)
         for home in sorted((folder / DEVICES).glob("*"))[some]:
             with Store(home / "state.sqlite") as store:
                 assert Person(store, Settings(federation=FederationSettings(timeout_seconds=120.0))).sync().sent

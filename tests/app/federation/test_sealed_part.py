@@ -31,10 +31,9 @@ from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
 from foltr.federated.sealed.sums import Occasion
 from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest, encode
-from foltr.privacy import mechanisms
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
-from tests import copied
+from tests import copied, few_coins
 from tests.app.federation.groups import Group, Person, friends, hasty, no_pause, told_to, welcome
 
 pytestmark = pytest.mark.usefixtures("few_coins")
@@ -495,9 +494,6 @@ from app.federation.server import Correspondence
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync
-from foltr.privacy import mechanisms
-
-mechanisms.LEAST_ROOM = {room!r}
 
 def die(*arguments, **named):
     os.kill(os.getpid(), signal.SIGKILL)
@@ -525,7 +521,7 @@ ADDING = {
 
 def kill(person: Person, point: str) -> None:
     """A sync of this device in a process of its own that dies at the point."""
-    code = KILLED.format(point=point, state=str(person.store.path), room=mechanisms.LEAST_ROOM)
+    code = few_coins.IN_A_PROCESS + KILLED.format(point=point, state=str(person.store.path))
     done = copied.run([], variables=os.environ, cwd=person.store.path.parent, code=code)
     assert done.returncode == -signal.SIGKILL, done.stderr
 

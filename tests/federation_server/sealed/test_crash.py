@@ -20,13 +20,12 @@ from federation_server.database import reading
 from federation_server.serve import Installation
 from federation_server.tables import models, rounds
 from foltr.federated.wire import Announcement
+from tests import few_coins
 from tests.federation_server.client import Client, ServerProcess, afterwards, instead, reason, running
 from tests.federation_server.sealed_members import STEPS, Begun, begin, copied, moved, send_answer, share
 
 pytestmark = pytest.mark.usefixtures("few_coins")
 
-FEW_COINS = "from foltr.privacy import mechanisms; mechanisms.LEAST_ROOM = 8"
-"""in the server's process as in this one"""
 COLLECT = {
     "inside the commitment's transaction": afterwards("sealed.inbox", "keep_noise"),
     "after the commitment's transaction": instead("sealed.inbox", "offered"),
@@ -69,7 +68,7 @@ def test_killed_in_every_phase_of_a_sealed_round(
         n_notes, n_answers = (5, 4) if point in SUM else (4, 0)
         begun = begin(tmp_path / "server", database_url, n_notes=n_notes, n_answers=n_answers)
     made, people, told, first, listed = begun.made, begun.people, begun.told, begun.first, begun.listed
-    server = ServerProcess(made, FEW_COINS + POINTS[point])
+    server = ServerProcess(made, few_coins.IN_A_PROCESS + POINTS[point])
     fixed = killed_by(server, people[4], told, listed.list_hash if point in SUM else "")
     with running(made):
         if point in COLLECT:

@@ -50,6 +50,7 @@ from foltr.federated.wire import (
     digest,
     encode,
 )
+from tests import few_coins
 from tests.federation_server.client import Client, Running, document, invite, opened, reason, run, running
 from tests.federation_server.sealed_members import (
     STEPS,
@@ -540,12 +541,10 @@ from federation_server.forgetting import forgetting, tombstones
 from federation_server.group import group
 from federation_server.running.monitoring import Counters
 from federation_server.serve import open_installation, service_of
-from foltr.privacy import mechanisms
 
 def die(*arguments, **named):
     os.kill(os.getpid(), signal.SIGKILL)
 
-mechanisms.LEAST_ROOM = 8  # as few_coins has it here
 made = open_installation(Path(sys.argv[1]))
 {point} = die
 with writing(made.engine) as connection:
@@ -564,7 +563,8 @@ def test_killed_while_it_waits_to_be_forgotten(six: Begun, point: str) -> None:
         expected = moved(six.told, six.first, people)
         all_answer(people[:5], six.listed)
     made.engine.dispose()
-    command = [sys.executable, "-c", KILLED.format(point=point), str(made.folder / "server.toml"), people[5].device]
+    code = few_coins.IN_A_PROCESS + KILLED.format(point=point)
+    command = [sys.executable, "-c", code, str(made.folder / "server.toml"), people[5].device]
     done = subprocess.run(command, check=False, timeout=300)
     assert done.returncode == -signal.SIGKILL
     again = open_installation(made.folder / "server.toml")

@@ -145,7 +145,12 @@ def test_a_server_that_calls_a_round_lost_whose_ranker_moved_is_not_believed(
 ) -> None:
     """What it signed contradicts itself: the device says so, and sends nothing for the next round."""
     everyone, publish = friends(answered.made, make_person), the_group.publish
-    monkeypatch.setattr(the_group, "publish", lambda *what, **more: publish(*what, **more | {"lost": "silent"}))
+
+    def lost(connection: Connection, agreed: Terms, lineage: int, model: Model, **more: Any) -> object:
+        moved = replace(model, theta=model.theta + 1)  # once in a hundred rounds the coins cancel out
+        return publish(connection, agreed, lineage, moved, **more | {"lost": "silent"})
+
+    monkeypatch.setattr(the_group, "publish", lost)
     for person in everyone:
         with suppress(Distrusted):
             person.sync()

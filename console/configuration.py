@@ -34,7 +34,7 @@ class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A group of settings: a table of the file."""
 
 
-class Key(msgspec.Struct, frozen=True):
+class Key(msgspec.Struct, frozen=True, dict=True):
     """One setting."""
 
     name: str
@@ -44,7 +44,7 @@ class Key(msgspec.Struct, frozen=True):
     default: Any
     description: str
 
-    @property
+    @cached_property
     def info(self) -> inspect.Type:
         """The type without its description, for looking at."""
         info = inspect.type_info(self.type)

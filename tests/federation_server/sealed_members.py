@@ -168,8 +168,19 @@ def privacy_of(told: Announcement) -> Gaussian:
     return privacy
 
 
+OCCASIONS: dict[tuple[str, int, int, str], Occasion] = {}
+"""by roster head, lineage, round and model: the same for every member"""
+
+
 def occasion_of(client: Client, told: Announcement) -> Occasion:
-    """The announced round, its roster verified."""
+    """The announced round, its roster verified by whoever asks first."""
+    key = told.roster_head, told.lineage, told.round, told.model_hash
+    if key not in OCCASIONS:
+        OCCASIONS[key] = _verified(client, told)
+    return OCCASIONS[key]
+
+
+def _verified(client: Client, told: Announcement) -> Occasion:
     state = roster_of(client, told.roster_number)
     assert state.head == told.roster_head
     assert told.terms.mode != "open"

@@ -45,6 +45,7 @@ from simulation.studies.reconstruction import (
 
 K, N_FEATURES, N_MEMBERS, N_ROUNDS = 10, len(NAMES), 5, 4
 PRIOR = by_position(K)
+PAIRS = np.nonzero(~np.eye(K, dtype=bool))
 
 
 def agreed(mode: Literal["open", "sealed"]) -> Terms:
@@ -79,6 +80,7 @@ def trials(name: str, n_asked: int, n_trials: int, *, positions: bool = False) -
         opened = int(rng.choice(K, p=PRIOR) if positions else rng.integers(K))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(pdgd, "gradient", once_a_page(pdgd.gradient))
+            patch.setattr(pdgd, "pair_weights", once_a_ranking(pdgd.pair_weights))
             found.append(attack(METHODS[name], Model(theta), budget, opened=opened, n_members=N_MEMBERS, rng=rng))
     return tuple(found)
 
@@ -92,6 +94,20 @@ def once_a_page(gradient: Callable[..., np.ndarray]) -> Callable[..., np.ndarray
         if key not in known:
             known[key] = page, gradient(ranker, theta, page, **named)
         return known[key][1]
+
+    return remembered
+
+
+def once_a_ranking(pair_weights: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
+    """All pairs at once: the attacker asks of the same ranking with each of its results opened."""
+    known: dict[tuple[bytes, bytes], np.ndarray] = {}
+
+    def remembered(scores: np.ndarray, ranking: np.ndarray, *, first: np.ndarray, second: np.ndarray) -> np.ndarray:
+        key = scores.tobytes(), ranking.tobytes()
+        if key not in known:
+            known[key] = np.zeros((K, K))
+            known[key][PAIRS] = pair_weights(scores, ranking, first=PAIRS[0], second=PAIRS[1])
+        return known[key][first, second]
 
     return remembered
 

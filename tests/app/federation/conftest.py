@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from app.settings import FederationSettings, LearningSettings, Settings
 from app.store import Store
-from tests.app.federation.groups import DEVICES, Group, Person, a_copy, friends, serving, serving_sealed
+from tests.app.federation.groups import DEVICES, Group, Person, a_copy, first_member, friends, serving, serving_sealed
 from tests.federation_server.client import running
 from tests.few_coins import take_few
 
@@ -45,13 +46,8 @@ def make_person(tmp_path: Path) -> Iterator[Callable[..., Person]]:
 def five_friends(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a sealed group of five, its first round open: tests go on with a copy."""
     folder = tmp_path_factory.mktemp("five") / "server"
-
-    def make() -> Person:
-        home = folder / DEVICES / str(len(list((folder / DEVICES).glob("*"))))
-        return Person(Store(home / "state.sqlite"), Settings())
-
     with serving_sealed(folder) as group:
-        for person in friends(group.made, make):
+        for person in friends(group.made, partial(first_member, folder)):
             person.store.close()
     return folder
 

@@ -81,8 +81,7 @@ def friends(made: Installation, make_person: Callable[..., Person], n: int = 5, 
 
     In a copy of `five_friends` the first five are there already, with four pages each.
     """
-    begun = sorted((made.folder / DEVICES).glob("*"))
-    everyone = [make_person(begun=path) for path in begun]
+    everyone = first_members(made, make_person)
     for seed, person in enumerate(everyone):
         person.see_pages(n_pages - 4, seed=seed)
     while len(everyone) < n:
@@ -100,6 +99,17 @@ def welcome(
     link = invite(made) if by is None else group_roster.invite(by.store, by.reach).invite
     person.joining().join(link, agrees=lambda lines: True)
     return person
+
+
+def first_member(folder: Path, **changes: Any) -> Person:
+    """A new member whose home is in the folder of its group, so that tests can go on with a copy of both."""
+    home = folder / DEVICES / str(len(list((folder / DEVICES).glob("*"))))
+    return Person(Store(home / "state.sqlite"), Settings(federation=FederationSettings(**changes)))
+
+
+def first_members(made: Installation, make_person: Callable[..., Person], **changes: Any) -> list[Person]:
+    """Those whose homes are in the folder of this group."""
+    return [make_person(begun=home, **changes) for home in sorted((made.folder / DEVICES).glob("*"))]
 
 
 def a_copy(begun: Path, folder: Path) -> Installation:

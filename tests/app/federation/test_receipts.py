@@ -18,23 +18,19 @@ from federation_server.tables import journal as table
 from foltr.federated.journal import BEGINNING, next_hash
 from foltr.federated.links import from_link
 from foltr.federated.wire import JournalEntry, decode, encode
-from tests.app.federation.groups import Person
+from tests.app.federation.groups import Person, a_copy, first_member, first_members
 from tests.app.federation.test_restored_server import restored
 from tests.federation_server.client import make_server, running
 
 Make = Callable[..., Person]
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Installation:
-    """A server whose rounds close with two updates."""
-    return make_server(tmp_path / "server", quorum=2)
-
-
-@pytest.fixture
-def people(made: Installation, make_person: Make) -> list[Person]:
-    """Three members; the first two have held a round, then the first was forgotten, and the others held another."""
-    found = [make_person(allow_unprotected=True, retries=0) for _ in range(3)]
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a server whose rounds close with two updates, and of three members: the first two have held a
+    round, then the first was forgotten, and the others held another. Tests go on with a copy."""
+    made = make_server(tmp_path_factory.mktemp("receipts") / "server", quorum=2)
+    found = [first_member(made.folder, allow_unprotected=True) for _ in range(3)]
     with running(made):
         for seed, person in enumerate(found):
             person.see_pages(12, seed=seed)
@@ -44,7 +40,19 @@ def people(made: Installation, make_person: Make) -> list[Person]:
         backup.write(made.engine, made.folder / "before", now=int(time.time()))
         found[0].joining().leave(forget=True)
         hold_round(found[1:])
-    return found
+    for person in found:
+        person.store.close()
+    return made.folder
+
+
+@pytest.fixture
+def made(begun: Path, tmp_path: Path) -> Installation:
+    return a_copy(begun, tmp_path / "server")
+
+
+@pytest.fixture
+def people(made: Installation, make_person: Make) -> list[Person]:
+    return first_members(made, make_person, allow_unprotected=True, retries=0)
 
 
 def hold_round(people: list[Person]) -> None:

@@ -44,10 +44,11 @@ from tests.federation_server.sealed_members import make_sealed, members
 NOW = int(time.time())
 
 
-@pytest.fixture
-def engine(tmp_path: Path) -> Engine:
-    """A group with history: six rounds, one of them attacked, and one member forgotten."""
-    made = connect(f"sqlite:///{tmp_path}/server.sqlite")
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a group with six rounds, one of them attacked, and one member forgotten."""
+    folder = tmp_path_factory.mktemp("history")
+    made = connect(f"sqlite:///{folder}/server.sqlite")
     upgrade(made)
     make_group(made, settings=OPEN, n_members=12)
     rng = np.random.default_rng(0)
@@ -61,8 +62,16 @@ def engine(tmp_path: Path) -> Engine:
             assert close_due(connection, VAULT, POLICY, now=NOW) is not None
     with writing(made) as connection:
         group.set_fact(connection, "dashboard token", hash_of(ADMIN_TOKEN))
-        forgetting.forget(connection, forgetter(tmp_path), device(11), now=NOW)
-    return made
+        forgetting.forget(connection, forgetter(folder), device(11), now=NOW)
+    made.dispose()
+    return folder
+
+
+@pytest.fixture
+def engine(history: Path, tmp_path: Path) -> Engine:
+    """A copy of it."""
+    shutil.copytree(history, tmp_path, dirs_exist_ok=True)
+    return connect(f"sqlite:///{tmp_path}/server.sqlite")
 
 
 @pytest.fixture

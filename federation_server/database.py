@@ -153,12 +153,12 @@ def _make_current(connection: Connection) -> None:
     """Make today's tables in a new database; bring those of an older one up to them, migration after migration."""
     config = _config()
     present = MigrationContext.configure(connection)
-    if present.get_current_revision() is None:
+    if (revision := present.get_current_revision()) is None:
         metadata.create_all(connection, checkfirst=False)
         present.stamp(ScriptDirectory.from_config(config), "head")
-        return
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    elif revision != known_revisions()[0]:
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
 
 
 def of_another(what: str, revision: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
+from sqlalchemy.engine import make_url
 
 from benchmarks.postgresql import temporary_postgresql
 from federation_server.database import connect, upgrade
@@ -26,28 +28,66 @@ def postgresql() -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """An empty database of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/server.sqlite"
-        return
-    base = request.getfixturevalue("postgresql")
+@contextmanager
+def one_more(base: str, template: str = "template1") -> Iterator[str]:
+    """The address of a copy of this database of PostgreSQL, by default of an empty one."""
     admin = connect(base).execution_options(isolation_level="AUTOCOMMIT")
     name = f"t{os.urandom(6).hex()}"
     with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
     yield base.replace("/postgres?", f"/{name}?")
     with admin.connect() as connection:
         connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
     admin.dispose()
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Of each kind, without tables."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/server.sqlite"
+        return
+    with one_more(request.getfixturevalue("postgresql")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgresql_tables(postgresql: str) -> Iterator[str]:
+    """The name of a database with the server's tables, of which nobody else makes a row."""
+    with one_more(postgresql) as url:
+        with_tables(url)
+        yield make_url(url).database or ""
+
+
+@pytest.fixture(scope="session")
+def sqlite_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the server's tables."""
+    path = tmp_path_factory.mktemp("tables") / "server.sqlite"
+    with_tables(f"sqlite:///{path}")
+    return path
+
+
+def with_tables(url: str) -> None:
+    made = connect(url)
+    upgrade(made)
+    made.dispose()
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """A database of each kind with the server's tables: to make them takes longer than most tests."""
+    if request.param == "sqlite":
+        shutil.copy(request.getfixturevalue("sqlite_tables"), tmp_path / "server.sqlite")
+        yield f"sqlite:///{tmp_path}/server.sqlite"
+        return
+    made = request.getfixturevalue("postgresql"), request.getfixturevalue("postgresql_tables")
+    with one_more(*made) as url:
+        yield url
+
+
 @pytest.fixture
 def engine(database_url: str) -> Iterator[Engine]:
-    """A database of each kind with the server's tables."""
     made = connect(database_url)
-    upgrade(made)
     yield made
     made.dispose()
 

@@ -109,10 +109,10 @@ def wait_for_a_waiting_one(database_url: str, other: Thread) -> None:
 
 
 def test_of_two_that_make_a_group_in_one_database_the_second_is_told(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    empty_database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It begins while the first one has seen that there is none, and has not made it yet."""
-    (tmp_path / "server.toml").write_text(f'[server]\ndatabase = "{database_url}"\n')
+    (tmp_path / "server.toml").write_text(f'[server]\ndatabase = "{empty_database}"\n')
     terms_of, said = setup.terms_of, []
 
     def make() -> Installation:
@@ -126,7 +126,7 @@ def test_of_two_that_make_a_group_in_one_database_the_second_is_told(
     def slow_terms(*arguments: Any, **options: Any) -> Terms:
         monkeypatch.undo()
         other.start()
-        wait_for_a_waiting_one(database_url, other)
+        wait_for_a_waiting_one(empty_database, other)
         return terms_of(*arguments, **options)
 
     other = Thread(target=second)

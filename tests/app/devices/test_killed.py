@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,10 +13,10 @@ from app.devices.own_devices import OwnDevices
 from app.devices.records import Opened, bodies, that_count
 from app.store import Store
 from indexer.storage.catalogue import Catalogue
+from tests import copied
 from tests.app.devices.computers import Computer
 from tests.federation_server.client import Running, make_server, running
 
-ROOT = Path(__file__).resolve().parents[3]
 KILLS = int(os.environ.get("FOLTR_TEST_KILLS", "25"))
 
 # A copy of a process that has everything loaded opens documents and meets the other devices, again and again, until it
@@ -78,10 +76,7 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path, anywhere: Path | Running) 
     """Killed at random points of opening, reading, writing and merging, two devices lose no opening, and end alike."""
     laptop, desk = Computer(tmp_path / "laptop", anywhere), Computer(tmp_path / "desk", anywhere)
     desk.join(laptop.begin())
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, str(tmp_path), str(KILLS)],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+    done = copied.run([str(tmp_path), str(KILLS)], variables=os.environ, cwd=tmp_path, code=SCRIPT)
     assert done.returncode == 0, done.stderr
     acknowledged = done.stdout.split()
     assert len(acknowledged) >= KILLS

@@ -6,8 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,9 +23,9 @@ from federation_server.rounds.rounds import present
 from federation_server.tables import models, rounds, updates
 from foltr.federated.envelope import unseal
 from foltr.federated.wire import Invite, Sealed, decode, digest
+from tests import copied
 from tests.app.federation.groups import OPEN, QUIET, Group, Person, serving
 
-ROOT = Path(__file__).resolve().parents[3]
 Make = Callable[..., Person]
 
 
@@ -163,11 +161,9 @@ Sync(Store(Path({state!r})), Settings(), lambda lines: True, by=hasty, sleep=lam
 def test_killed_between_the_ledger_and_the_upload_counts_as_spent(group: Group, person: Person) -> None:
     """After kill -9 just before sending, the ledger has the round, the server has not; the same bytes go out later."""
     person.join(group)
-    script = KILLED.format(state=str(person.store.path))
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, env=environment, capture_output=True, check=False, timeout=300)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    code = KILLED.format(state=str(person.store.path))
+    done = copied.run([], variables=os.environ, cwd=person.store.path.parent, code=code)
+    assert done.returncode == -signal.SIGKILL, done.stderr
     assert stored_digests(group) == []
     spent = ledger.entries(person.store)
     assert [(entry.lineage, entry.round) for entry in spent] == [(1, 1)]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from federation_server.group import enrolment, group, roster_book
 from federation_server.serve import open_installation
 from federation_server.tables import models
 from foltr.federated.sealed.roster import LEAVE, leave_text
+from tests import copied
 from tests.federation_server.client import make_server, member, running
 from tests.federation_server.forgetting.test_forgetting import EAST, UP, run_round, theta
 from tests.federation_server.groups import NOW, OPEN, PRIVATE, START, device, forgetter, identity, join, make_group
@@ -170,9 +170,9 @@ def test_killed_between_the_tombstone_and_the_commit(tmp_path: Path, database_ur
         assert ada.update(1.0, told).ok
         assert bob.update(3.0, told).ok
         assert ada.theta()[0] == first + 2.0
-    command = [sys.executable, "-c", KILLED, str(made.folder / "server.toml"), bob.device]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    given = [str(made.folder / "server.toml"), bob.device]
+    done = copied.run(given, variables=os.environ, cwd=tmp_path, code=KILLED)
+    assert done.returncode == -signal.SIGKILL, done.stderr
     assert members(made.engine) == {ada.device, bob.device}
     opened = open_installation(made.folder / "server.toml")
     assert members(opened.engine) == {ada.device}

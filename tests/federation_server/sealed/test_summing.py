@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -51,6 +50,7 @@ from foltr.federated.wire import (
     encode,
 )
 from tests import few_coins
+from tests.copied import run as run_copied
 from tests.federation_server.client import Client, Running, document, invite, opened, reason, run, running
 from tests.federation_server.sealed_members import (
     STEPS,
@@ -564,9 +564,9 @@ def test_killed_while_it_waits_to_be_forgotten(six: Begun, point: str) -> None:
         all_answer(people[:5], six.listed)
     made.engine.dispose()
     code = few_coins.IN_A_PROCESS + KILLED.format(point=point)
-    command = [sys.executable, "-c", code, str(made.folder / "server.toml"), people[5].device]
-    done = subprocess.run(command, check=False, timeout=300)
-    assert done.returncode == -signal.SIGKILL
+    given = [str(made.folder / "server.toml"), people[5].device]
+    done = run_copied(given, variables=os.environ, cwd=made.folder, code=code)
+    assert done.returncode == -signal.SIGKILL, done.stderr
     again = open_installation(made.folder / "server.toml")
     with running(again) as server:
         server.service.tick()

@@ -35,8 +35,8 @@ def encoded(point: Point) -> bytes:
 def plus(one: Point, two: Point) -> Point:
     (a, b), (c, d) = one, two
     product = D * a * b * c * d % P
-    x = (a * d + b * c) * pow(1 + product, -1, P)
-    return (x % P, (b * d + a * c) * pow(1 - product, -1, P) % P)
+    inverse = pow(1 - product * product, -1, P)  # of both denominators, 1 + product and 1 - product
+    return ((a * d + b * c) * (1 - product) * inverse % P, (b * d + a * c) * (1 + product) * inverse % P)
 
 
 def times(scalar: int, point: Point) -> Point:
@@ -49,10 +49,12 @@ def times(scalar: int, point: Point) -> Point:
 
 
 def total(scalars: Sequence[int], points: Sequence[bytes]) -> bytes:
-    """The sum of scalar * point, encoded."""
-    found = ZERO
-    for scalar, point in zip(scalars, points, strict=True):
-        found = plus(found, times(scalar % Q, decoded(point)))
+    """The sum of scalar * point, encoded: doubled once for all of them, bit by bit."""
+    pairs, found = [(scalar % Q, decoded(point)) for scalar, point in zip(scalars, points, strict=True)], ZERO
+    for place in reversed(range(Q.bit_length())):
+        found = plus(found, found)
+        for scalar, point in pairs:
+            found = plus(found, point) if scalar >> place & 1 else found
     return encoded(found)
 
 

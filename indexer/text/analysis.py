@@ -152,8 +152,9 @@ def is_marked(text: str) -> bool:
 
 
 def is_half(term: str) -> bool:
-    """Whether `term` is one character of a script that is indexed in pairs."""
-    return len(term) == 1 and is_ideographic(term)
+    """Whether `term` is one character of a script that is indexed in pairs: of Korean, a syllable in its letters."""
+    whole = unicodedata.normalize("NFC", term)
+    return len(whole) == 1 and is_ideographic(whole)
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:

@@ -72,7 +72,7 @@ def pairs(snapshot: Snapshot, half: str, fields: Fields) -> tuple[str, ...]:
 
 def in_phrase(snapshot: Snapshot, words: Sequence[str], fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
     """The terms that may stand at each place of a phrase: its last character may be the first of a pair."""
-    ways = [(word,) for word in words]
+    ways: list[tuple[str, ...]] = [(word,) for word in words]
     return [*ways[:-1], pairs(snapshot, words[-1], fields)] if not exact and words and is_half(words[-1]) else ways
 
 
@@ -240,7 +240,6 @@ def numbers_going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
 
 # Letters
 
-_LIGATURES = (("œ", "oe"), ("æ", "ae"))
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
 """languages whose umlauts are also written as two letters, and how many a word may have"""
@@ -252,12 +251,9 @@ _ELIDED = frozenset(["c", "d", "j", "l", "m", "n", "qu", "s", "t"])
 
 
 def in_two_letters(raw: str) -> list[str]:
-    """A word with œ and æ as two letters each, and with each for two letters; and with umlauts as two letters."""
-    word = fold(raw)
-    found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
-    found += [word.replace(two, one) for one, two in _LIGATURES if two in word]
-    spelt_out = word if raw.isascii() else fold(raw.lower().translate(_UMLAUTS))
-    return found if spelt_out == word else [*found, spelt_out]
+    """A word with umlauts as two letters each; none where it has none."""
+    spelt_out = fold(raw.lower().translate(_UMLAUTS))
+    return [] if spelt_out == fold(raw) else [spelt_out]
 
 
 def in_one_letter(snapshot: Snapshot, word: str, fields: Fields, languages: Iterable[str]) -> tuple[str, ...]:

@@ -63,8 +63,13 @@ PAIRED = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103e\u1780-\u17d3"
 )
 """the letters of the scripts that are indexed in pairs: East Asia's; Thai, Lao, Burmese and Khmer with their marks"""
-STROKED = str.maketrans("łøđħŧı", "lodhti")
-"""letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard"""
+_DIGITS = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0x9E6) for n in range(10)}
+STROKED = str.maketrans("łøđħŧıکیʼ", "lodhtiكي’") | str.maketrans({"œ": "oe", "æ": "ae"}) | _DIGITS
+"""letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard, ligatures, Persian
+letters for which keyboards have Arabic ones, and digits of Arabia, Persia and India"""
+_RESPELLED, _HALF_WIDTH = (b"\xca\xbc", b"\xef\xbd", b"\xef\xbe"), re.compile("[ｦ-ﾟ]+")
+"""what `raw_tokens` writes otherwise, as UTF-8 begins: the apostrophe ʼ, which counts as a letter, and Japanese of half
+width"""
 
 # What only texts beyond ASCII need is made for the first of them: it takes as long as a query.
 
@@ -104,10 +109,14 @@ def _fold(text: str) -> str:
 
 
 def raw_tokens(text: str) -> list[str]:
-    """The raw tokens of `text` in order; letters and accents that are written apart are put together first."""
+    """The raw tokens of `text` in order; letters and accents that are written apart are put together first.
+
+    The apostrophe ʼ, a letter to Unicode, is one like others; Japanese of half width is written in full.
+    """
     if text.isascii():
         return _plain_tokens(text)
-    text = unicodedata.normalize("NFC", text)
+    text = unicodedata.normalize("NFC", text).replace("ʼ", "’")
+    text = _HALF_WIDTH.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     return _raw_marked().findall(text) if _mark().search(text) else _plain_tokens(text)
 
 
@@ -247,7 +256,7 @@ def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) != len(text):
-        if not unicodedata.is_normalized("NFC", text):
+        if any(own in data for own in _RESPELLED) or not unicodedata.is_normalized("NFC", text):
             return raw_tokens(text)
         if data.translate(None, _NOT_MARKED) and _mark().search(text):
             return raw_tokens(text)

@@ -67,6 +67,8 @@ PDF, MAIL = Filter("ext", "", "pdf"), Filter("type", "", "mail")
         ("tran*", Word("tran", prefix=True)),
         ("=tran*", Word("tran", prefix=True, exact=True)),
         ("C++ & C#", And((Word("C++"), Word("C#")))),
+        ('צה"ל a', And((Word('צה"ל'), A))),
+        ('"צה"ל ודו”ח" a', And((Phrase('צה"ל ודו”ח'), A))),
         ("日本語 title:中文", And((Word("日本語"), Word("中文", "title")))),
     ],
 )

@@ -69,7 +69,9 @@ def find(text: str, words: tuple[str, ...]) -> Iterator[Span]:
     plain, places = _index_letters(text, without_cjk=True)
     found = _spans(_pattern(words, "indian" if re.search(f"[{_INDIAN}]", plain) else "unicode"), plain)
     if (overlapping := _pattern(words, "cjk")) is not None:
-        found = _merged(found, _spans(overlapping, _index_letters(text, without_cjk=False)[0]))
+        letters = _index_letters(text, without_cjk=False)[0]
+        merged = _merged(found, _spans(overlapping, letters))
+        found = (span for span in merged if not is_marked(letters[span[0]]))  # half a letter of Thai
     return found if places is None else ((int(places[start]), int(places[end])) for start, end in found)
 
 
@@ -181,8 +183,7 @@ def _index_letters(text: str, *, without_cjk: bool) -> tuple[str, npt.NDArray[np
 def _pattern(words: tuple[str, ...], alphabet: str) -> re.Pattern[str] | None:
     """Finds those of `words` that are written in `alphabet`; CJK words, which overlap, in group 1 of a look ahead."""
     cleaned = dict.fromkeys(_index_form(word).strip() for word in words)
-    whole = (word for word in cleaned if any(c.isalnum() for c in word) and not is_marked(word[0]))  # no half letter
-    known = sorted(whole, key=len, reverse=True)
+    known = sorted((word for word in cleaned if any(c.isalnum() for c in word)), key=len, reverse=True)
     if alphabet == "ascii":
         known = [word for word in known if word.isascii()]
     else:

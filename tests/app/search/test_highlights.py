@@ -59,7 +59,7 @@ def found(text: str, *words: str) -> list[str]:
             [unicodedata.normalize("NFD", word) for word in ("PDF", "국어", "ガイド")],
         ),
         ("価格は3000元", [f"3000 {fold('元')}"], ["3000元"]),
-        ("ไฟฟ้า", [fold("้า")], []),
+        ("ไฟฟ้า", [fold(pair) for pair in ("บ้", "้า", "าน")], []),
         ("a+b", ["+", "", "*", " "], []),
         ("a [b] c", ["b", "[b]"], ["[b]"]),
         ("", ["a"], []),

@@ -67,9 +67,8 @@ _DIGITS = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0x9E6) for n in ra
 STROKED = str.maketrans("łøđħŧıکیʼ", "lodhtiكي’") | str.maketrans({"œ": "oe", "æ": "ae"}) | _DIGITS
 """letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard, ligatures, Persian
 letters for which keyboards have Arabic ones, and digits of Arabia, Persia and India"""
-_RESPELLED, _HALF_WIDTH = (b"\xca\xbc", b"\xef\xbd", b"\xef\xbe"), re.compile("[ｦ-ﾟ]+")
-"""what `raw_tokens` writes otherwise, as UTF-8 begins: the apostrophe ʼ, which counts as a letter, and Japanese of half
-width"""
+_HALF_WIDTH = re.compile("[ｦ-ﾟ]+")
+"""letters of Japanese, in UTF-8 behind a byte EF"""
 
 # What only texts beyond ASCII need is made for the first of them: it takes as long as a query.
 
@@ -256,7 +255,9 @@ def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) != len(text):
-        if any(own in data for own in _RESPELLED) or not unicodedata.is_normalized("NFC", text):
+        if "ʼ" in text or (b"\xef" in data and _HALF_WIDTH.search(text)):
+            return raw_tokens(text)
+        if not unicodedata.is_normalized("NFC", text):
             return raw_tokens(text)
         if data.translate(None, _NOT_MARKED) and _mark().search(text):
             return raw_tokens(text)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+import unicodedata
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from console.printable import display_path
 
@@ -116,7 +120,25 @@ def columns(text: str) -> int:
         return len(text)
     from rich.cells import cell_len  # the widths that the screen is laid out by; a command in ASCII does without
 
+    count_vowel_signs()
     return cell_len(text)
+
+
+@cache
+def count_vowel_signs() -> None:
+    """From now on vowel signs that stand beside their letter, as in Hindi and Tamil, take a cell in Rich's widths.
+
+    Most terminals draw them so. Rich counts none, and the ends of such lines would lie beyond the edge of the screen.
+    """
+    from rich import cells
+
+    with suppress(AttributeError, KeyError, TypeError):  # where another version of Rich keeps its widths elsewhere
+        load: Any = vars(cells)["load_cell_table"]
+        widths = load("auto").widths
+        marks = [own for own in widths if own[0] < 0x20000 and not own[2]]
+        codes = (code for start, end, _ in marks for code in range(start, end + 1))
+        others = [(code, code, 0) for code in codes if unicodedata.category(chr(code)) != "Mc"]
+        widths[:] = sorted(others + [own for own in widths if own[0] >= 0x20000 or own[2]])
 
 
 def fit(text: str, width: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import os
 import threading
+import unicodedata
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -93,8 +94,11 @@ class Reading:
         )
 
     def folder_ids(self, folder: str) -> set[int]:
+        """The documents in a folder, whether its name is written with composed letters or as a Mac writes it."""
+        place = os.path.normpath(os.path.expanduser(folder))
+        spelt = {place, *(unicodedata.normalize(form, place) for form in ("NFC", "NFD"))}
         try:
-            return set(self._catalogue.doc_ids_below(os.path.normpath(os.path.expanduser(folder))))
+            return {doc_id for one in spelt for doc_id in self._catalogue.doc_ids_below(one)}
         except UnicodeEncodeError:
             return set()  # no file has such a name
 

@@ -25,6 +25,7 @@ from indexer.retrieval.concepts import MAX_CONCEPTS
 from indexer.retrieval.features import MANIFEST_HASH
 from indexer.retrieval.named import TITLE
 from indexer.storage.catalogue import DocumentRow
+from indexer.text.analysis import is_half
 from indexer.text.language import stem
 
 
@@ -244,8 +245,8 @@ def highlight_words(candidates: Candidates) -> tuple[str, ...]:
     for concept in candidates.concepts:
         if concept.node.field in ("from", "to"):
             continue
-        if concept.is_beginning:
-            words[concept.surface[0] + "*"] = None
+        if concept.is_beginning or is_half(concept.surface[0]):
+            words[concept.surface[0] + "*" * concept.is_beginning] = None
         else:
             words.update(dict.fromkeys(" ".join(run) for run in (*concept.forms, *concept.completions)))
             words.update(dict.fromkeys(term for _, term in (*concept.own_forms, *concept.compounds)))

@@ -20,7 +20,8 @@ from indexer.query.nodes import Problem
 from indexer.query.parse import tokens
 from indexer.text.spelling import nearest
 
-_NAME = re.compile(r"[^\W\d_][\w-]*")
+_NAME = re.compile(r"[^\W\d_][\w\u0300-\u036f\u0900-\u0dff\u0e31-\u0e4e\u1000-\u17d3-]*")
+"""a letter, then also what stands above, below or beside one: accents, vowel signs of India and its neighbours"""
 _OPERATORS = ("and", "or", "not")
 _HEAD = """\
 # Saved searches of foltr-search: @name in a query stands for the text behind the name.

@@ -1,8 +1,9 @@
 """The line or two of a document that show why it was found.
 
-Matches are found in the text folded one character to one character, so their offsets hold in the original: accents,
-case and ligatures do not matter. Outside Chinese, Japanese and Korean a match begins and ends at the edge of a word or
-of a part of a joined one, as the index splits them: `foo` is found in foo_bar, FooBar and foo.bar, not in food.
+Matches are found in the text as the index folds it, accents and points left out wherever they are written apart, and
+where each of its letters stands is known: accents, case and ligatures do not matter. Outside Chinese, Japanese and
+Korean a match begins and ends at the edge of a word or of a part of a joined one, as the index splits them: `foo` is
+found in foo_bar, FooBar and foo.bar, not in food.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from heapq import merge
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from app.search.results import Snippet
 from console.printable import UNSAFE
-from indexer.text.analysis import PAIRED, fold, is_ideographic
+from indexer.text.analysis import PAIRED, fold, is_ideographic, is_marked
 from indexer.text.markdown import FENCE_SIGN, HASHES
 
 Span = tuple[int, int]
@@ -29,21 +30,27 @@ Span = tuple[int, int]
 MAX_WORDS = 400
 """Forms beyond are not looked for: the pattern stays small."""
 
-_MARKS = "[\u0300-\u036f]"
-_COMMON_MARKS = "\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0323\u0326\u0327\u0328"
-"""Combining marks of decomposed text, as some systems write it; a text without any needs simpler patterns."""
+_DROPPED = 0x110000
+"""stands for a mark that the index leaves out"""
+_SYLLABLE = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
+"""a Korean one whose letters are written apart, as names of files on a Mac have them"""
+_INDIAN = "\u0900-\u0963\u0966-\u0dff"
+"""letters and vowel signs of India's scripts"""
 _FOLDING = (range(0x80, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0xFFF0), range(0x1D400, 0x1D800))
 """code points outside of which nothing folds to anything else (but for rarities)"""
 _JOINED = (
-    range(0xDF, 0xE0), range(0x132, 0x14A), range(0x1C4, 0x1F4), range(0x587, 0x588), range(0x675, 0x679),
-    range(0xE33, 0xE34), range(0xEB3, 0xEDE), range(0xF43, 0xF6A), range(0x1E9A, 0x1E9F), range(0x1F80, 0x1FFD),
+    range(0xC6, 0xC7), range(0xDF, 0xE7), range(0x132, 0x154), range(0x1C4, 0x1FE), range(0x587, 0x588),
+    range(0x675, 0x679), range(0xE33, 0xE34), range(0xEB3, 0xEDE), range(0xF43, 0xF6A), range(0x1E9A, 0x1E9F),
+    range(0x1F80, 0x1FFD),
     range(0x309F, 0x30A0), range(0x30FF, 0x3100), range(0xFB00, 0xFDFC), range(0xFEF5, 0xFEFD),
 )  # fmt: skip
 """those of them among which are the letters that fold to several"""
 _BETWEEN = r"(?:['’][sS])?[\W_]{1,20}"
 """between the words of a phrase: blanks, punctuation, line ends"""
-_LETTERS = {"ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "marks": r"[^\W_]", "cjk": rf"[^\W_{PAIRED}]"}
-"""what words are made of; in "unicode" and "marks" the text has no CJK left, in "cjk" such words are looked for"""
+_LETTERS = {
+    "ascii": "[a-zA-Z0-9]", "unicode": r"[^\W_]", "indian": rf"(?!_)[\w{_INDIAN}]", "cjk": rf"[^\W_{PAIRED}]"
+}  # fmt: skip
+"""what words are made of; in "unicode" and "indian" the text has no CJK left, in "cjk" such words are looked for"""
 
 
 def matches(text: str, words: Sequence[str], limit: int = 1000) -> tuple[Span, ...]:
@@ -59,11 +66,13 @@ def find(text: str, words: tuple[str, ...]) -> Iterator[Span]:
     words = words[:MAX_WORDS]
     if text.isascii():
         return _spans(_pattern(words, "ascii"), text)
-    plain = fold_letters(text, without_cjk=True)
-    alphabet = "marks" if any(mark in plain for mark in _COMMON_MARKS) else "unicode"
-    found = _spans(_pattern(words, alphabet), plain)
-    overlapping = _pattern(words, "cjk")
-    return found if overlapping is None else _merged(found, _spans(overlapping, fold_letters(text)))
+    plain, places = _index_letters(text, without_cjk=True)
+    found = _spans(_pattern(words, "indian" if re.search(f"[{_INDIAN}]", plain) else "unicode"), plain)
+    if (overlapping := _pattern(words, "cjk")) is not None:
+        letters = _index_letters(text, without_cjk=False)[0]
+        merged = _merged(found, _spans(overlapping, letters))
+        found = (span for span in merged if not is_marked(letters[span[0]]))  # half a letter of Thai
+    return found if places is None else ((int(places[start]), int(places[end])) for start, end in found)
 
 
 def _spans(pattern: re.Pattern[str] | None, text: str) -> Iterator[Span]:
@@ -104,7 +113,10 @@ def _ligatures() -> dict[str, str]:
 
 
 class _FoldedLetters:
-    """For each character of the first two planes the one that it folds to, case kept: those that a text has had."""
+    """For each character of the first two planes the one that it folds to, case kept: those that a text has had.
+
+    _DROPPED for a mark that the index leaves out.
+    """
 
     def __init__(self, *, without_cjk: bool) -> None:
         self._folded = np.arange(0x20000, dtype=np.uint32)
@@ -114,6 +126,7 @@ class _FoldedLetters:
         for first, last in re.findall("(.)-(.)", PAIRED) if without_cjk else ():
             self._folded[ord(first) : ord(last) + 1] = ord("·")
             self._is_known[ord(first) : ord(last) + 1] = True
+        self._is_known[0x3099:0x309B] = False  # Japan's marks, among its letters
 
     def folded(self, codes: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
         """What characters of these planes fold to, of the same shape."""
@@ -126,7 +139,7 @@ class _FoldedLetters:
 def _folded(code: int) -> int:
     index_form = _index_form(chr(code))
     if len(index_form) != 1:
-        return code
+        return code if index_form else _DROPPED
     kept = "".join(c for c in unicodedata.normalize("NFKD", chr(code)) if not unicodedata.combining(c))
     return ord(kept if kept.lower() == index_form else index_form)
 
@@ -138,11 +151,32 @@ def fold_letters(text: str, *, without_cjk: bool = False) -> str:
     """`text` without accents, of the same length; case, ligatures and combining marks are kept."""
     if text.isascii():
         return text
+    codes, plain = _folded_codes(text, without_cjk=without_cjk)
+    return np.where(plain == _DROPPED, codes, plain).tobytes().decode("utf-32-le", "surrogatepass")
+
+
+def _folded_codes(text: str, *, without_cjk: bool) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32]]:
+    """The characters of `text` and what each folds to [n]."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
     plain = np.array(codes)
     low = codes < 0x20000
     plain[low] = _letters_of(without_cjk=without_cjk).folded(codes[low])
-    return plain.tobytes().decode("utf-32-le", "surrogatepass")
+    return codes, plain
+
+
+def _index_letters(text: str, *, without_cjk: bool) -> tuple[str, npt.NDArray[np.int64] | None]:
+    """`text` as `fold_letters` gives it, but without marks and with Korean syllables in one, and where each of its
+    characters begins in `text`, and the last one ends; None where all of them are there."""
+    _, plain = _folded_codes(text, without_cjk=without_cjk)
+    if ((plain >= 0x1100) & (plain < 0x1200)).any():
+        for syllable in _SYLLABLE.finditer(text):
+            start, end = syllable.span()
+            plain[start] = ord("·" if without_cjk else unicodedata.normalize("NFC", syllable[0]))
+            plain[start + 1 : end] = _DROPPED
+    places = None
+    if not (kept := plain != _DROPPED).all():
+        plain, places = plain[kept], np.append(np.flatnonzero(kept), len(text))
+    return plain.tobytes().decode("utf-32-le", "surrogatepass"), places
 
 
 @lru_cache(maxsize=128)
@@ -202,7 +236,7 @@ def _right_edge(word: str, alphabet: str) -> str:
     letter, last = _LETTERS[alphabet], word[-1]
     if last == "*":
         return f"{letter}*"
-    if is_ideographic(last) or not last.isalnum():
+    if is_ideographic(last) or not (last.isalnum() or is_marked(last)):
         return ""
     return rf"(?:(?!{letter})|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]))"
 
@@ -210,12 +244,14 @@ def _right_edge(word: str, alphabet: str) -> str:
 def _rest(first: str, rest: str, alphabet: str) -> str:
     """The pattern of what follows the first letter: letters, and gaps between the words of a phrase."""
     parts = _overlaps_joined((first + rest.rstrip("*")).split())
-    parts[0] = parts[0][1:]
-    optional = f"{_MARKS}*" if alphabet == "marks" else ""
-    return optional + _BETWEEN.join(_letters(part, alphabet, optional) for part in parts)
+    pattern = _letters(parts[0][1:], alphabet)
+    for before, part in pairwise(parts):
+        is_joined = is_ideographic(before[-1]) or is_ideographic(part[0])  # 3000元: two words without a blank
+        pattern += (f"(?:{_BETWEEN})?" if is_joined else _BETWEEN) + _letters(part, alphabet)
+    return pattern
 
 
-def _letters(part: str, alphabet: str, optional: str) -> str:
+def _letters(part: str, alphabet: str) -> str:
     if alphabet == "ascii":
         return re.escape(part)
     signs = _ligatures()
@@ -223,9 +259,9 @@ def _letters(part: str, alphabet: str, optional: str) -> str:
     while at < len(part):
         n = next((n for n in (3, 2) if part[at : at + n] in signs and at + n <= len(part)), 1)
         spelled = part[at : at + n]
-        plain = "".join(re.escape(letter) + optional for letter in spelled)
+        plain = re.escape(spelled)
         partly = "|ﬀi|fﬁ" if spelled == "ffi" else "|ﬀl|fﬂ" if spelled == "ffl" else ""
-        pattern += plain if n == 1 else f"(?:{plain}|[{signs[spelled]}]{optional}{partly})"
+        pattern += plain if n == 1 else f"(?:{plain}|[{signs[spelled]}]{partly})"
         at += n
     return pattern
 
@@ -249,6 +285,8 @@ MATCHES_PER_CHUNK = 400
 STEM = 4
 """letters by which forms of one word are taken as the same: house, houses, housing"""
 
+_JOINING = frozenset(("\u200d", *map(chr, range(0x1F3FB, 0x1F400))))
+"""what makes one emoji of several, and tones of skin"""
 _BLANKS = re.compile(r"[\s\ud800-\udfff" + re.escape(re.sub(r"[\ud800-\udfff]", "", UNSAFE)) + "]+")
 """white space, and whatever could disturb a terminal"""
 _ASCII_BLANKS = {code: " " for code in range(128) if _BLANKS.match(chr(code))}
@@ -414,7 +452,7 @@ def _compose(text: str, spans: Sequence[Span], width: int) -> tuple[str, tuple[S
     line += _squeezed(text[position:end])
     room = max(0, width - 2 - (marks[-1][1] - marks[0][0]))
     left = max(0, min(marks[0][0] - room // 3, len(line) - (width - 2)))
-    left = _word_start(line, left, marks[0][0]) if left or begin else 0
+    left = _between_letters(line, _word_start(line, left, marks[0][0]), 1) if left or begin else 0
     if not left and not begin:
         left = len(line) - len(line.lstrip())
     right = left + width - 2
@@ -442,7 +480,16 @@ def _cut(line: str, width: int, *, least: int = 0) -> str:
     if len(line) <= width:
         return line
     blank = line.rfind(" ", max(least, width - 20, 1), width + 1)
-    return line[:width] if blank < 0 else line[:blank]
+    return line[: _between_letters(line, width, -1) if blank < 0 else blank]
+
+
+def _between_letters(line: str, at: int, step: int) -> int:
+    """`at`, or the next place from there by `step` that is not within a letter with its marks, or a joined emoji."""
+    while 0 < at < len(line) and (
+        line[at] in _JOINING or line[at - 1] == "\u200d" or unicodedata.category(line[at])[0] == "M"
+    ):
+        at += step
+    return at
 
 
 def _squeezed(text: str) -> str:

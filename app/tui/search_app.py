@@ -37,6 +37,7 @@ from app.tui.search_screen import SearchScreen
 from app.tui.terminal.controlling_terminal import on_the_terminal, outliving, watch_terminal
 from app.tui.themes import DAY, NIGHT, problem_of, readable, theme_named
 from console.printable import safe_line
+from console.wording import count_vowel_signs
 
 if TYPE_CHECKING:
     from app.federation.background_sync import BackgroundSync
@@ -74,6 +75,7 @@ class FoltrApp(KeyByKey):
         # NO_COLOR is decided before the theme is known; True makes Textual strip colours instead of turning them grey,
         # which would print black on black wherever a theme leaves a colour to the terminal.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
+        count_vowel_signs()
         self.register_theme(NIGHT)
         self.register_theme(DAY)
         self.setup = setup

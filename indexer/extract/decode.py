@@ -103,9 +103,14 @@ _NO_TEXT = frozenset({"unicode_escape", "raw_unicode_escape", "idna", "punycode"
 
 
 def clean(text: str) -> str:
-    """`text` without control characters and lone surrogates, line ends as "\\n"; safe to store and to show."""
+    """`text` without control characters and lone surrogates, line ends as "\\n"; safe to store and to show.
+
+    Nor are there soft hyphens, which web pages and e-books have within words.
+    """
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\xad" in text:
+        text = text.replace("\xad", "")
     if "\x08" in text or "\x1b" in text:
         text = _TERMINAL.sub("", text)
     if not (text.encode().translate(None, _PLAIN) if text.isascii() else _CONTROL.search(text)):

@@ -283,6 +283,7 @@ _PREFIXES: tuple[tuple[bytes, str], ...] = (
     (b"7z\xbc\xaf\x27\x1c", "libarchive"),
     (b"Rar!\x1a\x07", "libarchive"),
     (b"AT&TFORM", "djvu"),
+    (b"\x78\x9f\x3e\x22", "eml"),  # winmail.dat
 )
 _ZIPPED = frozenset({"docx", "odt", "pptx", "odp", "xlsx", "ods", "epub", "zip"})
 _PACKED = frozenset({"tar", "compressed"})

@@ -13,6 +13,7 @@ from typing import Literal
 from msgspec import Struct
 
 from console.printable import display_path
+from console.wording import count
 from indexer.documents import FileEntry, Skipped
 from indexer.extract.sources.known import SOURCES, is_mail_folder, places
 from indexer.files.absent_disks import OutOfSight
@@ -146,7 +147,7 @@ def _folder(path: str, catalogue: Catalogue) -> tuple[str, ...]:
     known = catalogue.known(path)
     n_failed = sum(1 for file in known.values() if file.state == "failed")
     n_named = sum(1 for file in known.values() if file.state == "named")
-    lines = [f"a folder that is indexed: {len(known) - n_failed:,} files of it can be found"]
+    lines = [f"a folder that is indexed: {count(len(known) - n_failed, 'file')} of it can be found"]
     if n_named:
         lines.append(f"{n_named:,} of them by their names alone: no text of them is read")
     if n_failed:

@@ -63,7 +63,9 @@ COMPARISONS = {"after": ">", "before": "<", "since": ">=", "until": "<="}
 _BLANK = re.compile(r"[\s\0]+")
 _FIELD = re.compile(r"([A-Za-z]+)[:：](?!:|//)")
 _CLOSING = {'"': '"', "“": "”“", "”": "”", "„": "“”", "«": "»", "»": "«"}
-_WORD = re.compile(r'[^\s\0"“”„«»()（）]+(?:(?<=\w)\(\))?')
+_INNER_QUOTE = '(?<=[א-ת])["”](?=[א-ת])'
+"""of Hebrew abbreviations, which keyboards have no sign of their own for: צה"ל"""
+_WORD = re.compile(rf'(?:[^\s\0"“”„«»()（）]|{_INNER_QUOTE})+(?:(?<=\w)\(\))?')
 _SIGNS_OF_NOT = "-!"
 _JOINED_BEHIND = ')）"”'
 """a dash that touches these joins, as in name-(a)-b"""
@@ -164,7 +166,7 @@ def _negates(text: str, position: int) -> bool:
 def _quoted(text: str, position: int, opening: int) -> Token:
     closings = _CLOSING[text[opening]] + '"'
     inner = opening + 1
-    match = re.compile(f"[{closings}]").search(text, inner)
+    match = re.compile(f"(?!{_INNER_QUOTE})[{closings}]").search(text, inner)
     end = match.start() if match else len(text)
     after = end if match is None else match.end()
     return Token("quoted", text[inner:end], position, after, opening > position, inner, match is not None)

@@ -22,7 +22,7 @@ from indexer.codec.segments import Columns
 from indexer.postings import Floats, Ints, Mask
 from indexer.properties import DATE_FIELDS
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Query, Word, is_filter, positive_words
-from indexer.retrieval.adjacency import Counts, among, phrase_starts, union
+from indexer.retrieval.adjacency import Counts, adjacent, among, phrase_starts, union
 from indexer.retrieval.concepts import MAX_CONCEPTS, Concept, ConceptLookup, Frequency, concepts_of
 from indexer.schema import TAG_FIELD, TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -98,10 +98,10 @@ class Matcher:
         return mask
 
     def _phrase(self, phrase: Phrase) -> Mask:
-        words = sequence(phrase.text)
-        mask = self._none()
-        for field in self.lookup.of(phrase)[0].fields if words else ():
-            mask[phrase_starts(self.snapshot, field, words) >> PLACE_BITS] = True
+        concepts = self.lookup.of(phrase)
+        words, mask = [tuple(run[0] for run in concept.forms) for concept in concepts], self._none()
+        for field in concepts[0].fields if words else ():
+            mask[adjacent(self.snapshot, field, words) >> PLACE_BITS] = True
         return mask
 
     def _filter(self, condition: Filter) -> Mask:

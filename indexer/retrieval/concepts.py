@@ -225,7 +225,8 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
     """The concepts of one word or phrase of the query; of pieces that are asked for one by one the first `most`."""
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
-        return [Concept(node, ((term,),), (term,), fields) for term in sequence(node.text)]
+        ways = variants.in_phrase(lookup.snapshot, sequence(node.text), fields, exact=node.exact)
+        return [Concept(node, tuple((term,) for term in terms), terms[:1], fields) for terms in ways]
     raws = raw_tokens(node.text)
     if not node.exact:
         joined = _next_to_each_other(lookup.snapshot, node, raws, fields)
@@ -312,8 +313,11 @@ def _one_concept(
     """Of a raw token, or a part of one, that is one term: `whole`."""
     snapshot, typed = lookup.snapshot, fold(raw)
     known = prefix and node.unfinished and node.text.endswith(raw) and variants.is_known(snapshot, whole, fields)
-    if (prefix and not known) or (is_half(whole) and not node.exact):
-        runs = tuple((term,) for term in variants.completions(snapshot, whole, fields))
+    is_part = is_half(whole) and not node.exact
+    if (prefix and not known) or is_part:
+        found = variants.completions(snapshot, whole, fields) if prefix else ()
+        found += variants.pairs(snapshot, whole, fields) if is_part else ()
+        runs = tuple((term,) for term in dict.fromkeys(found))
         return Concept(node, runs, (whole,), fields, is_beginning=prefix)
     forms = [whole] if node.exact else [whole, *lookup.word_forms.of_stem(whole)]
     forms += [term for term in node.made if term not in forms]

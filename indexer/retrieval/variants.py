@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import lru_cache
 from heapq import nsmallest
 from itertools import combinations, takewhile
+from unicodedata import normalize
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import in_groups
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings
 from indexer.storage.snapshot import Snapshot
-from indexer.text.analysis import fold
+from indexer.text.analysis import fold, is_half
 from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
 
 Fields = tuple[str, ...]
@@ -31,6 +32,8 @@ Ways = tuple[tuple[str, ...], ...]
 
 MAX_COMPLETIONS = 24
 """completions of one prefix"""
+MAX_PAIRS = 2_000
+"""pairs that one character begins"""
 MAX_NAMES = 2_000
 """numbers in names that go on as a typed one begins"""
 WRITTEN_IN = ("title", "body", "name")
@@ -52,6 +55,25 @@ def completions(snapshot: Snapshot, prefix: str, fields: Fields) -> tuple[str, .
         return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
 
     return snapshot.keep(("completions", prefix, fields), look_up)
+
+
+def pairs(snapshot: Snapshot, half: str, fields: Fields) -> tuple[str, ...]:
+    """A character and all indexed pairs that it begins, the most frequent first: each of them holds the word."""
+
+    def look_up() -> tuple[str, ...]:
+        found = Counter({half: 1 << 40})
+        for field in fields:
+            found.update(snapshot.terms_with_prefix(field, half))
+        own = (term for term in found if normalize("NFC", term)[0] == normalize("NFC", half))  # 가 is no part of 각
+        return tuple(nsmallest(MAX_PAIRS, own, key=lambda term: (-found[term], term)))
+
+    return snapshot.keep(("pairs", half, fields), look_up)
+
+
+def in_phrase(snapshot: Snapshot, words: Sequence[str], fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
+    """The terms that may stand at each place of a phrase: its last character may be the first of a pair."""
+    ways: list[tuple[str, ...]] = [(word,) for word in words]
+    return [*ways[:-1], pairs(snapshot, words[-1], fields)] if not exact and words and is_half(words[-1]) else ways
 
 
 # Stems and compounds
@@ -218,7 +240,6 @@ def numbers_going_on(snapshot: Snapshot, number: str) -> tuple[str, ...]:
 
 # Letters
 
-_LIGATURES = (("œ", "oe"), ("æ", "ae"))
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _HAVING_UMLAUTS, MOST_UMLAUTS = frozenset({"de", "sv", "da", "no", "fi"}), 3
 """languages whose umlauts are also written as two letters, and how many a word may have"""
@@ -230,12 +251,9 @@ _ELIDED = frozenset(["c", "d", "j", "l", "m", "n", "qu", "s", "t"])
 
 
 def in_two_letters(raw: str) -> list[str]:
-    """A word with œ and æ as two letters each, and with each for two letters; and with umlauts as two letters."""
-    word = fold(raw)
-    found = [word.replace(one, two) for one, two in _LIGATURES if one in word]
-    found += [word.replace(two, one) for one, two in _LIGATURES if two in word]
-    spelt_out = word if raw.isascii() else fold(raw.lower().translate(_UMLAUTS))
-    return found if spelt_out == word else [*found, spelt_out]
+    """A word with umlauts as two letters each; none where it has none."""
+    spelt_out = fold(raw.lower().translate(_UMLAUTS))
+    return [] if spelt_out == fold(raw) else [spelt_out]
 
 
 def in_one_letter(snapshot: Snapshot, word: str, fields: Fields, languages: Iterable[str]) -> tuple[str, ...]:

@@ -63,8 +63,12 @@ PAIRED = (
     "\u0e01-\u0e4e\u0e81-\u0ece\u1000-\u103e\u1780-\u17d3"
 )
 """the letters of the scripts that are indexed in pairs: East Asia's; Thai, Lao, Burmese and Khmer with their marks"""
-STROKED = str.maketrans("łøđħŧı", "lodhti")
-"""letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard"""
+_DIGITS = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0x9E6) for n in range(10)}
+STROKED = str.maketrans("łøđħŧıکیʼ", "lodhtiكي’", "ـ") | str.maketrans({"œ": "oe", "æ": "ae"}) | _DIGITS
+"""letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard, ligatures, Persian
+letters for which keyboards have Arabic ones, digits of Arabia, Persia and India; what draws Arabic words out goes"""
+_HALF_WIDTH = re.compile("[ｦ-ﾟ]+")
+"""letters of Japanese, in UTF-8 behind a byte EF"""
 
 # What only texts beyond ASCII need is made for the first of them: it takes as long as a query.
 
@@ -104,10 +108,15 @@ def _fold(text: str) -> str:
 
 
 def raw_tokens(text: str) -> list[str]:
-    """The raw tokens of `text` in order; letters and accents that are written apart are put together first."""
+    """The raw tokens of `text` in order; letters and accents that are written apart are put together first.
+
+    The apostrophe ʼ, a letter to Unicode, is one like others; Japanese of half width is written in full; soft hyphens,
+    which come with what is pasted, are none.
+    """
     if text.isascii():
         return _plain_tokens(text)
-    text = unicodedata.normalize("NFC", text)
+    text = unicodedata.normalize("NFC", text).replace("ʼ", "’").replace("\xad", "")
+    text = _HALF_WIDTH.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     return _raw_marked().findall(text) if _mark().search(text) else _plain_tokens(text)
 
 
@@ -152,8 +161,9 @@ def is_marked(text: str) -> bool:
 
 
 def is_half(term: str) -> bool:
-    """Whether `term` is one character of a script that is indexed in pairs."""
-    return len(term) == 1 and is_ideographic(term)
+    """Whether `term` is one character of a script that is indexed in pairs: of Korean, a syllable in its letters."""
+    whole = unicodedata.normalize("NFC", term)
+    return len(whole) == 1 and is_ideographic(whole)
 
 
 def _taken_apart(raw: str) -> tuple[list[str], str, str]:
@@ -246,6 +256,8 @@ def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) != len(text):
+        if "ʼ" in text or "\xad" in text or (b"\xef" in data and _HALF_WIDTH.search(text)):
+            return raw_tokens(text)
         if not unicodedata.is_normalized("NFC", text):
             return raw_tokens(text)
         if data.translate(None, _NOT_MARKED) and _mark().search(text):

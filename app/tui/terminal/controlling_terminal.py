@@ -81,13 +81,17 @@ _JOINERS = ("\ufe0f", "\u200d", *map(chr, range(0x1F3FB, 0x1F400)))
 _EMOJI = "\u203c-\u3299\U0001f000-\U0001faff"
 _JOINED = re.compile(f"[#*0-9\xa9\xae{_EMOJI}](?:[\ufe0f\u20e3\U0001f3fb-\U0001f3ff]|\u200d[{_EMOJI}])+")
 """one sign made of several: a heart that is red, a family, a hand with a tone, a key"""
+_WITH_VOWEL_SIGNS = re.compile("[\u0900-\u0dff\u1000-\u109f\u1780-\u17d3]+")
+"""words of India, Burma and Cambodia"""
 
 
 def placed(text: str) -> str:
-    """`text` in which the cursor is put where Textual expects it after each joined sign.
+    """`text` in which the cursor is put where Textual expects it after each joined sign and word with vowel signs.
 
-    Terminals draw a red heart one or two cells wide, a family two or eight: what follows would stand aside.
+    Terminals draw a red heart one or two cells wide, a family two or eight, a vowel sign none or one: what follows
+    would stand aside.
     """
+    text = _WITH_VOWEL_SIGNS.sub(_in_its_cells, text)
     return _JOINED.sub(_in_its_cells, text) if any(joiner in text for joiner in _JOINERS) else text
 
 

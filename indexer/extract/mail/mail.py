@@ -47,12 +47,15 @@ _EXTENSIONS = {
 }
 _HEADER = re.compile(rb"^[A-Za-z][A-Za-z0-9-]*:", re.M)
 _EMLX = re.compile(rb"\A(\d{1,12})\s*\n")
+_AROUND_WINMAIL = b"Content-Type: application/ms-tnef\nContent-Transfer-Encoding: base64\n\n"
 _EMLX_FLAGS = re.compile(rb"<key>flags</key>\s*<integer>(\d{1,18})</integer>")
 
 
 def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
     """One document; an attachment that cannot be read becomes a note."""
     data = source.read_whole(limits.max_member_bytes, "mail")
+    if data.startswith(winmail.SIGNATURE):  # saved without the mail that it came with
+        data = _AROUND_WINMAIL + base64.encodebytes(data)
     is_wide = data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]  # as some programs store a mail
     data, states = _of_apple_mail(decode(data).encode() if is_wide else data)
     if not _HEADER.search(data[:20_000]):

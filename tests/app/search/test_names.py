@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 
@@ -143,3 +144,12 @@ def test_archives_are_copies_where_they_hold_the_same_and_not_where_they_name_th
             ["one.zip", "two.zip"],
             ["other.zip"],
         ]
+
+
+@pytest.mark.parametrize("made", ["NFC", "NFD"])
+@pytest.mark.parametrize("typed", ["NFC", "NFD"])
+def test_a_folder_is_its_path_however_its_accents_are_written(tmp_path: Path, made: str, typed: str) -> None:
+    """As a Mac or as others name it, and as a keyboard writes it."""
+    with searching(tmp_path, {normalize(made, "Übersicht/한글/a.txt"): "quokka", "b.txt": "the quokka"}) as search:
+        folder = tmp_path / "home" / normalize(typed, "Übersicht")
+        assert names(search, f'dir:"{folder}" quokka') == ["a.txt"]

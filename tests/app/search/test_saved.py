@@ -99,6 +99,14 @@ def test_a_new_file_is_made_with_its_folder(tmp_path: Path) -> None:
     assert new.written_out("@grün alt").text == "bäume alt"
 
 
+@pytest.mark.parametrize("name", ["договор", "合同", "किराया", "บ้าน", "e\u0301te\u0301"])
+def test_a_name_is_of_any_script(tmp_path: Path, name: str) -> None:
+    """With the vowel signs and accents that stand beside its letters."""
+    saved = SavedSearches(tmp_path / "searches.toml")
+    saved.save(name, "type:pdf tax")
+    assert saved.written_out(f"@{name} 2024").text == "type:pdf tax 2024"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [

@@ -141,6 +141,14 @@ def test_every_snippet_fits(text: str, sought: list[str], width: int) -> None:
     assert bool(made.spans) == bool(made.line)
 
 
+@pytest.mark.parametrize("sign", ["\N{FAMILY}\u200d\N{GIRL}\u200d\N{BOY}", "👍🏽", "e\u0301\u0323", "नी", "ที่"])
+def test_no_letter_is_cut_from_its_marks(sign: str) -> None:
+    """Whatever the width, a passage begins and ends with whole letters and emoji."""
+    for width in range(20, 60):
+        shown = snippet(f"{sign * 50} party {sign * 50}", ["party"], width=width).text
+        assert shown.strip("… ").replace("party", "").replace(" ", "").replace(sign, "") == ""
+
+
 def test_every_letter_that_is_spelled_with_several_is_known() -> None:
     """The ranges that are looked through hold all of those that the whole of Unicode's first planes has."""
     spelled: dict[str, str] = {}

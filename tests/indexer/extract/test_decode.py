@@ -94,6 +94,7 @@ def test_control_characters_and_colours_are_removed() -> None:
     """Escape sequences, overstrikes, zero bytes and lone surrogates never reach the index or the screen."""
     assert clean("\x1b[31mred\x1b[0m b\x08bold \x00zero \ud800 \x9b1m") == "red bold  zero ?  1m"
     assert clean("a\r\nb\rc\tof\x0c") == "a\nb\nc\tof\x0c"
+    assert clean("Donau\xadschiff\xadfahrt") == "Donauschifffahrt"
 
 
 def test_random_bytes_and_programs_are_binary() -> None:

@@ -67,6 +67,8 @@ PDF, MAIL = Filter("ext", "", "pdf"), Filter("type", "", "mail")
         ("tran*", Word("tran", prefix=True)),
         ("=tran*", Word("tran", prefix=True, exact=True)),
         ("C++ & C#", And((Word("C++"), Word("C#")))),
+        ('צה"ל a', And((Word('צה"ל'), A))),
+        ('"צה"ל ודו”ח" a', And((Phrase('צה"ל ודו”ח'), A))),
         ("日本語 title:中文", And((Word("日本語"), Word("中文", "title")))),
     ],
 )
@@ -154,6 +156,7 @@ def test_positions_are_those_of_the_text() -> None:
         ("a type:mial", A, 7, 4, "did you mean mail?"),
         ("a type:present", A, 7, 7, "did you mean presentation?"),
         ("a type:zzz", A, 7, 3, "there are text, markdown"),
+        ("a lang:uk", A, 7, 2, "no text is known to be in 'uk', only in ar, cs"),
         ("titel:a", Word("titel:a"), 0, 6, "did you mean title:?"),
         ("form:a", Word("form:a"), 0, 5, "did you mean from:?"),
         ("a*b", Word("a*b"), 1, 1, "only at the end of a word"),

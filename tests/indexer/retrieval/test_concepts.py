@@ -21,6 +21,7 @@ from indexer.schema import TEXT_FIELDS
 from indexer.storage import snapshot as snapshot_module
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
+from indexer.text.analysis import fold
 
 MakeIndex = Callable[..., Index]
 
@@ -128,9 +129,21 @@ def test_a_word_with_one_piece_is_named_by_it(birds: Snapshot) -> None:
 def test_ligatures_are_their_two_letters(make_index: MakeIndex) -> None:
     """Typed in either way, where the index holds the other."""
     snapshot = make_index(["une œuvre, l'œuf", "oeuvre encyclopædia", "poem"]).snapshot()
-    assert forms(snapshot, "oeuvre") == forms(snapshot, "œuvre") == [{"œuvre", "oeuvre"}]
-    assert forms(snapshot, "encyclopaedia") == [{"encyclopaedia", "encyclopædia"}]
+    assert forms(snapshot, "oeuvre") == forms(snapshot, "œuvre") == [{"oeuvre"}]
+    assert forms(snapshot, "œuvres", languages=("fr",)) == [{"oeuvre", "oeuvres"}]
+    assert forms(snapshot, "encyclopaedia") == [{"encyclopaedia"}]
     assert forms(snapshot, "poem") == [{"poem"}]
+
+
+def test_one_character_is_every_pair_that_it_begins(make_index: MakeIndex) -> None:
+    """However many there are, and as a phrase and its end too; of Korean, no other syllable that begins as it does."""
+    others = [chr(0x5000 + i) for i in range(MAX_COMPLETIONS + 10)]
+    texts = [f"我书{other}了" for other in others] + ["책을 읽다", "두 책이", "챈을"]
+    snapshot = make_index(texts).snapshot()
+    assert forms(snapshot, "书") == forms(snapshot, '"书"') == [{"书"} | {f"书{other}" for other in others}]
+    assert forms(snapshot, "책") == [{fold(form) for form in ("책", "책을", "책이")}]
+    assert forms(snapshot, '"두 책"') == [{fold("두")}, *forms(snapshot, "책")]
+    assert forms(snapshot, "=书") == [{"书"}]
 
 
 def test_only_the_last_word_is_a_prefix_while_typing(birds: Snapshot) -> None:

@@ -92,6 +92,12 @@ def one_by_one(text: str) -> tuple[dict[str, list[int]], int]:
         ("हिन्दी", {"हिनदी": [0]}),
         ("ค่าน้ำ", {"ค่": [0], "่า": [1], "าน": [2], "น้": [3], "้ํา": [4], "ํา": [4]}),
         ("straße ﬁn", {"strasse": [0], "fin": [1]}),
+        ("cœurs Ærø", {"coeurs": [0], "aero": [1]}),
+        ("мʼяч м'яч м’яч", {"м": [0, 2, 4], "яч": [1, 3, 5]}),
+        ("ｶﾞｲﾄﾞ", {"カイ": [0], "イト": [1], "ト": [1]}),
+        ("۱۲۳ १२३ 123", {"123": [0, 1, 2]}),
+        ("کی كـي", {"كي": [0, 1]}),
+        ("Donau\xadschiff", {"donauschiff": [0]}),
         ("", {}),
         ("-- ... '' __", {}),
     ],
@@ -134,7 +140,8 @@ def test_the_whole_of_a_joined_word(raw: str, term: str) -> None:
 
 def test_half_a_pair_is_known() -> None:
     """One character of a script that is indexed in pairs begins a term wherever it stands."""
-    assert [is_half(word) for word in ("東", "東京", "a", "")] == [True, False, False, False]
+    halves = {"東": True, fold("책"): True, "東京": False, fold("책을"): False, "a": False, "": False}
+    assert {word: is_half(word) for word in halves} == halves
     assert all(any(term.startswith(c) for term in sequence("東京都")) or c == "都" for c in "東京都")
     assert "都" in spread(Analyzer().analyse("東京都"))
 

@@ -16,6 +16,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from textual.events import Key, Paste
 
 from app.tui.terminal.controlling_terminal import KeyParser, outliving, placed, watch_terminal
+from console.wording import columns, count_vowel_signs
 from tests.app.tui.terminal.test_terminal import Terminal
 
 
@@ -38,9 +39,16 @@ def test_what_follows_an_emoji_of_several_signs_stands_in_its_column(sign: str) 
     assert placed(f"│ {sign} wind │") == f"│ \x1b7  \x1b8{sign}\x1b8\x1b[2C wind │"
 
 
+def test_what_follows_a_word_of_india_stands_in_its_column() -> None:
+    """A cell is cleared for each vowel sign beside its letter, which terminals give one or none."""
+    count_vowel_signs()
+    assert placed("│ किराया घर │") == "│ \x1b7      \x1b8किराया\x1b8\x1b[6C \x1b7  \x1b8घर\x1b8\x1b[2C │"
+    assert [columns(text) for text in ("किराया", "हिन्दी", "வாடகை", "น้ำ", "e\u0301")] == [6, 5, 5, 2, 1]
+
+
 def test_other_text_is_sent_as_it_is() -> None:
-    """Letters that are joined, too: those of Indic scripts are as wide as they are."""
-    text = "│ \x1b[38;2;1;2;3m1 # ☎ ⚠ 👍 क\u200dष 風力 e\u0301 ▌"
+    """Letters with marks that no terminal gives a cell of their own, too."""
+    text = "│ \x1b[38;2;1;2;3m1 # ☎ ⚠ 👍 風力 e\u0301 ▌"
     assert placed(text) == text
 
 

@@ -56,6 +56,15 @@ def test_files_in_it_are_read_and_named(single) -> None:
     assert document.text.split() == ["plain", "words", "Übersicht", "der", "Zebras.txt", "zebra", "stripes"]
 
 
+@pytest.mark.parametrize("name", ["winmail.dat", "winmail (1).dat", "ATT00001"])
+def test_one_that_was_saved_by_itself_is_read_too(single, name: str) -> None:
+    """Whatever its name: it is a mail with its text and what was attached to it."""
+    document = single(name, WHOLE)
+    assert (document.type, attached(document)) == ("mail", ["Übersicht der Zebras.txt"])
+    assert "The heron stands" in document.text
+    assert "zebra stripes" in document.text
+
+
 @pytest.mark.parametrize(
     "said",
     [

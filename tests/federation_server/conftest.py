@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, text
-from sqlalchemy.engine import make_url
 
 from benchmarks.postgresql import temporary_postgresql
 from federation_server.database import connect, upgrade
@@ -51,26 +50,23 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[s
         yield url
 
 
-@pytest.fixture(scope="session")
-def postgresql_tables(postgresql: str) -> Iterator[str]:
-    """The name of a database with the server's tables, of which nobody else makes a row."""
-    with one_more(postgresql) as url:
-        with_tables(url)
-        yield make_url(url).database or ""
-
-
-@pytest.fixture(scope="session")
-def sqlite_tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with the server's tables."""
-    path = tmp_path_factory.mktemp("tables") / "server.sqlite"
-    with_tables(f"sqlite:///{path}")
-    return path
-
-
-def with_tables(url: str) -> None:
+def with_tables(url: str) -> str:
+    """The name of this database, once it has the server's tables."""
     made = connect(url)
     upgrade(made)
     made.dispose()
+    return made.url.database or ""
+
+
+@pytest.fixture(scope="session")
+def postgresql_tables(postgresql: str) -> Iterator[str]:
+    with one_more(postgresql) as url:
+        yield with_tables(url)
+
+
+@pytest.fixture(scope="session")
+def sqlite_tables(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return with_tables(f"sqlite:///{tmp_path_factory.mktemp('tables')}/server.sqlite")
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -80,8 +76,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         shutil.copy(request.getfixturevalue("sqlite_tables"), tmp_path / "server.sqlite")
         yield f"sqlite:///{tmp_path}/server.sqlite"
         return
-    made = request.getfixturevalue("postgresql"), request.getfixturevalue("postgresql_tables")
-    with one_more(*made) as url:
+    with one_more(request.getfixturevalue("postgresql"), request.getfixturevalue("postgresql_tables")) as url:
         yield url
 
 

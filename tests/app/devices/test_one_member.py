@@ -339,6 +339,7 @@ def test_two_memberships_stay_two_until_one_leaves(group: Group, tmp_path: Path)
     assert member_of(laptop) == member_of(desk) is not None
 
 
+@pytest.mark.usefixtures("few_coins")
 def test_the_pen_changes_hands_between_the_answer_and_the_sum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a sealed group the new holder adds up what the former one answered, and the server is asked as by one device:
     for no entry of the roster twice."""

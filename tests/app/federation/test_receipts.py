@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sqlalchemy import delete, select, update
 
 from app.federation.join_and_leave import JournalFinding
-from federation_server import backup, setup
+from federation_server import backup
 from federation_server.database import writing
 from federation_server.group import group
 from federation_server.serve import Installation
 from federation_server.tables import journal as table
 from foltr.federated.journal import BEGINNING, next_hash
-from foltr.federated.links import from_link
 from foltr.federated.wire import JournalEntry, decode, encode
 from tests.app.federation.groups import Person, a_copy, first_member, first_members
-from tests.app.federation.test_restored_server import restored
-from tests.federation_server.client import make_server, running
+from tests.app.federation.test_restored_server import make_group, restored
+from tests.federation_server.client import running
 
 Make = Callable[..., Person]
 
@@ -29,20 +29,16 @@ Make = Callable[..., Person]
 def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a server whose rounds close with two updates, and of three members: the first two have held a
     round, then the first was forgotten, and the others held another. Tests go on with a copy."""
-    made = make_server(tmp_path_factory.mktemp("receipts") / "server", quorum=2)
-    found = [first_member(made.folder, allow_unprotected=True) for _ in range(3)]
+    folder = tmp_path_factory.mktemp("receipts") / "server"
+    made, found = make_group(folder, partial(first_member, folder), n=3, quorum=2)
     with running(made):
-        for seed, person in enumerate(found):
-            person.see_pages(12, seed=seed)
-            invite = from_link(setup.invitation(made, note="", seconds=3600, now=int(time.time())))
-            person.joining().join(invite, agrees=lambda lines: True)
         hold_round(found[:2])
         backup.write(made.engine, made.folder / "before", now=int(time.time()))
         found[0].joining().leave(forget=True)
         hold_round(found[1:])
     for person in found:
         person.store.close()
-    return made.folder
+    return folder
 
 
 @pytest.fixture

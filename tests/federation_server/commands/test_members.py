@@ -218,6 +218,7 @@ def test_the_list_says_who_waits_for_a_voucher(tmp_path: Path, capsys: pytest.Ca
         assert listed() == {founder.device: "member", newcomer.device: "member"}
 
 
+@pytest.mark.usefixtures("few_coins")
 def test_what_a_round_loses_with_a_member_is_said_before(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

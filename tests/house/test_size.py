@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (193, 30_996),
     "console": (8, 1_118),
-    "indexer": (106, 21_049),
+    "indexer": (106, 21_050),
     "simulation": (90, 15_627),
     "federation_server": (54, 8_116),
     "foltr": (55, 8_070),

@@ -36,6 +36,7 @@ from indexer.query.nodes import (
     is_shouted,
 )
 from indexer.query.values import NEEDED, NotUnderstoodError, extension, meaning
+from indexer.text.analysis import raw_tokens
 from indexer.text.spelling import nearest
 
 MAX_DEPTH = 20
@@ -447,7 +448,7 @@ class _Parser(Struct):
 
 
 def _searchable(text: str) -> bool:
-    return any(character.isalnum() for character in text)
+    return any(character.isalnum() for raw in raw_tokens(text) for character in raw)
 
 
 def _joined(kind: type[And] | type[Or], nodes: Sequence[Node]) -> Node | None:

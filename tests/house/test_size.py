@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 30_937),
-    "console": (8, 1_096),
-    "indexer": (106, 20_998),
+    "app": (193, 30_996),
+    "console": (8, 1_118),
+    "indexer": (106, 21_050),
     "simulation": (90, 15_627),
     "federation_server": (54, 8_116),
     "foltr": (55, 8_070),

@@ -161,6 +161,8 @@ def test_positions_are_those_of_the_text() -> None:
         ("form:a", Word("form:a"), 0, 5, "did you mean from:?"),
         ("a*b", Word("a*b"), 1, 1, "only at the end of a word"),
         ("&", None, 0, 1, "no word to search for"),
+        ("ʼ", None, 0, 1, "no word to search for"),
+        ("ﾞ", None, 0, 1, "no word to search for"),
     ],
 )
 def test_malformed(text: str, tree: object, position: int, length: int, words: str) -> None:

@@ -99,7 +99,7 @@ class SearchCommand(Command):
 @click.option("--no-explore", is_flag=True, help="Never reorder close results at random.")
 @click.option("--as-typed", is_flag=True, help="Do not correct spelling.")
 @click.option("--explain", is_flag=True, help="Say why each result ranks where it does.")
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="auto: on a terminal.")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="always: in a pipe, too.")
 @setting_option("--on", key="devices.ask", metavar="NAME,NAME", help="Also search these machines of yours over ssh.")
 @setting_option("--strength", key="learning.strength", type=float, metavar="S", help="How far learning may go, 0-2.")
 def command(query: tuple[str, ...], **options: Any) -> int:
@@ -188,7 +188,8 @@ def _print(search: Search, page: ResultPage, *, hits: Sequence[Hit], options: di
             for line in match_lines(hit, search.preview(page, hit)):
                 print_line(line)
         return []
-    if options["template"] is not None or not (sys.stdout.isatty() or options["explain"]):
+    is_for_people = sys.stdout.isatty() or options["explain"] or options["color"] == "always"
+    if options["template"] is not None or not is_for_people:
         return _print_lines(search, page, hits=hits, template=options["template"])
     return _print_terminal(search, page, hits=hits, options=options)
 

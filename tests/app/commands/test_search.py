@@ -86,6 +86,13 @@ def test_order_and_limit(indexed: Device) -> None:
     assert len(set(learned)) == 1
 
 
+def test_colour_may_be_wanted_in_a_pipe(indexed: Device) -> None:
+    """With `--color always` a pager gets the page as a terminal does; a pipe alone gets lines for programs."""
+    page, lines = indexed.run("search", "heron", "--color", "always"), indexed.run("search", "heron")
+    assert "\x1b[31m\x1b[1m" in page.stdout
+    assert "\x1b" not in lines.stdout
+
+
 def test_n_is_the_limit(indexed: Device) -> None:
     """`-n N` and `-nN` anywhere outside of quotes; -nests leaves out a word, and so does -n in quotes or behind --."""
     all_of_them = paths(indexed.run("search", "fish").stdout)

@@ -97,10 +97,7 @@ def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[
 
 
 def asked(store: Store, server: Correspondence, ask: Callable[[], T]) -> T:
-    """What the server answers; one that does not know this device any more, as after a restore, takes it back first.
-
-    It does so by the roster's entries.
-    """
+    """What the server answers; one that does not know this device, as after a restore, first gets the roster back."""
     try:
         return ask()
     except Declined as refusal:

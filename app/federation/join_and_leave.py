@@ -157,10 +157,7 @@ class Admission(Struct, frozen=True):
         return JournalFinding(request, sentence, holds=True)
 
     def _enrolled(self, invite: Invite) -> Membership:
-        """The membership, from a server that took this device in.
-
-        An application of before is taken up again, as is a joining that was broken off at the question.
-        """
+        """The membership, from a server that took this device in; a joining that was broken off goes on."""
         known = membership.load(self.store)
         if known is not None and known.group_id:
             if known.group_id == invite.group_id and not known.agreed:

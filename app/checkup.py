@@ -47,7 +47,6 @@ class Patient(Struct, frozen=True):
     paths: Paths
     settings: Settings
     problems: tuple[str, ...]
-    """of the settings"""
 
 
 def examine_device(flags: Mapping[str, str]) -> Iterator[Finding]:

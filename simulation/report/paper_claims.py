@@ -27,7 +27,6 @@ from simulation.run_folder import Row, Setting, read_run
 LEVEL = 0.05
 
 Wanted: TypeAlias = Mapping[str, Setting]
-"""settings of a run, all of them"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -284,7 +284,6 @@ class Headed(Struct, frozen=True):
 
 
 Rows = Layout | Rendered | Headed | PagePictures
-"""what the preview can show"""
 
 
 def wrap_pieces(pieces: Iterable[Piece], width: int, *, first: Row = (), rest: Row = ()) -> list[Row]:

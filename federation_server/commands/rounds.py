@@ -19,7 +19,7 @@ from federation_server.rounds.history import ERASED, latest_models, latest_round
 from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.rounds.rounds import chance, policy_of
 from federation_server.running.service import Service
-from federation_server.sealed.inbox import awaited_now
+from federation_server.sealed.summing import awaited_now
 
 
 @click.group(cls=CommandsInFull, invoke_without_command=True)

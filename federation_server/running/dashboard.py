@@ -22,7 +22,7 @@ from federation_server.rounds import history
 from federation_server.rounds.history import ERASED, latest_models, latest_rounds, requests
 from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.rounds.rounds import Policy
-from federation_server.sealed.inbox import awaited_now
+from federation_server.sealed.summing import awaited_now
 from foltr.federated.wire import Terms
 
 WIDTH, HEIGHT = 320, 150

@@ -20,7 +20,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.kinds import holds_text
 from indexer.extract.mail import mail_headers, winmail
-from indexer.extract.mail.mail_headers import MailHeaders, header_states, header_tags, ids_in, is_attachment
+from indexer.extract.mail.mail_headers import MailHeaders, file_name, header_states, header_tags, ids_in, is_attachment
 from indexer.extract.markup import html
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.markup.texts import extract_text
@@ -269,7 +269,7 @@ def _is_attachment(part: Message, name: str) -> bool:
 
 def _file_name(part: Message) -> str:
     try:
-        return one_line(_decoded(part.get_filename("") or "", part))[-200:].replace("/", "_")
+        return file_name(_decoded(part.get_filename("") or "", part))
     except (ValueError, LookupError, TypeError):
         return ""
 

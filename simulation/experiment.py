@@ -10,12 +10,12 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
+from msgspec.structs import replace
 
 from foltr.errors import FoltrError
 from simulation.cells import parts
@@ -69,8 +69,7 @@ Listener = Callable[[Event], None]
 """is told everything that happens, as a progress display is"""
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOutcome:
+class StudyOutcome(msgspec.Struct, frozen=True):
     """How a run ended."""
 
     finished: tuple[Cell, ...]
@@ -79,8 +78,7 @@ class StudyOutcome:
     interrupted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(msgspec.Struct, frozen=True):
     """A checked study in its folder."""
 
     preset: Preset

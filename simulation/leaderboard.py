@@ -18,12 +18,12 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from foltr.errors import FoltrError
 from foltr.federated.aggregation.registry import RULES

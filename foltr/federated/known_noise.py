@@ -31,10 +31,10 @@ Sources: Boucheron, Lugosi and Massart, "Concentration inequalities" (2013), Sec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from foltr import arithmetic
 from foltr.arithmetic import exp, log, log1p
@@ -91,8 +91,7 @@ def nats_of(n_cases: float, n_judged: int) -> float:
     return float(log(N_TESTS * n_cases * t * (t + 1) / RARE))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedRound:
+class JudgedRound(msgspec.Struct, frozen=True, eq=False):
     """One round, member by member."""
 
     state: GuardState

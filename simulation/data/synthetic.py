@@ -20,11 +20,12 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from foltr.arithmetic import dots, exp, length, log, table
 from foltr.arrays import FloatArray, Int64Vector
@@ -37,8 +38,7 @@ _CALIBRATION = 50_000
 """documents that thresholds are set by"""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """How large the data is and how its numbers lie."""
 
     n_features: int
@@ -63,8 +63,7 @@ MQ2007_SHAPE = Shape(46, (0.74, 0.20, 0.06), 40.0, 0.2, 6, (1017, 339, 339), que
 """shares of grades and sizes near those of MQ2007: 41 documents on average"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class World:
+class World(Struct, frozen=True, eq=False):
     """What relates documents, features and grades."""
 
     weights: FloatArray

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from foltr.arithmetic import length
 from foltr.arrays import FloatVector

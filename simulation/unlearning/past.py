@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
@@ -35,8 +36,7 @@ class Step(NamedTuple):
     """since the step before"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptRound:
+class KeptRound(msgspec.Struct, frozen=True, eq=False):
     """What a server keeps of a round."""
 
     model: Model
@@ -47,16 +47,14 @@ class KeptRound:
     """[n_clients] pages"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class Moment(msgspec.Struct, frozen=True, eq=False):
     """A federation between two rounds."""
 
     model: Model
     streams: Streams
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Past:
+class Past(msgspec.Struct, frozen=True, eq=False):
     """What there is when somebody is to be forgotten."""
 
     method: FPDGD

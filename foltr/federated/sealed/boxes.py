@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import nacl.exceptions
 import nacl.utils
+from msgspec import Struct
 from nacl.secret import SecretBox
 
 from foltr.federated.sealed import points
@@ -72,8 +72,7 @@ def check_opening(context: bytes, opening: bytes) -> None:
     _check_proof(b"ephemeral", context, proof, (points.BASE,), (once,))
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """One of a message."""
 
     context: bytes

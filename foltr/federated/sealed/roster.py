@@ -19,9 +19,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import msgspec
+from msgspec import field
+from msgspec.structs import replace
 
 from foltr.errors import RecordError
 from foltr.federated.envelope import KEY_BYTES, Identity, SignatureError, pseudonym, verify
@@ -36,8 +37,7 @@ class RosterError(RecordError):
     """An entry does not continue the chain, or a signature in it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class RosterMember:
+class RosterMember(msgspec.Struct, frozen=True):
     number: int
     """of the entry by which it joined"""
     device_key: bytes
@@ -53,8 +53,7 @@ class RosterMember:
         return pseudonym(self.device_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
+class Roster(msgspec.Struct, frozen=True):
     """What a verified chain says; immutable, `extend_roster` gives the next. Begin with `empty_roster`."""
 
     group_id: str

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -79,8 +78,7 @@ class FalseAnswerError(SealedSumError):
     """A member of the committee has signed sums that are not those of its shares."""
 
 
-@dataclass(frozen=True)
-class Occasion:
+class Occasion(msgspec.Struct, frozen=True, dict=True):
     """One round of one group: what all its messages are bound to."""
 
     group_id: str
@@ -138,8 +136,7 @@ def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
     return occasion.context(device).encode() + np.ascontiguousarray(change, dtype="<f8").tobytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """A note before its coins are known: all that its sender has any choice in."""
 
     signal: Int64Vector
@@ -252,8 +249,7 @@ def check_list(occasion: Occasion, found: ShareList) -> None:
     _check_enough(occasion, devices)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedShares:
+class OpenedShares(msgspec.Struct, frozen=True):
     """What a member of the committee finds in its boxes."""
 
     shares: Mapping[str, Scalars]
@@ -340,8 +336,7 @@ def answer(
     return msgspec.structs.replace(said, signature=identity.sign(ANSWER, answer_text(occasion, said)))
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSum:
+class ListedSum(msgspec.Struct, frozen=True):
     """What the answers to a list are checked against."""
 
     list_hash: str

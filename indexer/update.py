@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, field
 
 from console.printable import display_path
 from indexer.confined.pool import WorkerPool
@@ -45,7 +44,7 @@ BULK_FILES = 200
 """With this many files or more, segments of like size are left apart until the end, which saves most merging."""
 
 
-class CommitPolicy(Struct, frozen=True):
+class CommitPolicy(msgspec.Struct, frozen=True):
     """When what was read is committed; a commit makes it findable and safe, and costs some merging."""
 
     first_seconds: tuple[float, ...] = (3.0, 15.0, 40.0)
@@ -64,7 +63,7 @@ class CommitPolicy(Struct, frozen=True):
         return early or now - last >= self.seconds
 
 
-class Job(Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True):
     """Which index is updated, from which folders, and by whom."""
 
     index: Path
@@ -75,7 +74,7 @@ class Job(Struct, frozen=True):
     """who to name to others that find the index locked"""
     reader: str
     """version and limits of the extractors, kept with each file: another one reads failed files again"""
-    commits: CommitPolicy = field(default_factory=CommitPolicy)
+    commits: CommitPolicy = msgspec.field(default_factory=CommitPolicy)
 
 
 class UpdateSession:
@@ -307,7 +306,7 @@ def _nothing(*_: object) -> None:
     """Ignores every report."""
 
 
-class Updater(Struct):
+class Updater(msgspec.Struct):
     """Updates one index; for one thread at a time. The pool stays with the caller and may serve many updates."""
 
     job: Job
@@ -316,12 +315,12 @@ class Updater(Struct):
     on_moves: Callable[[Moves], None] = _nothing
     forget: Callable[[bool], None] = _nothing
     """called by each scan, to forget elsewhere what is old, and with True what is not in the catalogue any more"""
-    stop: threading.Event = field(default_factory=threading.Event)
-    folders: dict[str, tuple[int, int]] = field(default_factory=dict)
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+    folders: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """the folders that the last scan or update listed, each with its device and inode: those to watch"""
-    _indexed: Counter[str] = field(default_factory=Counter)
+    _indexed: Counter[str] = msgspec.field(default_factory=Counter)
     """as the last session says"""
-    _away: list[Skipped] = field(default_factory=list)
+    _away: list[Skipped] = msgspec.field(default_factory=list)
     """folders of the last plan whose files are kept"""
 
     def scan(

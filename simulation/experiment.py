@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
-from msgspec.structs import replace
 
 from foltr.errors import FoltrError
 from simulation.cells import parts
@@ -211,7 +210,7 @@ def check_clients(cell: Cell, fold: Fold) -> None:
     """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
     if cell.preset.merging is not None:
         return
-    fold = replace(fold, train=parts.asked(cell, fold))
+    fold = msgspec.structs.replace(fold, train=parts.asked(cell, fold))
     parts.participants(cell, fold)
     parts.shares_of(
         cell, cell.preset.data.evaluate_clients_on, parts.held_out(cell, fold), at="data.evaluate_clients_on"

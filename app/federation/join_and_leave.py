@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
-from msgspec import Struct
 
 from app.federation import consent, group_roster, membership, receipts, server_move
 from app.federation.adoption import consider, note_newest
@@ -39,7 +38,7 @@ def what_others_miss(store: Store) -> str:
     )
 
 
-class JournalFinding(Struct, frozen=True):
+class JournalFinding(msgspec.Struct, frozen=True):
     """Whether a server keeps to a receipt."""
 
     request: str
@@ -48,7 +47,7 @@ class JournalFinding(Struct, frozen=True):
     """None where the server could not be asked"""
 
 
-class Admission(Struct, frozen=True):
+class Admission(msgspec.Struct, frozen=True):
     """One device that enters or leaves a group."""
 
     store: Store

@@ -34,7 +34,6 @@ import math
 from itertools import pairwise
 
 import msgspec
-from msgspec import Struct
 
 from app.federation import answering_device, group_roster, ledger, membership
 from app.federation.failures import Distrusted, FederationError
@@ -72,7 +71,7 @@ LONGEST_WALK = 1000
 """rankers that a device follows back to the last one it saw: with four rounds a year enough for 250 years"""
 
 
-class ReplayPages(Struct, frozen=True, eq=False):
+class ReplayPages(msgspec.Struct, frozen=True, eq=False):
     """Stored interactions, oldest first."""
 
     interactions: tuple[Interaction, ...]
@@ -173,7 +172,7 @@ PROOF = 2
 """lists of one round that are kept: two prove what a hundred would"""
 
 
-class RoundPlace(Struct, frozen=True):
+class RoundPlace(msgspec.Struct, frozen=True):
     """Where this device stands in the open round."""
 
     occasion: sums.Occasion | None

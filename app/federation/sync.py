@@ -18,8 +18,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
-from msgspec.structs import replace
+import msgspec
 
 from app.federation import answering_device, consent, group_roster, ledger, membership, round_answer, server_move
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
@@ -41,7 +40,7 @@ ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", 
 """refusals after which an update is of no use any more, and the next round is another matter"""
 
 
-class SyncReport(Struct, frozen=True):
+class SyncReport(msgspec.Struct, frozen=True):
     round: int
     sent: bool
     """whether the server has this device's update for the round, from now or from before"""
@@ -51,7 +50,7 @@ class SyncReport(Struct, frozen=True):
     """why the privacy ledger, or its user, kept this device from sending, "" where they did not"""
 
 
-class _Decision(Struct, frozen=True):
+class _Decision(msgspec.Struct, frozen=True):
     """What becomes of this device's answer to the present round."""
 
     upload: Upload | None = None
@@ -64,7 +63,7 @@ class _Decision(Struct, frozen=True):
     """the same, where the budget or the user says so"""
 
 
-class Sync(Struct, frozen=True):
+class Sync(msgspec.Struct, frozen=True):
     """Syncs one device; `agrees` is asked when the group's terms are new to its user."""
 
     store: Store
@@ -99,7 +98,7 @@ class Sync(Struct, frozen=True):
             membership.note_standing(self.store, error=str(error))
             raise
         if not_followed:
-            report = replace(report, said=(not_followed, *report.said))
+            report = msgspec.structs.replace(report, said=(not_followed, *report.said))
         synced = max(int(self.clock()), membership.load_standing(self.store).synced)
         membership.note_standing(self.store, synced=synced, error=report.refused)
         return report

@@ -20,8 +20,6 @@ from itertools import pairwise
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
@@ -36,7 +34,7 @@ from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import NAMES
 
 
-class Protection(Struct, frozen=True):
+class Protection(msgspec.Struct, frozen=True):
     """What some terms do to hide a member: for one round, and for a whole period."""
 
     mechanism: Mechanism
@@ -81,7 +79,7 @@ class Protection(Struct, frozen=True):
         if isinstance(alone, Gaussian):
             part = alone.noise_multiplier / math.sqrt(n_honest)
             alone = msgspec.structs.replace(alone, noise_multiplier=part, distributed=False)
-        return replace(self, mechanism=alone, mode="open")
+        return msgspec.structs.replace(self, mechanism=alone, mode="open")
 
     @property
     def mu_query(self) -> float | None:
@@ -176,13 +174,13 @@ TYPES = {
 }
 
 
-class Field(Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True):
     name: str
     type: str
     meaning: str
 
 
-class SentRecord(Struct, frozen=True):
+class SentRecord(msgspec.Struct, frozen=True):
     name: str
     meaning: str
     fields: tuple[Field, ...]

@@ -27,8 +27,6 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.database import note_erasure
@@ -63,7 +61,7 @@ PROGRESS = {
 }
 
 
-class Forgetter(Struct, frozen=True):
+class Forgetter(msgspec.Struct, frozen=True):
     """What forgetting takes."""
 
     vault: Vault
@@ -85,7 +83,7 @@ def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: in
     """Erase the member and unlearn it, or begin to."""
     group.lock(connection)
     promised = _without_updates(group.terms(connection), forgetter.settings)
-    asked = replace(_asked(connection, device, now=now), method=promised)
+    asked = msgspec.structs.replace(_asked(connection, device, now=now), method=promised)
     return _forget(connection, forgetter, _Request(device, asked, readding.first_place(connection, device)), now=now)
 
 
@@ -137,7 +135,7 @@ def _waiting(connection: Connection) -> list[tuple[str, Tombstone]]:
 def _forget_again(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> None:
     first = None if stone.method == "none" else readding.first_place(connection, device)
     method = "noise" if stone.method in KEEPS_RANKER else stone.method
-    again = replace(forgetter, settings=replace(forgetter.settings, method=method))
+    again = msgspec.structs.replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
     _forget(connection, again, _Request(device, stone, first, is_promised=True), now=now)
 
 
@@ -153,7 +151,7 @@ def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tomb
     return receipt(connection, stone.request)
 
 
-class _Request(Struct, frozen=True):
+class _Request(msgspec.Struct, frozen=True):
     """To forget one member."""
 
     device: str

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server.group import group
@@ -93,7 +92,7 @@ def rounds_since(connection: Connection, place: Place) -> tuple[Place, ...]:
     )
 
 
-class StoredRound(Struct, frozen=True, eq=False):
+class StoredRound(msgspec.Struct, frozen=True, eq=False):
     """What is left of one round."""
 
     place: Place

@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
-from msgspec import structs
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.group import group
@@ -140,7 +139,7 @@ def _join(
     joining = msgspec.structs.replace(policy.joining, noise=noise)
     state = guard_state(connection)
     if joining.guard and here.purpose == "learn":
-        state = structs.replace(state, sums=guard_sums(connection, vault, found.devices, method.n_sent))
+        state = msgspec.structs.replace(state, sums=guard_sums(connection, vault, found.devices, method.n_sent))
     if here.purpose == "forget":
         found = calibrate(connection, here, found, start.theta)
     counts = weights(joining, found.n_interactions, equal=method.weighs_alike)

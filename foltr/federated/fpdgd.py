@@ -39,7 +39,6 @@ from typing import Literal
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 from foltr.arithmetic import length
 from foltr.arrays import FloatMatrix, FloatVector, IntVector
@@ -262,7 +261,7 @@ class FPDGD:
         counts = weights(joining, n_interactions, equal=self.weighs_alike)
         found = join(joining, self.shared_part(model), thetas, counts)
         delta = self.placed(np.zeros_like(model.theta), found.delta)
-        return structs.replace(found, model=self.whole(model, found.model), delta=delta)
+        return msgspec.structs.replace(found, model=self.whole(model, found.model), delta=delta)
 
     def _learner(self, local: FPDGDLocal) -> FloatVector:
         return local.theta if self.update == "each" else local.start

@@ -34,7 +34,6 @@ import math
 
 import msgspec
 import numpy as np
-from msgspec.structs import replace
 
 from foltr import arithmetic
 from foltr.arithmetic import exp, log, log1p
@@ -119,7 +118,7 @@ def judge_known(noise: KnownNoise, state: GuardState, updates: FloatMatrix) -> J
     }
     kept: BoolVector = np.max(list(evidence.values()), axis=0) <= 1.0
     counted = _within(noise, sums, u, kept)
-    sums = replace(sums, counted=before.counted + counted)
+    sums = msgspec.structs.replace(sums, counted=before.counted + counted)
     after = GuardState(alert=not kept.all(), n_judged=state.n_judged + 1, sums=sums)
     return JudgedRound(after, _verdict(evidence, kept), counted, kept)
 

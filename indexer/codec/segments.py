@@ -27,7 +27,6 @@ from typing import Any
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from indexer.errors import IndexDamaged
 from indexer.postings import Bytes, Column, Ints, Mask, decode_runs, run_places
@@ -48,7 +47,7 @@ _MARKS = (-12345, -111)
 """of the order of bytes and of the format"""
 
 
-class ListedSegment(Struct, frozen=True):
+class ListedSegment(msgspec.Struct, frozen=True):
     """A segment as the table names it."""
 
     name: str

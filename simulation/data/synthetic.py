@@ -23,9 +23,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 
 from foltr.arithmetic import dots, exp, length, log, table
 from foltr.arrays import FloatArray, Int64Vector
@@ -38,7 +37,7 @@ _CALIBRATION = 50_000
 """documents that thresholds are set by"""
 
 
-class Shape(Struct, frozen=True):
+class Shape(msgspec.Struct, frozen=True):
     """How large the data is and how its numbers lie."""
 
     n_features: int
@@ -63,7 +62,7 @@ MQ2007_SHAPE = Shape(46, (0.74, 0.20, 0.06), 40.0, 0.2, 6, (1017, 339, 339), que
 """shares of grades and sizes near those of MQ2007: 41 documents on average"""
 
 
-class World(Struct, frozen=True, eq=False):
+class World(msgspec.Struct, frozen=True, eq=False):
     """What relates documents, features and grades."""
 
     weights: FloatArray
@@ -148,7 +147,7 @@ FAMILIES: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...] = (
 
 SHAPES = {"synthetic": MSLR_SHAPE, "synthetic-mq2007": MQ2007_SHAPE}
 
-SAMPLE_SHAPE = replace(MQ2007_SHAPE, documents=15.0, spread=0.5, fewest=1, n_queries=(20, 20, 20))
+SAMPLE_SHAPE = msgspec.structs.replace(MQ2007_SHAPE, documents=15.0, spread=0.5, fewest=1, n_queries=(20, 20, 20))
 
 GENERATION = 1
 """Grows whenever the same arguments make other queries."""

@@ -14,7 +14,6 @@ from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
@@ -132,7 +131,7 @@ def without_last(population: Population, n: int, *, n_local: int | None = None) 
     """The population without its last `n` clients, each with `n_local` pages in a round where that is said."""
     stay = population.n_clients - n
     local = population.local[:stay] if n_local is None else n_local
-    return replace(
+    return msgspec.structs.replace(
         population,
         n_clients=stay,
         n_local=local,
@@ -143,7 +142,7 @@ def without_last(population: Population, n: int, *, n_local: int | None = None) 
 
 def only_last(population: Population, streams: Streams, n: int) -> tuple[Population, Streams]:
     """The last `n` clients alone, honest but for their clicks, and their streams, which advance with those of all."""
-    last = replace(
+    last = msgspec.structs.replace(
         population,
         users=population.users.behaving(slice(-n, None)),
         n_clients=n,
@@ -152,7 +151,7 @@ def only_last(population: Population, streams: Streams, n: int) -> tuple[Populat
         attack=None,
         n_malicious=0,
     )
-    return last, replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
+    return last, msgspec.structs.replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
 
 
 def with_server(method: FPDGD, joined: Callable[[Model, FloatMatrix, FloatVector], Joined]) -> FPDGD:

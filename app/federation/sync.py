@@ -22,9 +22,7 @@ import msgspec
 
 from app.federation import answering_device, consent, group_roster, ledger, membership, round_answer, server_move
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
-from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
-from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
 from app.federation.round_answer import ReplayPages, RoundPlace, newest_pages, rounds_left
 from app.federation.server import Connect, Correspondence, Reach, theta_of
@@ -53,7 +51,7 @@ class SyncReport(msgspec.Struct, frozen=True):
 class _Decision(msgspec.Struct, frozen=True):
     """What becomes of this device's answer to the present round."""
 
-    upload: Upload | None = None
+    upload: ledger.Upload | None = None
     """the answer, where it was prepared before"""
     start: ModelRecord | None = None
     """what a new answer begins from, None when none is to be made"""
@@ -68,7 +66,7 @@ class Sync(msgspec.Struct, frozen=True):
 
     store: Store
     settings: Settings
-    agrees: Ask
+    agrees: consent.Ask
     by: Connect = Transport
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
@@ -279,17 +277,17 @@ class Sync(msgspec.Struct, frozen=True):
 
     def _prepared(
         self, member: Membership, announced: Announcement, occasion: Occasion | None, start: ModelRecord
-    ) -> Upload:
+    ) -> ledger.Upload:
         """This device's answer, on disk with its cost; without new pages it is noise alone."""
         pages, theta = self._pages(announced), theta_of(start)
-        state: State = "waiting" if occasion is None else "drafted"
+        state: ledger.State = "waiting" if occasion is None else "drafted"
         if occasion is None:
             body = encode(round_answer.sealed_update(announced, theta, pages, member))
         else:
             local = round_answer.learned(announced, theta, pages, member)
             body = encode_vector(method_of(announced.terms).hidden(local))  # a draft without noise, which stays here
         last = 0 if announced.purpose == "forget" else pages.last
-        upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
+        upload = ledger.Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         with self.store.transaction():
             answering_device.require(self.store)
             cost, spent = self._cost(member, announced, occasion), ledger.entries(self.store)
@@ -304,7 +302,7 @@ class Sync(msgspec.Struct, frozen=True):
         spread = 1 if forgets else rounds_left(announced.terms, announced.round)
         return newest_pages(self.store, announced.terms.manifest_hash, after=after, n=most, n_rounds=spread)
 
-    def _cost(self, member: Membership, announced: Announcement, occasion: Occasion | None) -> LedgerEntry:
+    def _cost(self, member: Membership, announced: Announcement, occasion: Occasion | None) -> ledger.LedgerEntry:
         """Of a sealed round this device's part of the noise, which holds for the sum that anyone sees."""
         part = occasion.part if occasion is not None else None
         now = self._moment(member)
@@ -324,7 +322,7 @@ class Sync(msgspec.Struct, frozen=True):
         return ledger.latest_moment(ledger.entries(self.store), seen)
 
     def _send(
-        self, server: Correspondence, announced: Announcement, upload: Upload, occasion: Occasion | None
+        self, server: Correspondence, announced: Announcement, upload: ledger.Upload, occasion: Occasion | None
     ) -> tuple[bool, str]:
         """Hand the answer over; whether the server has it, and a sentence."""
         try:

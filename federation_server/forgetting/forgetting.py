@@ -33,7 +33,6 @@ from federation_server.database import note_erasure
 from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
 from federation_server.group import enrolment, group, roster_book
-from federation_server.group.group import GroupError
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
@@ -260,7 +259,7 @@ def _new_lineage(
         return begun
     start = group.at(connection, *touched)
     if start is None:
-        raise GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
+        raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     abandon(connection, here, now=now)
     begin = Model(start.model.theta, noise=start.model.noise)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
@@ -337,10 +336,10 @@ def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int
     group.lock(connection)
     chosen = group.at(connection, lineage, number)
     if chosen is None:
-        raise GroupError(f"there is no model {lineage}.{number}; `foltr-server model` lists them")
+        raise group.GroupError(f"there is no model {lineage}.{number}; `foltr-server model` lists them")
     here = rounds.present(connection, lock=True)
     if here is not None and here.purpose == "forget":
-        raise GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
+        raise group.GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
     abandon(connection, here, now=now)
     begun = group.branch(connection, chosen, reason="rollback", now=now)
     rounds.open_next(connection, vault, policy.schedule, now=now)

@@ -18,7 +18,6 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.group import group
-from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
 from federation_server.rounds.intake import Received, agreement, norms, read_received
 from federation_server.rounds.round_progress import awaited
@@ -170,5 +169,5 @@ def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
     """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
     stored = group.fact(connection, f"replay {lineage}")
     if stored is None:
-        raise GroupError(f"lineage {lineage} does not say what it replays")
+        raise group.GroupError(f"lineage {lineage} does not say what it replays")
     return msgspec.json.decode(stored, type=tuple[int, list[int]])

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from federation_server.group import enrolment, group, roster_book
-from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Round, Schedule, of_a_round, of_round
@@ -228,7 +227,7 @@ def listed_messages(connection: Connection, here: Round) -> wire.ShareList:
 def task(desk: Desk, device: str) -> wire.SumTask:
     """What a member of the committee is to add up; Refused outside phase sum, and for everybody else."""
     connection = desk.connection
-    active_member(connection, device, now=desk.now)
+    enrolment.active_member(connection, device, now=desk.now)
     here = rounds.present(connection)
     if here is None or here.phase != "sum":
         raise Refused("wrong-phase", "no list is fixed")
@@ -361,7 +360,7 @@ def _coins(vault: Vault, here: Round, device: str, point: bytes) -> bytes:
 
 def _same_round(desk: Desk, device: str, sent: OfRound, *, lock: bool) -> tuple[Round, wire.Terms]:
     """The open round and the terms; Refused unless the message is a member's own and for it."""
-    active_member(desk.connection, device, now=desk.now)
+    enrolment.active_member(desk.connection, device, now=desk.now)
     if sent.device != device:
         raise Refused("wrong-device")
     here, agreed = rounds.present(desk.connection, lock=lock), group.terms(desk.connection)

@@ -20,7 +20,6 @@ import re
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -216,7 +215,7 @@ class Header(msgspec.Struct):
     total_lengths: dict[str, int]
 
 
-@contextmanager
+@contextlib.contextmanager
 def damage_named(segment: str) -> Iterator[None]:
     """Bytes that are not what was written raise IndexDamaged."""
     try:

@@ -279,7 +279,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def load(
         cls, paths: Paths, env: Mapping[str, str] | None = None, *, flags: Mapping[str, str] | None = None
     ) -> Settings:
-        """The settings in force; `flags` maps dotted keys to text, as `--set` gives them. Raises SettingsError."""
+        """The settings in force: flags over environment over config.toml over defaults.
+
+        `flags` maps dotted keys to text, as `--set index.workers=2` gives them. Raises SettingsError.
+        """
         return resolve(paths, os.environ if env is None else env, flags=flags or {}).settings
 
 

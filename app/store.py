@@ -285,7 +285,10 @@ class Store:
         self, interaction: Interaction, *, manifest_hash: str, cap: int, query: bytes = b"",
         marks: Sequence[Sequence[str]] = (),
     ) -> None:  # fmt: skip
-        """Keep one page, and drop the oldest beyond `cap`; `query` is hashed, b"" no name; `marks` by document."""
+        """Keep one page for later learning, and drop the oldest beyond `cap`; `query` is hashed, b"" has no name.
+
+        `marks` are type and hashed folders of each document.
+        """
         with self.transaction() as db:
             # Features lie in [0, 1], where float16 keeps three decimals at half the space.
             record = encode(interaction, "float16")

@@ -222,7 +222,10 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
     # names
 
     def find(self, name: str, source: str) -> tuple[Key, str]:
-        """The key that a dotted name means, and the entry if it is one of a table; else the error, with near names."""
+        """The key that a dotted name means, and the entry where it names one in a table ("" otherwise).
+
+        Raises the scheme's error with the nearest known names.
+        """
         if name in self.keys:
             return self.keys[name], ""
         table, _, entry = name.partition(".")

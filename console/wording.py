@@ -175,7 +175,10 @@ def fit_path(path: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:
-    """Where each line of `text` begins and ends, of at most `width` columns: broken at blanks, or in long words."""
+    """Where each line of `text` begins and ends when it is broken at blanks into lines of `width` columns.
+
+    A word that is wider than a line is broken inside.
+    """
     lines: list[tuple[int, int]] = []
     start = blank = taken = 0
     for position, character in enumerate(text):

@@ -98,7 +98,10 @@ def _make_keys(folder: Path, settings: ServerSettings) -> None:
 
 
 def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = False) -> None:
-    """A self-signed certificate where one is wanted and there is none; with `renew` a new one, of the same key."""
+    """A self-signed certificate where the settings want one and there is none, as when they were changed later.
+
+    With `renew` a new one in any case, of the same key.
+    """
     certificate = folder / settings.tls.certificate
     if settings.tls.mode == "self-signed" and (renew or not certificate.exists()):
         section = settings.server

@@ -66,6 +66,7 @@ UNSEARCHED: frozenset[str] = frozenset({"to", "message-id", "id"})
 """kept with a document and shown, and found by no word: `to` stands in the field of recipients"""
 
 PROPERTIES: dict[str, Property] = {one.name: one for one in _ALL}
+"""By name."""
 
 NAMES: dict[str, str] = {alias: one.name for one in _ALL for alias in (one.name, *one.aliases)}
 """All that may stand before a colon, and the property it means."""

@@ -67,6 +67,7 @@ class Job(msgspec.Struct, frozen=True):
     """Which index is updated, from which folders, and by whom."""
 
     index: Path
+    """the folder of the index"""
     catalogue: Catalogue
     roots: tuple[str, ...]
     rules: CrawlRules
@@ -363,7 +364,10 @@ class Updater(msgspec.Struct):
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
     def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> changes.ChangePlan | None:
-        """The plan of a whole scan, each file compared as it is seen; None when it was stopped."""
+        """The plan of a whole scan; None when it was stopped.
+
+        Each file is compared as it is seen, and nothing is kept of one that is as it was.
+        """
         catalogue, crawl = self.job.catalogue, scan.crawl
         comparison = changes.FileComparison(self.job.reader, retry_failures=retry_failures, is_scan=True)
         stamps, n_settled, n_seen = Stamps(catalogue, self.job.reader), 0, 0

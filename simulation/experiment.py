@@ -112,7 +112,10 @@ class Experiment(msgspec.Struct, frozen=True):
 def prepare(
     preset: Preset, *, root: Path | None, folder: Path, resume: bool, reading: Callable[[], None] = lambda: None
 ) -> Experiment:
-    """Check all that needs no run (`reading` before each fold), and open the folder; FoltrError says what is wrong."""
+    """Check everything that can be checked without running it, and open the folder; FoltrError says what is wrong.
+
+    `reading` is called before each fold is read, which may take a while the first time.
+    """
     brought = load(preset.with_) if preset.with_ else {}
     cells = expand(preset, folds_of=partial(_folds, root=root))
     for cell in {str(cell.settings): cell for cell in cells}.values():

@@ -37,6 +37,7 @@ _TOKEN = re.compile(r"\\[tn0\\]|\{(\w*)\}")
 
 SNIPPET_LINES = 2
 MATCH: dict[str, Any] = {"fg": "red", "bold": True}
+"""the style of a match"""
 
 
 def fields_of(template: str) -> frozenset[str]:

@@ -96,7 +96,10 @@ def judge(
     *,
     believable: bool = True,
 ) -> AdoptionVerdict:
-    """Compare two rankers by their scores of each page `[n_docs]`, of few pages by whether the new is `believable`."""
+    """Compare two rankers by their scores of each page `[n_docs]`; b"" is the query of a page without a name.
+
+    With too few pages, or too few queries, the new one must be `believable`.
+    """
     voices = voices_of(queries)
     if len(pages) < FEWEST_PAGES or len(set(voices)) < FEWEST_QUERIES:
         return AdoptionVerdict(adopt=believable, n_pages=len(pages), is_tested=False)

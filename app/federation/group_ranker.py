@@ -46,6 +46,7 @@ class GroupRanker(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     model: bytes
     """the JSON of the server's ModelRecord"""
     alpha: float
+    """of the blend with the personal ranker"""
     adopted: int
     """seconds since 1970"""
     tested: bool = True

@@ -269,7 +269,10 @@ def asks(waiting: Sequence[str]) -> str:
 
 
 def vouch(store: Store, reach: Reach, device: str, *, gone: bool = False, was: str = "") -> RosterMember:
-    """Sign for the member whose pseudonym begins so, or that it is `gone`, or that it `was` another one before."""
+    """Sign for the member whose pseudonym begins so; with `gone`, that it is no longer there. Gives the member.
+
+    `was` begins the pseudonym under which the same person was a member before, and is none from then on.
+    """
     with reach.talk(answering_device.speaker(store)) as server:
         roster = follow(store, server)
         found, former = chosen(roster, device), chosen(roster, was) if was else None

@@ -122,7 +122,10 @@ class Learner:
         return self.model.votes if self.settings.enabled else Votes()
 
     def prefers_older(self) -> bool:
-        """Whether clicks say consistently that older documents are better; False while few, and for the net."""
+        """Whether this person's clicks say consistently that older documents are better.
+
+        False on a new device, after a few clicks, while queries contradict each other, and for the net.
+        """
         return self.habits.liking.get(NEW, 0.0) < 0.0
 
     def text(self, features: FloatMatrix, beyond: FloatVector | None = None) -> FloatVector:

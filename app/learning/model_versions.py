@@ -62,6 +62,7 @@ class PersonalModel(msgspec.Struct, frozen=True, eq=False):
     theta: FloatVector
     """[n_params]"""
     n_pages: int = 0
+    """result pages learned from"""
     n_picks: int = 0
     """results opened on them"""
     updated: float = 0.0

@@ -271,7 +271,10 @@ class Picks:
             return float(self._query_strengths(table, query_terms, completions, [name], now)[0][0])
 
     def lately(self, paths: Iterable[str], parts_of: Callable[[str], Mapping[str, D]], *, limit: int) -> list[D]:
-        """The documents opened last, newest first, of the files at `paths`; `parts_of` gives those of a file."""
+        """The documents that were opened last, the last one first, of the files at `paths`.
+
+        `parts_of` gives the documents of a file by their parts. The names kept are hashes, so each is tried.
+        """
         if not self._enabled:
             return []
         with self._store.lock:

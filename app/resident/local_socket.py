@@ -136,7 +136,10 @@ class LocalListener:
     """A socket that takes calls; its maker holds the lock of the folder."""
 
     def __init__(self, path: str, *, inherited: int = -1) -> None:
-        """Listen at `path` (0600), or on a socket that systemd opened; LineError where there are no such sockets."""
+        """Listen at `path` (0600), in place of what a killed process left; or on a socket that systemd opened.
+
+        LineError where this system has no such sockets.
+        """
         if not AVAILABLE:
             raise LineError("this system has no Unix sockets")
         self._path = path

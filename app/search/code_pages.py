@@ -71,6 +71,7 @@ class Sides(Struct, frozen=True, eq=False):
     """Documents and source code on one page; [n_docs] each."""
 
     source: Mask
+    """the source code"""
     office: Mask
     """the mails and office documents, which no checkout holds"""
     answers: Mask

@@ -28,6 +28,7 @@ TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "l
 """value, label, and how far back it reaches in seconds"""
 
 MAX_FOLDERS = 8
+"""that are counted for one page"""
 
 
 class FolderNames:

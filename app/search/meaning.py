@@ -45,6 +45,7 @@ class _Encoded:
     def __init__(self, folder: Path, load: Callable[[], encoder.SentenceEncoder]) -> None:
         self.folder, self._load = folder, load
         self.why_not = ""
+        """why it could not be loaded"""
         self._encoder: encoder.SentenceEncoder | None = None
         self._vector_of: Callable[[str], Vectors] | None = None
         self._loading: threading.Thread | None = None
@@ -106,7 +107,10 @@ class Meaning:
                 one.load()
 
     def closeness(self, reading: Reading, query: Query, *, wait: bool) -> Closeness | None:
-        """How close documents are to a plain query, None where nobody asks or knows; to `wait` loads all first."""
+        """How close each document is to a plain query; None where that is not asked for, or not known (yet).
+
+        With `wait` the encoder and the newest vectors are loaded first; without it, only what is at hand counts.
+        """
         own, across = (one if one and one.is_made else None for one in (self._own, self._across))
         text = asked_plainly(query) if own or across else ""
         if not text or self._why_by_words:

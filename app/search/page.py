@@ -36,6 +36,7 @@ class Found(Struct, frozen=True, eq=False):
     """the one that was looked for: what is surely meant, where the typed one finds nothing"""
     candidates: Candidates
     better: str
+    """a better spelling"""
     terms: list[str]
     """what names it to the pick memory"""
     completions: list[str]

@@ -25,7 +25,10 @@ class PageClicks:
         self._store, self._picks, self._learner, self._page_size = store, picks, learner, page_size
 
     def opened(self, visit: ShownPage, hit: Hit) -> ShownPage:
-        """The visit with one more opened result, counted once; a pick at once, if it is of this machine."""
+        """The visit with one more opened result; it counts as a pick at once. The same result counts once.
+
+        One of another machine is a pick there, where it was fetched from.
+        """
         place = hit.rank - 1
         if place in visit.opened or place >= len(visit.doc_ids):
             return visit

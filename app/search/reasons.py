@@ -58,6 +58,7 @@ PARTS = {
     "beside": "a place beside texts for what has none",
     "luck": "the lot",
 }
+"""the parts of a score, and what each stands for"""
 
 OF_CODE = {
     ("named_after", True): "named by your words",

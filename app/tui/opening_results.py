@@ -76,7 +76,10 @@ class Opening:
             self._begin(hit, how, page, Place())
 
     def choose(self, picking: Picking, marked: Sequence[Marked]) -> int:
-        """Take these for another program, in order, each opened on the page where it was marked; the exit code."""
+        """Take these for another program, in their order; gives the exit code.
+
+        Each counts as opened on the page on which it was marked.
+        """
         for page, hit in sorted(marked, key=lambda one: one[0].page_id):
             self._session.opened(hit, on=page)
         picking.paths = tuple(dict.fromkeys(hit.path for _, hit in marked))

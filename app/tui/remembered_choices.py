@@ -31,6 +31,7 @@ class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     share: int = 2
     """place in the list of widths"""
     dense: bool = False
+    """each result in one line"""
     filters: dict[str, str] = {}
 
     def theme_for(self, setting: str) -> str:

@@ -25,6 +25,7 @@ HEIGHT = 3
 LEAST_TITLE = 24
 """cells that a title keeps before where the document lies is told beside it"""
 LEAST_PLACE = 12
+"""cells that a place has at least"""
 TYPED_FROM = 72
 """cells of a row from which on the type is named, too"""
 NO_TEXT = "no text inside"
@@ -61,6 +62,7 @@ class RowStyles(Struct, frozen=True):
     mark: Style
     warning: Style
     kinds: Mapping[str, Style] = field(default_factory=dict)
+    """by the names of KINDS"""
 
 
 def author_of(hit: Hit) -> str:

@@ -56,6 +56,7 @@ BLANK = 1
 """lines that end a result; the last one in view may do without"""
 KEPT_SNIPPETS = 500
 PARTS = ("bar", "snippet", "match", "dim", "mark", "warning")
+"""of a row, which have a style each"""
 
 SnippetKey = tuple[int, tuple[str, ...], str]
 

@@ -62,7 +62,9 @@ class Setup(Struct, frozen=True):
     problems: Sequence[str] = ()
     """lines to show at the start: settings that cannot be used"""
     remembered: Remembered = field(default_factory=Remembered)
+    """what the last screen left"""
     terminal: TerminalCapabilities = field(default_factory=TerminalCapabilities)
+    """what is known of the terminal"""
     picking: Picking | None = None
     """the screen chooses paths for another program; None where it opens them itself"""
     review: str | int = ""
@@ -82,6 +84,7 @@ class Picking(Struct):
     query: str = ""
     """what is asked at the start"""
     paths: tuple[str, ...] = ()
+    """what was chosen"""
 
     @property
     def without(self) -> frozenset[str]:

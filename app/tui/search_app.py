@@ -79,6 +79,7 @@ class FoltrApp(KeyByKey):
         self.register_theme(DAY)
         self.setup = setup
         self._began_with = ""
+        """the theme at the start"""
         self.search_screen = SearchScreen(setup)
         self.crash_report = io.StringIO()
         self.error_console = Console(file=self.crash_report, markup=False, highlight=False, width=120)

@@ -39,6 +39,7 @@ class Questions:
         before, is_picking = setup.remembered, setup.picking is not None
         self.order = ORDERS[0]
         self.filters = {facet: "" if is_picking else before.filters.get(facet, "") for facet in FACETS}
+        """what the results are narrowed to, by facet"""
         self.filters["folder"] = setup.folder or self.filters["folder"]
         self._typing: Timer | None = None
         self._last_key = 0.0

@@ -112,7 +112,10 @@ def begin_lineage(
     parent: tuple[int, int] | None = None,
     least: int = 1,
 ) -> int:
-    """A new line of models from `start`, branching from `parent`; its number, above all others, `least` at least."""
+    """A new line of models that begins from `start`; its number, at least `least`, and above all there are.
+
+    `parent` is the (lineage, round) it branches from.
+    """
     highest = int(connection.execute(select(func.coalesce(func.max(lineages.c.lineage), 0))).scalar_one())
     lineage, above = max(highest + 1, least), parent or (None, None)
     began = wire.JournalEntry(kind="lineage", time=now, lineage=lineage, parent=parent, reason=reason)

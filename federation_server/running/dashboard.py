@@ -34,7 +34,10 @@ Values = Sequence[float | None]
 
 
 def chart(names: Sequence[str], values: Values, *, beside: Values = (), label: str, whole: bool = False) -> str:
-    """The rounds' values, oldest left, with gaps, and a dashed line `beside`; `label` is read out."""
+    """The values of the rounds `names`, oldest left, with gaps where there is none, and a dashed line to compare with.
+
+    `label` is read out; `whole` is for counts.
+    """
     known = [value for value in (*values, *beside) if value is not None and math.isfinite(value)]
     if not any(value is not None for value in values):
         return '<p class="none">nothing yet</p>'

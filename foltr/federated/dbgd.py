@@ -51,7 +51,10 @@ def shared_page(
     k: int,
     coins: np.random.Generator,
 ) -> Interleaved:
-    """The page of at most `k` results on which two thetas `[n_params]` duel, the present one FIRST; ties by row."""
+    """The page of at most `k` results on which two thetas `[n_params]` duel: the present one is FIRST.
+
+    Equal scores are ranked in the order of the rows.
+    """
     first, second = (np.argsort(-ranker.score(theta, features), kind="stable") for theta in (present, candidate))
     return team_draft(first.tolist(), second.tolist(), k=k, rng=coins)
 

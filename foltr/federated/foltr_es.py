@@ -163,6 +163,7 @@ def click_patterns(k: int) -> Int64Vector:
 
 
 SEEDS = 1 << 32
+"""how many seeds there are"""
 
 _STRIDE = np.uint64(0x9E3779B97F4A7C15)
 _MIX = ((30, np.uint64(0xBF58476D1CE4E5B9)), (27, np.uint64(0x94D049BB133111EB)))

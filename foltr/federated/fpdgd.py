@@ -216,7 +216,10 @@ class FPDGD:
         return draw(self.ranker.score(self._learner(local), features) / self.temperature, k, rng)
 
     def learn(self, local: FPDGDLocal, interaction: Interaction, query: bytes = b"") -> FPDGDLocal:
-        """One PDGD step, with update="batch" by the gradient at the round's first theta; b"" is a query of its own."""
+        """One PDGD step; with update="batch" its gradient is that of the round's first theta.
+
+        `query` names the page's query; a page without a name counts as a query of its own.
+        """
         slope = pdgd.gradient(self.ranker, self._learner(local), interaction, temperature=self.temperature)
         if self.proximal:
             slope = slope - self.proximal * (local.theta - local.start)

@@ -45,7 +45,10 @@ def dcg_at_k(grades: npt.ArrayLike, k: int) -> float:
 
 
 def ndcg_at_k(grades: npt.ArrayLike, k: int, *, judged: npt.ArrayLike | None = None) -> float:
-    """DCG over the best DCG of the `judged` grades (default: `grades`), of which some may not be retrieved."""
+    """DCG divided by the DCG of the best possible ranking of the `judged` grades (default: of `grades`).
+
+    `judged` matters when relevant documents were never retrieved.
+    """
     everything = _row(grades if judged is None else judged, "judged")
     best = dcg_at_k(np.sort(everything)[::-1], k)
     return dcg_at_k(grades, k) / best if best > 0 else 0.0

@@ -22,7 +22,10 @@ _LOWEST = -1e100
 
 
 def shift(scores: npt.ArrayLike) -> FloatVector:
-    """Scores `[n_docs]` with the largest at 0, every probability as before; ShapeError, ValueRangeError."""
+    """Scores `[n_docs]` moved so that the largest is 0, which leaves every probability as it was.
+
+    Raises ShapeError unless one-dimensional, ValueRangeError unless finite.
+    """
     s = np.asarray(scores, dtype=np.float64)
     if s.ndim != 1:
         raise ShapeError(f"scores must be [n_docs], not {list(s.shape)}")

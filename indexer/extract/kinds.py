@@ -101,6 +101,7 @@ KINDS: dict[str, FileKind] = {
     "recording": FileKind("audio", "media.media:extract_recording", "mp3 m4a m4b ogg oga opus flac wav aif aiff wma"),
     "film": FileKind("video", "media.media:extract_film", "mp4 m4v mov wmv mkv webm avi"),
 }
+"""By name."""
 
 TYPE_OF_KIND: dict[str, str] = {name: kind.type for name, kind in KINDS.items()}
 KIND_OF_EXTENSION: dict[str, str] = {end: name for name, kind in KINDS.items() for end in kind.extensions.split()}

@@ -37,6 +37,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     max_archive_bytes: int = 256 * MEGABYTE
     """unpacked bytes read from one archive in total"""
     max_archive_members: int = 2_000
+    """members read from one archive"""
     max_messages: int = 20_000
     """messages read from one mailbox, events from one calendar"""
     max_depth: int = 2

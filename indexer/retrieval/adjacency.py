@@ -28,7 +28,10 @@ def phrase_starts(snapshot: Snapshot, field: str, words: Sequence[str], docs: In
 
 
 def adjacent(snapshot: Snapshot, field: str, pieces: Sequence[tuple[str, ...]], docs: Ints | None = None) -> Ints:
-    """Where a term of each piece [n_pieces][n_terms] stands next to one of the next, ascending, in `docs` if given."""
+    """The places at which one term of each piece [n_pieces][n_terms] stands next to one of the next; ascending.
+
+    Only in the ascending `docs`, where they are given.
+    """
     common, distinct = docs, tuple(dict.fromkeys(pieces))
     for holders in (union([snapshot.postings(field, term).docs for term in terms]) for terms in distinct):
         if common is None:

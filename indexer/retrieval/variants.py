@@ -31,6 +31,7 @@ Ways = tuple[tuple[str, ...], ...]
 """ways to write a word, each as terms in a row"""
 
 MAX_COMPLETIONS = 24
+"""completions of one prefix"""
 MAX_PAIRS = 2_000
 """pairs that one character begins"""
 MAX_NAMES = 2_000

@@ -77,6 +77,7 @@ class DocumentRow(msgspec.Struct, frozen=True):
 
 class Counts(msgspec.Struct, frozen=True):
     n_files: int
+    """files that were read"""
     n_named: int
     """files that are found by their names alone"""
     n_documents: int

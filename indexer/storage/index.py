@@ -177,7 +177,10 @@ class IndexWriter:
         return sum(buffer.n_postings for buffer in self._buffers.values())
 
     def add(self, doc_id: int, entry: FileEntry, document: PreparedDocument) -> None:
-        """Add a document under an id never used before; where this raises it is there in part, and must be removed."""
+        """Add one document under an id that was never used before.
+
+        One that raises is there in part, and must be removed.
+        """
         from indexer.prepare import document_row, path_fields  # loads what reads files
 
         fields = {**document.fields, **path_fields(entry.path, document)}
@@ -200,7 +203,10 @@ class IndexWriter:
         return found
 
     def commit(self, *, merge: bool = True) -> int:
-        """Make all changes durable and visible; the new generation. Bulk indexing does not `merge` like segments."""
+        """Make all additions and removals durable and visible; returns the new generation.
+
+        `merge=False` leaves segments of like size alone, for bulk indexing.
+        """
         self._write_pending()
         self._merge(self._worth_merging(merge))
         return self._publish()
@@ -214,7 +220,10 @@ class IndexWriter:
         return disk_usage(self._index.folder).free > sum(file.stat().st_size for file in files)
 
     def wipe(self) -> int:
-        """After a commit, write each segment that holds deleted documents anew by itself; returns the generation."""
+        """After a commit: write the segments anew that hold deleted documents; returns the generation.
+
+        Each on its own, so that they stay of unlike size.
+        """
         holding = [segment for segment in self._segments if segment.deleted]
         for segment in holding:
             self._merge([segment])

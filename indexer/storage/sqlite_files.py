@@ -48,7 +48,10 @@ class Connection(sqlite3.Connection):
 
 
 def connect(path: Path, *, seconds: float = 10.0) -> Connection:
-    """A connection in autocommit mode, for its owner alone, that waits for other writers; sqlite3.Error, or OSError."""
+    """A connection in autocommit mode that waits for other writers; it takes other users' access away.
+
+    Raises sqlite3.Error, or OSError where the mode cannot be set.
+    """
     for _ in range(_ATTEMPTS):
         before = _place(path)
         connection = sqlite3.connect(

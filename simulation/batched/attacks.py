@@ -178,7 +178,10 @@ def _strongest(attack, start, thetas, begin, end, n_copies, n_neighbours):  # ty
 
 @kernel()
 def _score(between, row, n, n_copies, n_neighbours, nearest):  # type: ignore[no-untyped-def]
-    """The sum of the `n_neighbours` smallest distances from a row to n others and to copies of the crafted row n."""
+    """The sum of the `n_neighbours` smallest distances from a row to the n others and to copies of the crafted row n.
+
+    The crafted row itself is at no distance from its copies.
+    """
     count = 0
     for j in range(n):
         if j != row:

@@ -108,7 +108,10 @@ def next_query(pages, client, state):  # type: ignore[no-untyped-def]
 
 @kernel(inlined=True)
 def click_through(pages, client, query, ranking, k, state, clicks, sums):  # type: ignore[no-untyped-def]
-    """Users.clicks of rows `ranking` `[k]` into `clicks`; nDCG, reciprocal rank, MaxRR and clicks onto `sums` `[4]`."""
+    """Users.clicks of simulation.rounds.click_models on the query's rows `ranking` `[k]`; fills `clicks` `[k]`.
+
+    Adds the page's nDCG, reciprocal rank, MaxRR and number of clicks to `sums` `[4]`.
+    """
     grades = pages.grades[pages.offsets[query] :]
     dcg, first_relevant = 0.0, k
     for rank in range(k):
@@ -183,7 +186,10 @@ def neural_scores(features, first, last, theta, n_hidden, scores, unit):  # type
 
 @kernel()
 def best_first(scores, n_docs, k, ranking, placed):  # type: ignore[no-untyped-def]
-    """Fill `ranking` and `placed` (scores) with the k best, equal ones later first; False for a score that is NaN."""
+    """Fill `ranking` with the k best of the first n_docs, equal ones later first; `placed` `[k]` are their scores.
+
+    False when a score is not a number.
+    """
     filled = 0
     for d in range(n_docs):
         score = scores[d]

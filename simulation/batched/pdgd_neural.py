@@ -71,7 +71,10 @@ def hidden_sums(features, first, last, w, b, hidden):  # type: ignore[no-untyped
 
 @kernel(inlined=True)
 def neural_scores(features, first, last, room, scale, scores):  # type: ignore[no-untyped-def]
-    """scores[d] = scale * v . relu(W x_d + b); what passes the rectifier is in `room.hidden`. Returns the largest."""
+    """scores[d] = scale * v . relu(W x_d + b) for the rows `first` to `last` - 1; returns the largest.
+
+    What the rectifier lets through stays in `room.hidden`.
+    """
     w, b, v = layers(room.ranker, len(room.slope))
     hidden, top, zero = room.hidden, -np.inf, v.dtype.type(0)
     hidden_sums(features, first, last, w, b, hidden)

@@ -33,6 +33,7 @@ class Rule(NamedTuple):
     n_kept: int
     """rows with the smallest scores that are averaged"""
     squared: bool
+    """whether distances are squared"""
     between: FloatMatrix
     """[n_clients, n_clients] room for distances; empty unless of KRUM"""
     scores: FloatVector

@@ -105,7 +105,10 @@ def brought_along(cell: Cell) -> Iterator[None]:
 
 @contextmanager
 def compile_clock() -> Iterator[Callable[[], float]]:
-    """Tells how many seconds this process has compiled, in the context, since it was last asked."""
+    """A function that tells for how many seconds this process has compiled since it was last asked.
+
+    What is read from the cache is not compiled. It counts from the beginning of the context to its end.
+    """
     listener, told = TimingListener(), 0.0  # type: ignore[no-untyped-call]
 
     def taken() -> float:

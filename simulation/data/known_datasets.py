@@ -62,6 +62,7 @@ class DatasetInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 _TABLES = tomllib.loads(Path(__file__).with_name("datasets.toml").read_text(encoding="utf-8"))
 DATASETS = msgspec.convert(_TABLES, dict[str, DatasetInfo])
+"""all by name"""
 
 _ENDINGS = ("", ".gz", ".xz")
 _PARTS = {
@@ -150,6 +151,7 @@ def _first(folder: Path, names: tuple[str, ...]) -> tuple[Path, ...]:
 
 
 PARTS_OF_A_FILE = 5
+"""folds that one file makes"""
 
 _SAMPLES = Path(__file__).parents[1] / "samples"
 

@@ -66,6 +66,7 @@ class LinesRead(NamedTuple):
     start: int
     """where the last line begun begins"""
     rows: int
+    """documents read"""
     hard: int
     """numbers in `Spans.hard`"""
     width: int

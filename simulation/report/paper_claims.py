@@ -28,6 +28,7 @@ from simulation.run_folder import Row, Setting, read_run
 LEVEL = 0.05
 
 Wanted: TypeAlias = Mapping[str, Setting]
+"""settings of a run, all of them"""
 
 
 class Claim(Struct, frozen=True):

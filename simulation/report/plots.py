@@ -271,7 +271,10 @@ def _draw_expected(axes: Axes, panel: _Panel, lines: _Lines, expected: Sequence[
 
 
 def _add_legend(figure: Figure, panels: Iterable[Axes]) -> Legend | None:
-    """One legend for all panels, on one line below them (it is given back) or at the right; the figure grows by it."""
+    """One legend for all panels: below them where it fits on one line, else at the right; the figure grows by it.
+
+    The one below, if any.
+    """
     entries: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

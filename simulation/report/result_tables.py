@@ -28,6 +28,7 @@ MEANINGS = {
     "fold means": "t over folds with Nadeau and Bengio's correction",
     "seeds": "t over seeds, of one fold",
 }
+"""the tests, for people"""
 
 
 def show_report(report: Report, stream: TextIO) -> None:

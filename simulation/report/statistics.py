@@ -128,7 +128,10 @@ def whole_seeds(runs: Mapping[tuple[int, int], float], folds: Collection[int] = 
 
 
 def over_seeds(runs: Mapping[tuple[int, int], float]) -> Summary:
-    """Mean and spread over the seeds that have every fold, of the mean of folds; ShapeError for no such seed."""
+    """Mean and spread over seeds of the mean of the folds; seeds that lack a fold do not count.
+
+    ShapeError when no seed has all folds.
+    """
     folds = {fold for fold, _ in runs}
     return _summary([math.fsum(runs[fold, seed] for fold in folds) / len(folds) for seed in whole_seeds(runs)], "seeds")
 

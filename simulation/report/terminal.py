@@ -142,7 +142,10 @@ def look_for(stream: TextIO, environment: Mapping[str, str]) -> Look:
 
 
 def picture(curves: Sequence[Curve], *, title: str, width: int, look: Look, x: X = "interactions") -> str:
-    """The plot and its legend as lines of text, at most `width` wide; curves after the twelfth are left out."""
+    """The plot and its legend as lines of text, at most `width` characters wide; curves after the twelfth are left out.
+
+    Letters and ASCII have no escape codes.
+    """
     shown, left_out = curves[:MAX_CURVES], len(curves) - MAX_CURVES
     titles = key_titles(curve.settings for curve in curves)
     lines = [_plot(shown, title, max(MIN_WIDTH, min(width, MAX_WIDTH)), look, x)]

@@ -178,7 +178,10 @@ class Running(msgspec.Struct):
     """rounds of the next block: what is compiled goes by in blocks, and a person still sees how far it is"""
 
     def until(self, end: int, see: Callable[[Shown], None] = lambda shown: None) -> Generator[int, None, None]:
-        """Play on to that round, yielding after each block how many are over; `see` is told what users saw."""
+        """Play on to the end of that round; yields on the way, after each block, how many rounds are over.
+
+        `see` is told what the users of each round saw.
+        """
         while self.done < end:
             n_rounds, started = min(self._at_once, end - self.done), time.perf_counter()
             self.model, seen = self.play(self.method, self.model, self.population, self.streams, n_rounds)

@@ -135,7 +135,10 @@ class Reconstruction(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 def pages_of(
     method: FPDGD, model: Model, population: Population, client: int, rng: np.random.Generator
 ) -> Callable[[], Interaction]:
-    """Draws a client's pages of two results or more, by that model and its users; ValueRangeError for none."""
+    """Draws pages of a simulated client with two results or more, shown by that model, clicked as its users click.
+
+    ValueRangeError where it has no such query.
+    """
     local, (first, past_last) = method.begin(model, rng), population.ranges[client]
     choices = first + np.flatnonzero(np.diff(population.data.offsets[first : past_last + 1]) > 1)
     if not len(choices) or population.users.k < 2:

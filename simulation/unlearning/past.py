@@ -186,7 +186,10 @@ class UnlearningSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     """whether only the last ranker makes a row: a level to compare curves with"""
 
     def kept(self, together: range) -> range:
-        """Of which rounds (from 1) the server keeps reports; `together` are those that the leavers took part in."""
+        """Of which rounds the server keeps what was reported; `together`: those that the leavers took part in.
+
+        Rounds count from 1.
+        """
         return range(0)
 
     def rounds(self, together: range) -> int:

@@ -33,6 +33,7 @@ class ListScreen(Panel[Wish | None]):
         Binding("k,ctrl+p,ctrl+k", "step(-1)", "Up", show=False),
     ]
     KEYS: ClassVar[str]
+    """what its keys do"""
     ENTER: ClassVar[str]
     """the wish of Enter"""
 

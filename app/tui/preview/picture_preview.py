@@ -48,6 +48,7 @@ MEMORY_MB = 1_024
 MOST_KEPT = 24
 """pictures that the terminal holds; each takes the size of its points there"""
 TMUX_SECONDS = 1.0
+"""to wait for tmux"""
 
 
 class Picture(Struct, frozen=True):
@@ -103,7 +104,10 @@ class Pictures:
         self._unsent: list[str] = []
 
     def show(self, path: str, width: int, stop: threading.Event, page: int = 0, *, height: int = HIGHEST) -> Picture:
-        """A picture, or a page from 0, in `width` by `height` cells; a line that says why not; nothing once `stop`."""
+        """A picture, or a page counted from 0, in at most `width` cells and `height` rows.
+
+        One line instead where it cannot be shown; no row once `stop` is set.
+        """
         if self.way == "off":
             return Picture(())
         width = max(1, min(width, MOST_COLUMNS))

@@ -283,6 +283,7 @@ class Headed(msgspec.Struct, frozen=True):
 
 
 Rows = Layout | Rendered | Headed | PagePictures
+"""what the preview can show"""
 
 
 def wrap_pieces(pieces: Iterable[Piece], width: int, *, first: Row = (), rest: Row = ()) -> list[Row]:

@@ -31,6 +31,7 @@ MOST_ABOVE = 10
 """rows above the text at most"""
 
 Form = Layout | Rendered
+"""of a text"""
 Show = Callable[[int], Picture]
 """gives the picture that a file is, or one of its pages, counted from 0"""
 

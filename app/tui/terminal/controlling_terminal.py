@@ -166,7 +166,10 @@ def outliving(driver: type[Driver]) -> type[Driver]:
                 self._app.call_later(_raise, error)
 
         def run_input_thread(self) -> None:
-            """Hand on what comes until the screen or terminal ends, or another thread begins; not on Windows."""
+            """Hand on what comes, as Textual does, until the screen or the terminal ends or another thread begins.
+
+            On Windows, which has no bytes to read, nothing calls it.
+            """
             decode, parser = getincrementaldecoder("utf-8")("replace").decode, KeyParser()
             while self._key_thread is threading.current_thread() and not self.exit_event.is_set():
                 if select.select([self.fileno], [], [], 0.1)[0]:

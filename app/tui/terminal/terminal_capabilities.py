@@ -56,7 +56,10 @@ class TerminalCapabilities(msgspec.Struct, frozen=True):
 def asked_terminal(
     env: Mapping[str, str], *, reading: int = 0, writing: int = 1
 ) -> Iterator[Callable[[], TerminalCapabilities]]:
-    """Ask the terminal, and yield what waits for its answer, `SECONDS` from the question on at most."""
+    """Ask the terminal at these descriptors, where both are one; what is yielded gives its answer, once.
+
+    Between the two there is time for other work. The answer is waited for until `SECONDS` after the question at most.
+    """
     told = TerminalCapabilities(is_light=_told_by(env))
     is_asked = env.get("TERM", "") not in SILENT and os.isatty(reading) and os.isatty(writing)
     try:

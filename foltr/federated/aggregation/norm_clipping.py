@@ -21,7 +21,10 @@ from foltr.federated.aggregation.rows import RuleSettings, check_rows, middle_of
 def norm_clipped_mean(
     rows: npt.ArrayLike, weights: npt.ArrayLike | None, *, bound: float | None, centre: FloatVector | None = None
 ) -> FloatVector:
-    """The mean `[n_params]` of rows clipped around `centre` (None: 0) to `bound` (None: the median length)."""
+    """The mean `[n_params]` of the rows after each is clipped around `centre` `[n_params]`.
+
+    `bound` None is the median length, `centre` None is 0, as it is where rows are differences.
+    """
     x = check_rows(rows)
     middle = np.zeros(x.shape[1]) if centre is None else centre
     difference = x - middle

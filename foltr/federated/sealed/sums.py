@@ -211,7 +211,10 @@ def in_shares(
 
 
 def check_shared(occasion: Occasion, update: SharedUpdate) -> str:
-    """The message's hash, by which a list names it; SealedSumError unless a member of the cohort sent it this round."""
+    """The message's hash, by which a list names it; SealedSumError unless a member of the cohort sent it this round.
+
+    What the boxes hold nobody sees but the committee.
+    """
     _check_named(occasion, update)
     size = occasion.share_bytes + BOX_BYTES
     if len(update.boxes) != size * len(occasion.cohort.committee):

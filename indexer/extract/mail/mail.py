@@ -25,6 +25,7 @@ from indexer.extract.markup.texts import extract_text
 from indexer.extract.source import Extractor, Gathered, Limits, Sink, Source, shown_size
 
 MAX_PARTS = 500
+"""parts of one mail that are looked at"""
 MAX_AROUND = 200
 """parts around one that is looked at"""
 _LONG_HEADER = re.compile(rb"^(content-(?:type|disposition):(?:[^\n]|\n[ \t]){4000})(?:[^\n]|\n[ \t])+", re.I | re.M)

@@ -18,6 +18,7 @@ from indexer.extract.source import Sink
 from indexer.properties import Properties
 
 MAX_PEOPLE = 100
+"""people of one header that are kept one by one"""
 MAX_IDS = 30
 """of the mails that a mail answers: the oldest and the newest are kept"""
 

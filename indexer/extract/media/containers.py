@@ -16,6 +16,7 @@ from indexer.extract.decode import clean
 MAX_ELEMENT = 65_536
 """bytes of one value that are read"""
 MAX_VALUES = 200
+"""values of one name that are kept"""
 MAX_ELEMENTS = 20_000
 """elements or chunks of one file that are looked at"""
 

@@ -23,7 +23,9 @@ from indexer.extract.sources.sqlite_file import MAGIC, opened
 MAX_ADDRESS = 900
 """characters of an address; longer ones are data, not places"""
 BOOKMARK = "bookmark"
+"""the tag of what was bookmarked"""
 _SINCE_1601 = 11_644_473_600
+"""seconds from 1601 to 1970"""
 
 
 class VisitedPage(Struct):

@@ -106,6 +106,7 @@ _ALL = (
 )  # fmt: skip
 
 SOURCES: dict[str, DataSource] = {source.name: source for source in _ALL}
+"""By name."""
 
 _ENDS = tuple(end for source in _ALL for end in source.ends)
 _PARTS = tuple(part for source in _ALL for part in source.parts)

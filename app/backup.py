@@ -114,7 +114,10 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 
 def read_backup(source: Path) -> tuple[About, dict[str, bytes]]:
-    """What a backup says of itself, and its content by name; NoBackupError where any of that is damaged."""
+    """What a backup says of itself, and what is in it by name; NoBackupError for one that is damaged in any byte.
+
+    A byte that says nothing of the content, as one of a date in the ZIP file, may differ.
+    """
     with source.open("rb") as stream:
         try:
             with zipfile.ZipFile(stream) as archive:

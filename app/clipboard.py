@@ -54,7 +54,10 @@ def copiers(env: Mapping[str, str], platform: str = sys.platform) -> list[Copier
 
 
 def copy(text: str, env: Mapping[str, str] | None = None) -> str:
-    """Give the text to the first program that takes it, and wait for that; what took it, for people, or "" for none."""
+    """Give the text to the first program that takes it; what took it, as people say it, and "" where none did.
+
+    It waits for the program, so a screen calls it in a worker.
+    """
     env = os.environ if env is None else env
     for copier in copiers(env):
         program = shutil.which(copier.argv[0], path=env.get("PATH"))

@@ -43,7 +43,10 @@ _OF_SETTINGS = frozenset({"config.toml", "searches.toml", "simulation.toml", "fo
 
 
 def create_data_folder(paths: Paths) -> None:
-    """Make the data folder, or take an empty one: for its owner only (0700), and marked. SettingsError for others."""
+    """Make the data folder, or take an empty one: for its owner only (0700), and marked as this program's.
+
+    Raises SettingsError for any other one, as `make_private` does.
+    """
     refuse_foreign(paths)
     paths.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     _mark(paths.data_dir)

@@ -202,7 +202,10 @@ def remove_old_mails(data_dir: Path, *, keep: Path | None = None) -> None:
 
 
 def remove_gone_mails(data_dir: Path, read_at: Mapping[str, float]) -> None:
-    """Delete the copies of mails whose file is not indexed, or was read again since (`read_at`, seconds since 1970)."""
+    """Delete the copies of mails whose file is none of those that are indexed, or was read anew since.
+
+    `read_at` tells when each was, in seconds since the epoch.
+    """
     names = {_name_of(path): when for path, when in read_at.items()}
     for copy in (copy for copy in mail_copies(data_dir) if not copy.name.startswith("far-")):
         age, when = _age(copy), names.get(copy.name.partition("-")[0])

@@ -334,7 +334,10 @@ def _fill(template: str, target: _Target, source: str) -> tuple[str, ...]:
 
 
 def _filled(template: str, values: Mapping[str, str], source: str, *, last: str = "") -> tuple[str, ...]:
-    """The command's words with `values` in their places, `last` behind one without any; OpenError for other names."""
+    """The words of a command with the placeholders of `values` filled in; OpenError for another one.
+
+    `last` comes behind a command without any placeholder.
+    """
 
     def value(match: re.Match[str]) -> str:
         if match[1] not in values:

@@ -33,7 +33,10 @@ class FileOperationError(Exception):
 
 
 def folder_of(text: str) -> str:
-    """The folder that a user typed, absolute, or a new one in a folder; FileOperationError where it cannot be used."""
+    """The folder that a user typed, absolute; it may be a new one in a folder that is there.
+
+    Raises FileOperationError where there is none that can be written to, or made.
+    """
     path = Path(os.path.expanduser(text.strip()))
     if not text.strip():
         raise FileOperationError("wanted the path of a folder, got nothing")

@@ -122,7 +122,10 @@ class Scheme(msgspec.Struct, Generic[S], frozen=True, kw_only=True, dict=True):
         self, file: str, text: str, env: Mapping[str, str], *, flags: Mapping[str, str], hint: str = "config check",
         below: Sequence[Assignment] = (),
     ) -> Effective[S]:  # fmt: skip
-        """As `examine`, but the scheme's error for the first problem; `hint` names the command that lists all."""
+        """The settings in force; raises the scheme's error for the first problem, counting the others.
+
+        As `examine`; `hint` names the command that lists all problems.
+        """
         effective, problems = self.examine(file, text, env, flags=flags, below=below)
         if problems:
             more = f" (and {len(problems) - 1} more: {hint})" if len(problems) > 1 else ""

@@ -57,7 +57,10 @@ class Excerpt(msgspec.Struct, frozen=True):
 
 
 def best_excerpt(text: str, words: Sequence[str], *, tokens: int) -> Excerpt:
-    """At most `tokens` (1 or more) around the place with most of the `words`, else from the beginning of the text."""
+    """At most so many tokens (1 or more) around the place with most different words, as `snippets.matches` takes them.
+
+    Without a match it is the beginning of the text. A text is searched for matches only so far as for a snippet.
+    """
     room = tokens * BYTES_PER_TOKEN
     spans = passage(text, words, width=room)
     start = text.rfind("\n", 0, spans[0][0]) + 1 if spans else 0

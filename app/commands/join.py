@@ -46,7 +46,10 @@ def join(link: str, yes: bool) -> int:
 
 
 def asking(*, yes: bool, goes_on: bool = False) -> Callable[[Sequence[str]], bool]:
-    """Shows the terms on stderr and asks, unless `yes`; where nobody can answer, a no if the command `goes_on`."""
+    """Shows the terms on stderr and asks, unless `yes` has agreed already.
+
+    Where nobody can answer, as from cron, that is a no if the command `goes_on` without it, else its end.
+    """
 
     def ask(lines: Sequence[str]) -> bool:
         for line in lines:

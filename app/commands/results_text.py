@@ -58,7 +58,10 @@ def formatted(template: str, hit: Hit, snippet: Snippet | None) -> str:
 def terminal_lines(
     hit: Hit, snippet: Snippet | None, *, width: int, words: tuple[str, ...] = (), why: str = "", home: str = ""
 ) -> Iterator[str]:
-    """One result for a terminal of `width` columns, `words` marked, with styles that click takes out without colour."""
+    """One result for a terminal of `width` columns, with styles; where there is no colour click takes them out.
+
+    `words` are marked in the title and the path too.
+    """
     number = f"{hit.rank:>3}  "
     indent = " " * len(number)
     room = max(width - len(number), 20)

@@ -128,7 +128,10 @@ TINY = 1e-100
 
 
 def believed(shipped: FloatVector, theta: FloatVector, noise: float, names: Sequence[str]) -> FloatVector:
-    """The linear ranker `[n_features]` that a newcomer ranks by, given the common one, its noise s and the features."""
+    """The linear ranker `[n_features]` that a newcomer ranks by, given the common one and its noise s (in its record).
+
+    `names` are those of the features. Weights that are as shipped are no part of any block.
+    """
     if noise == 0.0:
         return theta
     moved = theta - shipped

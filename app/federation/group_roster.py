@@ -97,7 +97,10 @@ def hand_back(store: Store, server: Correspondence, *, after: int = 0) -> tuple[
 
 
 def asked(store: Store, server: Correspondence, ask: Callable[[], T]) -> T:
-    """What the server answers; one that does not know this device, as after a restore, first gets the roster back."""
+    """What the server answers; one that does not know this device any more, as after a restore, takes it back first.
+
+    It does so by the roster's entries.
+    """
     try:
         return ask()
     except Declined as refusal:

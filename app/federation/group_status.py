@@ -17,7 +17,10 @@ from foltr.federated.sealed.committee import CohortError, cohort_of
 
 
 def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[str, Any]:
-    """The record of `federation status --json`; None stands for no group, and for infinity, which JSON lacks."""
+    """The record that `federation status --json` prints; `group` is None for a device without one.
+
+    An epsilon that is infinite is None: JSON has no word for it.
+    """
     member, seen = membership.load(store), membership.load_standing(store)
     spent = ledger.entries(store)
     return {

@@ -154,7 +154,10 @@ class Admission(msgspec.Struct, frozen=True):
         return JournalFinding(request, sentence, holds=True)
 
     def _enrolled(self, invite: Invite) -> membership.Membership:
-        """The membership, from a server that took this device in; a joining that was broken off goes on."""
+        """The membership, from a server that took this device in.
+
+        An application of before is taken up again, as is a joining that was broken off at the question.
+        """
         known = membership.load(self.store)
         if known is not None and known.group_id:
             if known.group_id == invite.group_id and not known.agreed:

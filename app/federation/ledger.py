@@ -139,7 +139,10 @@ def epsilon(spent: tuple[LedgerEntry, ...], delta: float, neighbours: Neighbours
 
 
 def _seen(mechanism: Mechanism, against: str) -> Mechanism:
-    """The mechanism as if one device had added all the noise that is seen; shares of Laplace noise stay shares."""
+    """The mechanism as if a device had added all the noise that can be seen.
+
+    Gaussian shares alone: those of Laplace noise are only worth something when every one of them arrives.
+    """
     if against == "sum" and isinstance(mechanism, Gaussian):
         return msgspec.structs.replace(mechanism, distributed=False, n_clients=1, coins=0)
     return mechanism
@@ -278,7 +281,10 @@ def check_budget(spent: Spent, entry: LedgerEntry, settings: FederationSettings)
 
 
 def check_period(spent: Spent, entry: LedgerEntry, terms: Terms) -> None:
-    """SpentError when the group has had all rounds of a period, those of abandoned lineages included."""
+    """SpentError when the group has had all the rounds of a period that its terms speak of: the device holds them.
+
+    Rounds of abandoned lineages count too: what was sent was sent.
+    """
     left, again = in_terms(spent, entry, terms)
     if left == 0:
         raise SpentError(

@@ -132,7 +132,10 @@ def note_ended(store: Store, members: Iterable[str]) -> None:
 
 
 def erase(store: Store, *, is_over: bool = True) -> None:
-    """Forget the group and the key, but not what was spent; unless it `is_over`, other devices go on as the member."""
+    """Forget the group and the key; what was spent on it stays in the privacy ledger.
+
+    Not `is_over`: this person's other devices go on as the member.
+    """
     with suppress(FederationError):  # of a damaged record nothing can be told to them
         if is_over and (present := load(store)) is not None:
             note_ended(store, [present.device])

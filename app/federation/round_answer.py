@@ -236,7 +236,10 @@ def occasion_of(announced: wire.Announcement, cohort: Cohort) -> sums.Occasion:
 def shared_update(
     server: Correspondence, occasion: sums.Occasion, announced: wire.Announcement, change: bytes
 ) -> wire.SharedUpdate:
-    """The draft with this device's noise, proved and in shares; all is keyed, so made again it is the same."""
+    """The draft with this device's part of the noise, proved and in shares; its bits are fixed before its coins.
+
+    All of it is keyed: drafted again, or with the same coins again, it is the same.
+    """
     member, vector = server.member, decode_vector(change, occasion.n_numbers)
     context = f"shares of {digest(announced.terms)}\n".encode() + sums.randomness(occasion, member.device, vector)
     draft = sums.draft_update(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))

@@ -206,7 +206,10 @@ class Correspondence:
         return _decode(self._transport.post("/v1/invites", encode(asked)), wire.Invited)
 
     def vouch(self, about: chain.RosterMember, *, leaves: bool, heir: int = -1) -> wire.RosterPage:
-        """Vouch for a member, or take one off, who joined again as entry `heir`; the entries from its own on."""
+        """Vouch for a member, or take one off the roster who is no longer there; the entries from its own on.
+
+        `heir` is the number of the entry by which the one who is taken off joined again.
+        """
         group_id = self.member.group_id
         purpose, text = (
             (chain.LEAVE, chain.leave_text(group_id, about.number))

@@ -43,7 +43,10 @@ def start_resident(paths: Paths) -> None:
 
 
 class BackgroundIndexer:
-    """Runs `foltr-search watch --events`, which ends with this process, and passes its reports on from a thread."""
+    """Runs `foltr-search watch --events` and passes its reports on; the process ends with this one, however it ends.
+
+    `on_progress` is called from a thread of its own.
+    """
 
     def __init__(self, paths: Paths, on_progress: OnProgress, *, arguments: Sequence[str] = ()) -> None:
         """`arguments` are more options of `watch`."""

@@ -31,7 +31,10 @@ class _Session(msgspec.Struct, frozen=True):
 
 
 def session_nonce(store: Store, *, now: float) -> bytes:
-    """The 16 random bytes of the session, shared by all processes; new after 30 idle minutes, or where unreadable."""
+    """The 16 random bytes of the present session, shared by all processes; new after 30 idle minutes.
+
+    A damaged record, or a time from the future, begins a new session.
+    """
     stored = store.value("session")
     session = None
     if stored is not None:
@@ -63,7 +66,10 @@ def _uniform(nonce: bytes, document: int | bytes) -> float:
 def explored_order(
     scores: FloatVector, gumbel: FloatVector, *, by_score: IntVector, k: int, temperature: float
 ) -> IntVector:
-    """All rows: the first k sampled from score / temperature with this noise, the rest as they are `by_score`."""
+    """All rows: the first k sampled from score / temperature with this noise, the rest as they are `by_score`.
+
+    Next to no temperature, like 0, leaves them all so.
+    """
     if temperature < SMALLEST_TEMPERATURE:
         return by_score
     first = rank_with_noise(scores / temperature, gumbel, k=k)

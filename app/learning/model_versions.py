@@ -175,7 +175,10 @@ def days(store: Store, ranker: str, *, today: date) -> tuple[date, ...]:
 
 
 def as_of(store: Store, ranker: str, *, day: date, today: date) -> PersonalModel | None:
-    """The model at the end of that day, None before anything was learned; ModelError outside of the last month."""
+    """The model as it was at the end of that day; None when nothing had been learned by then.
+
+    ModelError for a day in the future or more than a month back.
+    """
     if not today - timedelta(days=KEPT_DAYS) <= day <= today:
         first = today - timedelta(days=KEPT_DAYS)
         raise ModelError(f"versions are kept from {first} to {today}; there is none of {day}")

@@ -221,7 +221,10 @@ class Picks:
     def usage(
         self, query_terms: Sequence[str], documents: Sequence[Document], *, now: float, completions: Sequence[str] = ()
     ) -> Usage:
-        """What is remembered of these candidates; `completions` are what a last word still being typed may become."""
+        """What is remembered about these candidates of this query.
+
+        `completions` are stems that the last term may become while it is still being typed.
+        """
         if not self._enabled or not documents:
             return Usage.zeros(len(documents))
         with self._store.lock:
@@ -248,7 +251,10 @@ class Picks:
             )
 
     def marks(self, documents: Sequence[Document]) -> list[tuple[str, ...]]:
-        """What each document is known by beside its text: its type and, unless switched off, its folders, hashed."""
+        """What each document is known by beside its text: its type, and the nearest of its folders, hashed.
+
+        Without folders when switched off.
+        """
         if not self._enabled:
             return [(type_,) for _, _, type_ in documents]
         return [(type_, *self._folders(folder_of(self._hasher.path(path)))) for path, _, type_ in documents]

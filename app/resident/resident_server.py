@@ -45,7 +45,10 @@ BEGINS = (0).to_bytes(4, "big")
 
 
 def take_place(data_dir: Path) -> FileLock:
-    """The lock of a data folder's one resident process, which goes with it; FoltrError when another one holds it."""
+    """The lock of the one resident process of a data folder; it goes with the process, however that ends.
+
+    Raises FoltrError when another process holds it.
+    """
     folder = Path(socket_path(str(data_dir))).parent
     folder.mkdir(mode=0o700, exist_ok=True)
     folder.chmod(0o700)

@@ -67,7 +67,10 @@ class JudgementBook:
         raise ReviewError(f"there is no review {number}; `foltr-search review --list` shows those that are there")
 
     def number_of(self, query: str, *, begun: bool = False) -> int:
-        """The number of the query's review, of no query the newest; a new one, or ReviewError if it must be `begun`."""
+        """The number of the review of this query, a new one where there is none; ReviewError if it must be `begun`.
+
+        Of no query it is that of the newest.
+        """
         with self._store.transaction() as db:
             for (number,) in db.execute("SELECT id FROM reviews WHERE ? IN (query, '') ORDER BY id DESC", (query,)):
                 return int(number)
@@ -78,7 +81,10 @@ class JudgementBook:
             return int(db.execute("INSERT INTO reviews (started, query) VALUES (?, ?)", row).lastrowid or 0)
 
     def of(self, number: int, *, after: int = 0) -> list[Judgement]:
-        """The judgements that stand (those `after` a row), of one document the last, in the order they were made."""
+        """The judgements that stand, in the order in which they were made; of one document the last.
+
+        Those `after` that row alone.
+        """
         rows = self._store.rows(
             "SELECT identity, path, part, title, answer, time FROM judgements WHERE id IN"
             " (SELECT max(id) FROM judgements WHERE review = ? GROUP BY identity) AND id > ? ORDER BY id",

@@ -115,7 +115,10 @@ def table_of(
     reading: Reading, catalogue: Catalogue, candidates: Candidates, closeness: Closeness | None,
     picks: Picks, terms: list[str], completions: list[str], *, now: float,
 ) -> CandidateTable:  # fmt: skip
-    """All that this machine knows of the candidates still there, in BM25F order; `terms` name the query to picks."""
+    """All that this machine knows of the candidates that are still there, in BM25F order.
+
+    `terms` and `completions` name the query to the pick memory.
+    """
     rows = _rows(reading, catalogue, candidates)
     documents = [(row.path, row.part, row.type) for row in rows]
     usage = picks.usage(terms, documents, now=now, completions=completions)
@@ -146,7 +149,10 @@ def _rows(reading: Reading, catalogue: Catalogue, candidates: Candidates) -> lis
 
 
 def held_as_typed(candidates: Candidates) -> Mask:
-    """[n_docs] False, for a query of one word, for what holds another form of it or only an identifier's pieces."""
+    """[n_docs] False for what holds another form of a word, or only the pieces of an identifier.
+
+    Only for a query of that one word: beside others it is one of many.
+    """
     held = np.ones(candidates.docs.size, dtype=bool)
     if len(candidates.concepts) == 1:
         held = held_as_written(candidates) & candidates.held[:, 0] & candidates.as_typed

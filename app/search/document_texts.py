@@ -31,7 +31,10 @@ class RecentTexts:
         """the commit, and texts of it"""
 
     def of(self, doc_id: int, generation: int, *, unmarked: bool = False) -> str:
-        """The text of a document in that commit, "" when it was removed meanwhile; `unmarked`: see `without_marks`."""
+        """The text of a document, "" when it was removed meanwhile; `unmarked`: see `without_marks`.
+
+        What is kept is of the commit `generation`, and forgotten with it.
+        """
         kept, key = self._kept, (doc_id, unmarked)
         if kept[0] != generation:
             kept = self._kept = generation, RecentlyUsed(MOST_KEPT)

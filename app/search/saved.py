@@ -95,7 +95,10 @@ class SavedSearches:
             self._write(known, name.removeprefix("@"))
 
     def written_out(self, query: str, *, as_you_type: bool = False) -> WrittenOut:
-        """`query` with each @name replaced; an unknown one stays a word, and is a problem where anything is saved."""
+        """`query` with each @name replaced; a name that is not there stays as a word, and is a problem.
+
+        Where nothing is saved, or the file cannot be read, `@` is as any other sign.
+        """
         if "@" not in query:
             return WrittenOut(query)
         try:

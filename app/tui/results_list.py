@@ -112,7 +112,10 @@ class ResultsList(LineView, can_focus=True):
         return hits[self.cursor] if 0 <= self.cursor < len(hits) else None
 
     def show_page(self, page: ResultPage | None, *, keep: Hit | None = None, rows: SnippetsMade | None = None) -> None:
-        """Show another page from its start, or with the cursor on the document of `keep`; `rows` are known already."""
+        """Show another page from its start, or with the cursor on the document of `keep` where it is still there.
+
+        `rows` is what is known of its rows already. Whoever shows a page knows that another hit is selected then.
+        """
         self.moved = keep is not None
         self.page = page
         self._asked.clear()

@@ -369,7 +369,10 @@ def norms(connection: Connection, lineage: int, number: int) -> dict[str, float]
 
 
 def agreement(deltas: FloatMatrix) -> float:
-    """||mean of the unit vectors||: 1 when all updates point the same way, about 1/sqrt(n) by chance, 0 of none."""
+    """||mean of the unit vectors||: 1 when all updates point the same way, about 1/sqrt(n) when they do by chance.
+
+    0 where there are none.
+    """
     if not len(deltas):
         return 0.0
     norms = np.linalg.norm(deltas, axis=1, keepdims=True)

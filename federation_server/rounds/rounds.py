@@ -111,7 +111,10 @@ def present(connection: Connection, *, lock: bool = False) -> Round | None:
 
 
 def to_close(connection: Connection, vault: Vault, schedule: Schedule, *, now: int) -> Round | None:
-    """The open round, which nobody else closes meanwhile; None without a group, and where one had to be opened."""
+    """The open round, which nobody else closes meanwhile; where there is none it is opened, and None is given.
+
+    None without a group, too.
+    """
     if not group.lock(connection):
         return None
     here = present(connection, lock=True)

@@ -170,7 +170,10 @@ class FedIPS:
         return replace(after, moments=(relevance + relevance_mean, *after.moments))
 
     def relevance(self, model: Model) -> FloatVector | None:
-        """F `[n_features + 1]`, None when propensities are not estimated; ShapeError for a model begun without it."""
+        """F `[n_features + 1]`, the first of the moments; None when propensities are not estimated.
+
+        ShapeError for a model that was begun without it.
+        """
         if not self.estimates:
             return None
         if not model.moments or model.moments[0].shape != (self.ranker.n_features + 1,):

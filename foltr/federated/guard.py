@@ -379,7 +379,10 @@ def _summary(alert: bool, suspicions: tuple[Suspicion, ...], calm: int, guard: G
 
 
 def add_updates(sums: RunningSums, said: Clipped | None, shape: tuple[int, ...]) -> RunningSums:
-    """The sums with what members said in a round of updates `[n_clients, n_params]`; ShapeError for another number."""
+    """The sums with what members said in a round of updates `[n_clients, n_params]`, as many as they must be.
+
+    ShapeError where they are not.
+    """
     if sums.sent.shape != shape:
         raise ShapeError(f"the guard remembers {list(sums.sent.shape)}, the round has {list(shape)}")
     if said is None:

@@ -60,7 +60,10 @@ def request_hash(request: str) -> str:
 
 
 def rounds_served(entries: Sequence[JournalEntry]) -> list[JournalEntry]:
-    """The lists of rounds behind the newest lineage's ranker, newest first; RecordError where an origin is missing."""
+    """The lists of the rounds that led to the newest lineage's ranker, newest lineage first.
+
+    RecordError when a lineage that it began from is not in the journal.
+    """
     began = {entry.lineage: entry for entry in entries if entry.kind == "lineage"}
     lists = [entry for entry in entries if entry.kind == "list"]
     found, lineage, until = [], max(began, default=0), None

@@ -23,7 +23,10 @@ def to_link(record: Invite | Signed) -> str:
 
 
 def from_link(text: str) -> Invite:
-    """The invite in a link, whatever space and line breaks a mail program put in; RecordError for anything else."""
+    """The invite in a link; space around it and line breaks within (mail programs fold) are taken off.
+
+    RecordError for anything else.
+    """
     return _read(text, PREFIX, Invite, "invite link")
 
 

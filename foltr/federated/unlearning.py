@@ -28,7 +28,10 @@ from foltr.federated.method import Model
 
 
 def kept_rounds(n_rounds: int, every: int) -> range:
-    """The rounds whose updates are kept: 1, 1 + delta_t, 1 + 2 delta_t, ... (thesis 6.1.2); delta_t is 1 or more."""
+    """The rounds whose updates are kept: 1, 1 + delta_t, 1 + 2 delta_t, ... up to `n_rounds` (thesis Section 6.1.2).
+
+    ValueRangeError when `every` (delta_t) is below 1.
+    """
     if every < 1:
         raise ValueRangeError(f"every must be at least 1, not {every}")
     return range(1, n_rounds + 1, every)

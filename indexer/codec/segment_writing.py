@@ -95,7 +95,10 @@ def group_lists(
 
 
 def merged_lists(field: str, segments: Sequence[SegmentFiles], renumbered: Sequence[Ints]) -> Iterator[FieldLists]:
-    """The field's lists of several segments as one, in bounded runs; `renumbered[s][doc]` is -1 for a dead one."""
+    """The field's lists of several segments as one, in runs of terms that bound the memory.
+
+    `renumbered[s][doc]` is the new number of a document of segment s, -1 for a dead one.
+    """
     largest = max(segments, key=lambda segment: segment.n_terms(field))
     n_bytes = max(_RUN_BYTES * largest.n_bytes // max(sum(segment.n_bytes for segment in segments), 1), 1)
     bounds = [largest.term(field, i) for i in largest.runs(field, n_bytes).tolist()]

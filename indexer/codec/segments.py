@@ -393,7 +393,10 @@ class SegmentFiles:
         return np.cumsum(arrays[0]), tf, arrays[2], at
 
     def field_lists(self, field: str, start: int, stop: int, *, positions: bool = True) -> FieldLists:
-        """All postings of the terms number `start` to before `stop`, by array work alone; positions only if wanted."""
+        """All postings of the terms number `start` to before `stop`; read with array work alone.
+
+        Without `positions` their bytes are not read, and none is given.
+        """
         table = self._tables[field]
         offsets = table.offsets[start : stop + 1].astype(np.int64)
         df = table.df[start:stop].astype(np.int64)

@@ -156,7 +156,10 @@ def landlock_version() -> int:
 
 
 def _restrict(allowed: Sequence[tuple[str, int]]) -> None:
-    """Keep this thread and what it starts to the `allowed` paths that are there; OSError where the kernel refuses."""
+    """Keep, of all files, those at and below the `allowed` paths with their rights; for this thread and what it starts.
+
+    A path that is not there is passed over. OSError where the kernel refuses.
+    """
     abi = landlock_version()
     rights = (1 << _N_RIGHTS.get(abi, 16)) - 1
     wanted = struct.pack("=QQQ", rights, _TCP, _OUTWARDS)[: 8 if abi < 4 else 16 if abi < 6 else 24]

@@ -39,7 +39,10 @@ _LARGE = 256 << 10
 
 
 def return_freed_memory(large: int = _LARGE) -> None:
-    """Fix glibc's thresholds, which grow with each large block freed: blocks of `large` bytes go back at once."""
+    """Fix glibc's thresholds, which otherwise grow with the largest block ever freed; elsewhere nothing happens.
+
+    Blocks of `large` bytes go back at once.
+    """
     if not sys.platform.startswith("linux"):
         return
     try:

@@ -36,7 +36,10 @@ def is_binary(head: bytes) -> bool:
 
 
 def decode(data: bytes, *, declared: str = "", is_cut: bool = False) -> str:
-    """The text of `data`, U+FFFD for what fits nothing, by the `declared` encoding; `is_cut` forgives a torn end."""
+    """The text of `data`; `declared` is the encoding that the document names, `is_cut` forgives a torn last character.
+
+    Never raises: bytes that fit nothing become U+FFFD.
+    """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             rest = data[len(mark) :]

@@ -45,7 +45,10 @@ _TABLE = """CREATE TABLE readings (
 
 
 class Readings:
-    """Files to be read, in a temporary SQLite database, for one thread; IndexerError when it outgrows the disk."""
+    """A list of files to be read, in a temporary database of SQLite, which keeps a short one in memory.
+
+    IndexerError when it grows beyond the disk. For one thread.
+    """
 
     def __init__(self, readings: Iterable[FilesRead] = ()) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)

@@ -53,7 +53,10 @@ MOST_WAYS = 24
 
 
 def in_groups(snapshot: Snapshot, field: str, number: str) -> list[tuple[str, ...]]:
-    """The ways in which a field writes a number in several groups next to each other: 4408 1273 for 44081273."""
+    """The ways in which a field writes a number in several groups next to each other: 4408 1273 for 44081273.
+
+    Only documents with a first and a last group are looked at.
+    """
     n = len(number)
     if n < 2:
         return []

@@ -141,7 +141,10 @@ class CatalogueWriter:
 
 
 def read_anew(catalogue: Catalogue, paths: Iterable[str]) -> None:
-    """Have these files, which stay found, read again by the follower of changes or the next scan, though unchanged."""
+    """Have these files read again, though they have not changed, by the follower of changes or the next scan.
+
+    They stay found meanwhile.
+    """
     rows = [(os.fsencode(path),) for path in paths]
     with plain_errors(catalogue.path), transaction(catalogue.connection) as connection:
         connection.executemany("UPDATE files SET state = 'pending' WHERE path = ?", rows).close()

@@ -151,7 +151,10 @@ def connect_to_read(path: Path) -> Connection:
 
 
 def connect_to_share(path: Path) -> Connection:
-    """A connection in autocommit mode to a file that many write; for reading where this process cannot write it."""
+    """A connection in autocommit mode to a file that many read and write, which waits for other writers.
+
+    A file that is there and cannot be written is opened for reading.
+    """
     try:
         return _connect_to_write(path)
     except (sqlite3.OperationalError, OSError) as error:

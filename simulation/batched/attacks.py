@@ -50,7 +50,10 @@ class Attack(NamedTuple):
 
 @kernel()
 def send(attack, start, thetas, state):  # type: ignore[no-untyped-def]
-    """Put malicious messages into the last rows of `thetas`, given the common `start` `[n_sent]` and their `state`."""
+    """Put what malicious clients send into their rows of `thetas`, the last; `start` `[n_sent]` is the common ranker.
+
+    `state` is that of the attackers' stream.
+    """
     first = len(thetas) - attack.n_malicious
     if attack.kind == OPPOSED:
         for i in range(first, len(thetas)):

@@ -102,7 +102,10 @@ def _pair(weights, den, i, j):  # type: ignore[no-untyped-def]
 
 @kernel()
 def pair_weights_by_logarithms(scores, n_docs, ranking, clicks, k, room, den, wanted):  # type: ignore[no-untyped-def]
-    """`pair_weights` for any finite `scores` `[n_docs]` over the temperature, `ranking` `[k]`, `room` `[n_docs]`."""
+    """`pair_weights` for any finite `scores` `[n_docs]`, divided by the temperature.
+
+    `ranking` is `[k]`; `room` for `[n_docs]`.
+    """
     seen = _seen(clicks, k)
     _log_denominators(scores, n_docs, ranking, k, room, den)
     for r in range(seen):
@@ -243,7 +246,10 @@ def visit(pages, sheet, client, query, top, state, sums):  # type: ignore[no-unt
 
 @kernel(inlined=True)
 def linear_scores(features, first, last, theta, scale, scores):  # type: ignore[no-untyped-def]
-    """scores[d] = scale * theta . x_d for rows `first` to `last` - 1, added in their precision; returns the largest."""
+    """scores[d] = scale * theta . x_d for the rows `first` to `last` - 1; returns the largest.
+
+    The products are added up in the precision of `features` and `theta`.
+    """
     top = -np.inf
     for row in range(first, last):
         scores[row - first] = scale * dot(features[row], theta)

@@ -88,7 +88,10 @@ def neural_scores(features, first, last, room, scale, scores):  # type: ignore[n
 
 @kernel(inlined=True)
 def neural_ascend(theta, features, first, sheet, seen, rate, room):  # type: ignore[no-untyped-def]
-    """theta += rate * sum of wanted[r] * (gradient of the score at r), with `room` as `neural_scores` left it."""
+    """theta += rate * sum over the seen ranks of wanted[r] * (gradient of the score of the document there).
+
+    `room` is as `neural_scores` left it.
+    """
     n_hidden, hidden, by_hidden, slope = len(room.slope), room.hidden, room.by_hidden, room.slope
     (_, _, v), (to_w, to_b, to_v) = layers(room.ranker, n_hidden), layers(theta, n_hidden)
     for r in range(seen):

@@ -66,7 +66,10 @@ class Circumstances(msgspec.Struct, frozen=True):
 
 
 def cell_events(cell: Cell, *, root: Path | None, alike: Circumstances | None = None) -> Iterator[Event]:
-    """Everything that happens to one cell; an error, or a build or data other than `alike`, ends it with Failed."""
+    """Everything that happens to one cell; an error ends it with Failed and nothing is raised.
+
+    It is one where build or data are not as in `alike`.
+    """
     yield Started(cell.id)
     started = time.perf_counter()
     try:

@@ -204,7 +204,10 @@ def _check(path: Path, data: QuerySet, name: str, info: DatasetInfo, *, dense: b
 
 
 def line_of_grade_above(top: int, place: Path, number: int) -> tuple[Path, int, str]:
-    """The first line of a fold below `place` above grade `top`: file, line and grade; LookupError for none."""
+    """The first line of a fold below `place`, a file or folder, whose grade is above `top`: file, line and grade.
+
+    LookupError where there is none.
+    """
     files = (place,) if place.is_file() else known_datasets.find_folds(place)[number].all
     for path in files:
         with open_text(path) as stream:

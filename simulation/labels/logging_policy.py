@@ -48,7 +48,10 @@ def differing(data: QuerySet) -> IntVector:
 
 
 def without_indifferent(data: QuerySet) -> QuerySet:
-    """The queries with documents of different grades, all that the paper keeps; ValueRangeError when there are none."""
+    """The queries that have documents of different grades, which are all that the paper keeps.
+
+    ValueRangeError when none has.
+    """
     kept = differing(data)
     if not len(kept):
         raise ValueRangeError("no query has documents of different grades")

@@ -231,7 +231,10 @@ def _draws(fold: int, n_seeds: int, n_queries: int, resamples: int) -> tuple[Flo
 
 
 def contrast(more: Sequence[QueryValues], less: Sequence[QueryValues]) -> PerFold:
-    """Some runs' values less others', on the folds and seeds of all; ShapeError for unequal numbers of queries."""
+    """The sum of some runs' values less that of others', on the folds and seeds that all of them have.
+
+    ShapeError where two runs of a fold have different numbers of queries.
+    """
     folds: dict[int, list[FloatVector]] = {}
     for run in sorted(set.intersection(*({*values} for values in (*more, *less)))):
         sides = [*(values[run] for values in more), *(-values[run] for values in less)]

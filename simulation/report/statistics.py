@@ -97,7 +97,10 @@ def query_values(rows: Iterable[Row]) -> dict[Settings, dict[tuple[int, int], Fl
 
 
 def areas(rows: Iterable[Row], metric: str) -> dict[Settings, Runs]:
-    """The mean height of each run's curve over interactions, by trapezoids; a curve of one point has that height."""
+    """The mean height of each run's curve: the area below it over interactions, by trapezoids, over its width.
+
+    A curve of one point has the height of that point.
+    """
     heights: dict[Settings, Runs] = {}
     for settings, runs in _runs(rows).items():
         for run, history in runs.items():

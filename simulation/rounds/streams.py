@@ -30,7 +30,10 @@ class Streams(Struct, frozen=True, eq=False):
 
 
 def make_streams(seed: int, n_clients: int) -> Streams:
-    """Independent streams: those of client c depend on the seed and c alone, not on how many clients there are."""
+    """Independent streams for every client, the same for the same seed.
+
+    Client c's streams depend on the seed and c alone, not on how many clients there are.
+    """
     model, users, devices, attacker = np.random.SeedSequence(seed).spawn(4)
     states = np.empty((n_clients, 4), dtype=np.uint64)
     for client, sequence in enumerate(users.spawn(n_clients)):

@@ -41,7 +41,10 @@ def max_rr_distribution(users: Users, grades: npt.ArrayLike) -> FloatMatrix:
 
 
 def privacy_loss(users: Users, *, truth_probability: float, length: int = TABLE_LENGTH) -> float:
-    """The epsilon of one privatised MaxRR over lists of `length` documents; inf where a value proves a list wrong."""
+    """The epsilon of one privatised MaxRR over all lists of `length` documents.
+
+    inf when the truth is always told and some list excludes a value that another allows.
+    """
     lists = np.array(list(product(range(users.n_grades), repeat=length)))
     told = answers_distribution(max_rr_distribution(users, lists), truth_probability=truth_probability)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -232,7 +232,10 @@ def auc_of_two(found: Sequence[Evidence]) -> float:
 
 
 def auc(guesses: npt.ArrayLike, truth: npt.ArrayLike) -> float:
-    """How often a guess for something opened is above one for something not, ties as half; NaN when all are alike."""
+    """How often a guess for something opened is above one for something not opened, ties as half.
+
+    Of any shape, the same for both. NaN when all or nothing was opened.
+    """
     values, opened = np.ravel(np.asarray(guesses, dtype=np.float64)), np.ravel(np.asarray(truth, dtype=np.bool_))
     if values.shape != opened.shape:
         raise ShapeError(f"one guess for each result: {len(values)} guesses for {len(opened)}")

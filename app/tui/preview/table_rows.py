@@ -18,7 +18,10 @@ _NUMBER = re.compile(r"[-+]?[$€£]?[\d.,'\s]*\d[\d.,]*\s?[%€$£]?")
 
 
 def delimited_rows(text: str, width: int, *, separators: str = SEPARATORS) -> Rendered | None:
-    """A table of the lines of `text`, divided by the commonest of `separators` in the first; None without columns."""
+    """A table with a row for each line of `text`, the first staying at the top; None where there are no columns.
+
+    What divides the columns is the commonest of `separators` in the first line that has one.
+    """
     first = next((line for line in text.splitlines() if any(mark in line for mark in separators)), "")
     separator = max(separators, key=first.count)
     if not first:

@@ -92,7 +92,10 @@ def file_name(text: str) -> str:
 
 
 def is_attachment(*, name: str, media_type: str, disposition: str, content_id: str) -> bool:
-    """Whether a person attached this named part; a picture with an id belongs to the text unless it says otherwise."""
+    """Whether a named part of a mail is something that a person attached.
+
+    A picture with an id that is not said to be an attachment is shown in the text.
+    """
     if not name or media_type in NO_ATTACHMENT or name.lower() in ("smime.p7s", "signature.asc"):
         return False
     return disposition == "attachment" or not (content_id and media_type.startswith("image/"))

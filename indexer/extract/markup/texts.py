@@ -23,7 +23,10 @@ TITLE_WITHIN = 20_000
 
 
 def read_text(source: Source, limits: Limits) -> tuple[str, str]:
-    """The text, and what was kept of it ("" for all), read no further than that; ExtractionError for binary content."""
+    """The text of `source` and what was kept of it ("" for all), reading only as much as is kept.
+
+    Raises ExtractionError "unsupported" when the content is binary.
+    """
     data = source.read(2 * limits.max_text_bytes + 4)
     if is_binary(data[:HEAD]):
         raise ExtractionError("unsupported", "binary content without text")

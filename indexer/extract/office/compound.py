@@ -76,7 +76,10 @@ _READERS = {
 
 
 def extract(source: Source, limits: Limits, member: Extractor) -> Extraction:
-    """What the reader that the streams ask for finds, whatever the file's name; ExtractionError where there is none."""
+    """What the reader that the streams ask for finds, whatever the name ends in.
+
+    Raises "malformed", "encrypted", and "unsupported" where there is no reader.
+    """
     import olefile
 
     with source.open() as stream:

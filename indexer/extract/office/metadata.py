@@ -80,7 +80,10 @@ def pdf_date(text: str) -> str:
 
 
 def elements(parts: Parts, name: str, wanted: Collection[str]) -> dict[str, list[str]]:
-    """The texts of the elements `wanted` in one part of a package; none, for they are a gift, of a damaged one."""
+    """The texts of the elements `wanted` in one part of a package; none of a part that is missing or damaged.
+
+    They are a gift: the text is what counts, and its own reader says what is wrong.
+    """
     found: dict[str, list[str]] = {}
     current: list[str] = []
 

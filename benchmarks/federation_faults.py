@@ -26,6 +26,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 from sqlalchemy import select
 
 from benchmarks.federation_devices import Connection, Device, ServerProcess, make_server, present_round
@@ -248,7 +249,7 @@ def repeated(made: Installation, run: Run, devices: list[Device]) -> dict[str, b
         assert expected is not None
         names = [name for name in present[number] if name in numbers]
         thetas = np.array([theta_of(model.theta, numbers[name], number) for name in names])
-        state = replace(state, sums=remembered(sums, names, thetas.shape[1]))
+        state = structs.replace(state, sums=remembered(sums, names, thetas.shape[1]))
         again = join(joining, replace(model, guard=state), thetas, np.ones(len(thetas))).model
         state = again.guard
         if state.sums is not None:

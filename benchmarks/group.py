@@ -27,8 +27,7 @@ import numpy as np
 
 from app.federation.group_ranker import believed
 from app.learning.learner import Learner
-from app.learning.learning_rates import LearningRates
-from app.learning.prior import theta_prior
+from app.learning.prior import LearningRates, theta_prior
 from app.settings import LearningSettings
 from app.store import Store
 from benchmarks.group_pages import KINDS, AskedQuery, pages_of

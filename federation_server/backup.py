@@ -26,8 +26,6 @@ from sqlalchemy import Connection, Engine, Select, Table, func, insert, select
 from console.durable import replace_durably
 from federation_server.database import known_revisions, of_another, reading, writing
 from federation_server.forgetting import forgetting, tombstones
-from federation_server.forgetting.forgetting import Forgetter
-from federation_server.forgetting.tombstones import Restored
 from federation_server.group import group, roster_book
 from federation_server.rounds import rounds
 from federation_server.serve import Installation, check_owner
@@ -93,7 +91,7 @@ def restore(installation: Installation, path: Path, *, now: int) -> BackupConten
     return fill(installation.engine, path, afterwards=begin)
 
 
-def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
+def begin_anew(connection: Connection, forgetter: forgetting.Forgetter, *, now: int) -> int:
     """The new lineage of a database that was just filled from a backup; its number."""
     forgetting.forget_again(connection, forgetter, now=now)
     tombstones.carry_over(connection, forgetter.file)
@@ -103,7 +101,7 @@ def begin_anew(connection: Connection, forgetter: Forgetter, *, now: int) -> int
     least = max(now, tombstones.newest_restored(forgetter.file.read()) + 1)
     begun = group.branch(connection, group.newest(connection), reason="restore", now=now, least=least)
     group.set_fact(connection, roster_book.RESTORED, str(roster_book.end(connection)[0]))
-    forgetter.file.append(Restored(begun))
+    forgetter.file.append(tombstones.Restored(begun))
     return begun
 
 

@@ -15,8 +15,6 @@ from sqlalchemy.engine import make_url
 
 from federation_server.database import connect, is_sqlite, reading, upgrade, writing
 from federation_server.forgetting import forgetting, tombstones
-from federation_server.forgetting.forgetting import Forgetter
-from federation_server.forgetting.tombstones import TombstoneFile
 from federation_server.group import group
 from federation_server.rounds.rounds import policy_of
 from federation_server.running.dashboard_login import Dashboard
@@ -50,10 +48,10 @@ class Installation(Struct, frozen=True, eq=False):
         return self.folder / self.settings.tls.private_key
 
     @property
-    def forgetter(self) -> Forgetter:
+    def forgetter(self) -> forgetting.Forgetter:
         """What forgetting a member takes."""
-        file = TombstoneFile((self.folder / self.settings.server.keys).with_name(tombstones.FILE))
-        return Forgetter(self.vault, policy_of(self.settings), self.settings.forgetting, file)
+        file = tombstones.TombstoneFile((self.folder / self.settings.server.keys).with_name(tombstones.FILE))
+        return forgetting.Forgetter(self.vault, policy_of(self.settings), self.settings.forgetting, file)
 
     @property
     def public_address(self) -> str:

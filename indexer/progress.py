@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from console.printable import display_path
 
@@ -138,7 +137,7 @@ AGREEMENT, SLACK_SECONDS = 3.0, 3.0
 """An estimate by files and one by bytes may differ by this factor and this much; else nobody knows."""
 
 
-class WorkDone(Struct, frozen=True):
+class WorkDone(msgspec.Struct, frozen=True):
     """A part of the work and all of it."""
 
     done: int

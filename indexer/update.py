@@ -20,7 +20,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, field
 
 from console.printable import display_path
 from indexer.confined.pool import WorkerPool
@@ -32,20 +31,9 @@ from indexer.files.crawl import Crawl, CrawlRules, is_below
 from indexer.files.ignore_rules import IGNORE_FILES
 from indexer.prepare import PreparedDocument, PreparedFile, prepare_name
 from indexer.progress import Meter, OnProgress, UpdateSummary
+from indexer.storage import catalogue_writing
 from indexer.storage.catalogue import AWAY, UNREAD, Catalogue, plain_errors
 from indexer.storage.catalogue_tables import reset
-from indexer.storage.catalogue_writing import (
-    MAX_SKIPPED_ROWS,
-    Batch,
-    CatalogueWriter,
-    StoredFile,
-    compact,
-    empty_log,
-    note_scan,
-    note_update,
-    note_wiped,
-    wipe_soon,
-)
 from indexer.storage.index import Index, IndexWriter, lock_holder
 from indexer.storage.unchanged import SettledFolders, Stamps
 
@@ -56,7 +44,7 @@ BULK_FILES = 200
 """With this many files or more, segments of like size are left apart until the end, which saves most merging."""
 
 
-class CommitPolicy(Struct, frozen=True):
+class CommitPolicy(msgspec.Struct, frozen=True):
     """When what was read is committed; a commit makes it findable and safe, and costs some merging."""
 
     first_seconds: tuple[float, ...] = (3.0, 15.0, 40.0)
@@ -75,7 +63,7 @@ class CommitPolicy(Struct, frozen=True):
         return early or now - last >= self.seconds
 
 
-class Job(Struct, frozen=True):
+class Job(msgspec.Struct, frozen=True):
     """Which index is updated, from which folders, and by whom."""
 
     index: Path
@@ -87,7 +75,7 @@ class Job(Struct, frozen=True):
     """who to name to others that find the index locked"""
     reader: str
     """version and limits of the extractors, kept with each file: another one reads failed files again"""
-    commits: CommitPolicy = field(default_factory=CommitPolicy)
+    commits: CommitPolicy = msgspec.field(default_factory=CommitPolicy)
 
 
 class UpdateSession:
@@ -95,8 +83,8 @@ class UpdateSession:
 
     def __init__(self, job: Job, pool: WorkerPool[PreparedFile], writer: IndexWriter, meter: Meter) -> None:
         self._job, self._pool, self._writer, self._meter = job, pool, writer, meter
-        self._catalogue = CatalogueWriter(job.catalogue)
-        self._batch = Batch()
+        self._catalogue = catalogue_writing.CatalogueWriter(job.catalogue)
+        self._batch = catalogue_writing.Batch()
         self._began = self._last_commit = time.monotonic()
         self._n_documents = 0
         self._n_done = self._n_new = 0
@@ -115,7 +103,7 @@ class UpdateSession:
         lost = known - alive
         gone = self._catalogue.read_again(lost, generation=catalogue.generation) if lost else []
         self._writer.remove({*(alive - known), *gone})
-        wipe_soon(catalogue)
+        catalogue_writing.wipe_soon(catalogue)
         self._commit(merge=True)
 
     def run(self, plan: changes.ChangePlan, *, stop: threading.Event, optimize: bool = False) -> UpdateSummary:
@@ -135,7 +123,7 @@ class UpdateSession:
         if optimize and not stop.is_set():
             self._meter.begin("merging")
             self._catalogue.commit(self._batch, generation=self._writer.optimize())
-            compact(self._job.catalogue)
+            catalogue_writing.compact(self._job.catalogue)
         return self._summary(plan, n_unchanged, stopped=self._n_done < len(readings))
 
     def _read_again(self, plan: changes.ChangePlan, stop: threading.Event) -> int:
@@ -181,7 +169,7 @@ class UpdateSession:
         """Store a file of which nothing is read but its name."""
         entry = reading.entry
         state = "failed" if entry.failure else "named"
-        stored = StoredFile(self._file_id(reading), entry, state, entry.failure, entry.unread, UNREAD)
+        stored = catalogue_writing.StoredFile(self._file_id(reading), entry, state, entry.failure, entry.unread, UNREAD)
         stored = self._add_name(stored)
         self._meter.count(entry.path, 0, stored.reason if stored.state == "failed" else "")
         self._note_done(reading)
@@ -197,7 +185,9 @@ class UpdateSession:
         file_id = self._file_id(reading)
         if not isinstance(outcome, ExtractionError):
             prepared = outcome
-            stored = StoredFile(file_id, entry, "indexed", "", "\n".join(outcome.notes), reader, outcome.digest)
+            stored = catalogue_writing.StoredFile(
+                file_id, entry, "indexed", "", "\n".join(outcome.notes), reader, outcome.digest
+            )
             outcome = self._add(stored, lambda: prepared.documents or self._name_of(entry)) or outcome
         if isinstance(outcome, ExtractionError) and not os.path.lexists(entry.path):
             self._batch.replaced.append(file_id)  # it went before it was read: no failure of its own
@@ -205,7 +195,7 @@ class UpdateSession:
         elif isinstance(outcome, ExtractionError):
             reason, is_named = str(outcome), self._job.rules.names and outcome.kind == "unsupported"
             state, kind = ("named", "") if is_named else ("failed", outcome.kind)
-            stored = StoredFile(file_id, entry, state, kind, reason, reader, tries=reading.tries + 1)
+            stored = catalogue_writing.StoredFile(file_id, entry, state, kind, reason, reader, tries=reading.tries + 1)
             stored = self._add_name(stored)
             self._meter.count(entry.path, entry.size, stored.reason if stored.state == "failed" else "")
         else:
@@ -224,7 +214,7 @@ class UpdateSession:
         """The document of a file of which nothing could be read, if such files are to be found."""
         return (prepare_name(entry.path),) if self._job.rules.names else ()
 
-    def _add_name(self, stored: StoredFile) -> StoredFile:
+    def _add_name(self, stored: catalogue_writing.StoredFile) -> catalogue_writing.StoredFile:
         """Add a file that is found by its name, or not even by that; what was stored of it."""
         error = self._add(stored, lambda: self._name_of(stored.entry))
         if error is not None:
@@ -233,7 +223,9 @@ class UpdateSession:
             self._batch.add(stored)
         return stored
 
-    def _add(self, stored: StoredFile, documents: Callable[[], Sequence[PreparedDocument]]) -> ExtractionError | None:
+    def _add(
+        self, stored: catalogue_writing.StoredFile, documents: Callable[[], Sequence[PreparedDocument]]
+    ) -> ExtractionError | None:
         """Add a file and its documents; one that the index or the catalogue refuses adds nothing and says why."""
         doc_ids = list[int]()
         try:
@@ -253,7 +245,7 @@ class UpdateSession:
         self._meter.begin("merging")
         generation = self._writer.commit(merge=merge)
         self._catalogue.commit(self._batch, generation=generation)
-        self._batch = Batch()
+        self._batch = catalogue_writing.Batch()
         self._last_commit = time.monotonic()
         self._meter.report(generation=generation)
 
@@ -265,7 +257,7 @@ class UpdateSession:
             return
         generation = self._writer.wipe()
         forget(True)
-        note_wiped(self._job.catalogue, generation=generation)
+        catalogue_writing.note_wiped(self._job.catalogue, generation=generation)
 
     def _summary(self, plan: changes.ChangePlan, n_unchanged: int, *, stopped: bool) -> UpdateSummary:
         return UpdateSummary(
@@ -315,7 +307,7 @@ def _nothing(*_: object) -> None:
     """Ignores every report."""
 
 
-class Updater(Struct):
+class Updater(msgspec.Struct):
     """Updates one index; for one thread at a time. The pool stays with the caller and may serve many updates."""
 
     job: Job
@@ -324,12 +316,12 @@ class Updater(Struct):
     on_moves: Callable[[Moves], None] = _nothing
     forget: Callable[[bool], None] = _nothing
     """called by each scan, to forget elsewhere what is old, and with True what is not in the catalogue any more"""
-    stop: threading.Event = field(default_factory=threading.Event)
-    folders: dict[str, tuple[int, int]] = field(default_factory=dict)
+    stop: threading.Event = msgspec.field(default_factory=threading.Event)
+    folders: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """the folders that the last scan or update listed, each with its device and inode: those to watch"""
-    _indexed: Counter[str] = field(default_factory=Counter)
+    _indexed: Counter[str] = msgspec.field(default_factory=Counter)
     """as the last session says"""
-    _away: list[Skipped] = field(default_factory=list)
+    _away: list[Skipped] = msgspec.field(default_factory=list)
     """folders of the last plan whose files are kept"""
 
     def scan(
@@ -363,12 +355,12 @@ class Updater(Struct):
         crawl = scan.crawl
         scan.settled.doubtful.subtract(self._indexed)
         self.folders = crawl.folders
-        note_scan(
+        catalogue_writing.note_scan(
             catalogue, roots=crawl.roots, skipped=[*self._away, *scan.skipped], by_rule=crawl.by_rule,
             settled=None if summary.stopped else scan.settled, listings=crawl.listings,
         )  # fmt: skip
-        note_update(catalogue, scan.suspects)
-        empty_log(catalogue)
+        catalogue_writing.note_update(catalogue, scan.suspects)
+        catalogue_writing.empty_log(catalogue)
         return msgspec.structs.replace(summary, n_skipped=crawl.by_rule.total())
 
     def _compared(self, scan: _Scan, meter: Meter, *, retry_failures: bool) -> changes.ChangePlan | None:
@@ -383,7 +375,7 @@ class Updater(Struct):
             if self.stop.is_set():
                 return None
             if isinstance(item, Skipped):
-                if len(scan.skipped) < MAX_SKIPPED_ROWS:
+                if len(scan.skipped) < catalogue_writing.MAX_SKIPPED_ROWS:
                     scan.skipped.append(item)
                 continue
             if isinstance(item, Listing):
@@ -425,7 +417,7 @@ class Updater(Struct):
         meter = Meter(self.on_progress, generation=self.job.catalogue.generation)
         summary = self._apply(planned, meter) or UpdateSummary()
         if summary.changed_anything or set(wanted) & set(self.job.catalogue.suspects()):
-            note_update(self.job.catalogue, wanted)
+            catalogue_writing.note_update(self.job.catalogue, wanted)
         return summary
 
     def _apply(

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct, field
-from msgspec.structs import replace
 from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from indexer.errors import IndexDamaged, IndexerError, LockedError
@@ -93,7 +91,7 @@ CALM = 4.0
 """a file left alone for this many of its pauses is new to us again"""
 
 
-class _Pace(Struct):
+class _Pace(msgspec.Struct):
     ready: float
     """when it may be read again"""
     pause: float
@@ -207,7 +205,7 @@ class Work:
         """Send them away while nothing may be done."""
 
 
-class Follower(Struct):
+class Follower(msgspec.Struct):
     """Keeps one index up to date until it is stopped."""
 
     updater: Updater
@@ -217,18 +215,18 @@ class Follower(Struct):
     stop: threading.Event
     note: str = ""
     """to show with the first scan"""
-    _folders: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _folders: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """each watched path, and which folder lay there: one that takes its place is not watched"""
-    _pacer: Pacer = field(default_factory=Pacer)
+    _pacer: Pacer = msgspec.field(default_factory=Pacer)
     _notifier: Notifier | None = None
-    _late: list[str] = field(default_factory=list)
+    _late: list[str] = msgspec.field(default_factory=list)
     """what former watches had seen when new ones took their place"""
     _note: str = ""
     _cannot_watch: bool = False
     _trouble: float = FIRST_TROUBLE
-    _last: Progress = field(default_factory=lambda: Progress(phase="idle"))
+    _last: Progress = msgspec.field(default_factory=lambda: Progress(phase="idle"))
     _scanned: float = 0.0
-    _wiped: float = field(default_factory=time.monotonic)
+    _wiped: float = msgspec.field(default_factory=time.monotonic)
     """when nothing was left of what had been deleted, or when this began"""
     _worked: float = 0.0
     _more_idle_work: bool = True
@@ -332,7 +330,7 @@ class Follower(Struct):
 
     def _scan_all(self, note: str = "") -> UpdateSummary:
         if (folders := self.work.folders()) is not None:
-            self.updater.job = replace(self.updater.job, roots=folders)
+            self.updater.job = msgspec.structs.replace(self.updater.job, roots=folders)
         wipe_all = self._is_time_to_wipe()
         summary = self.updater.scan(note=note, wipe_all=wipe_all)
         if wipe_all:

@@ -15,11 +15,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = [
-    "AttackSettings", "ClickModel", "PartitionSettings", "PresetError", "Results", "RuleSettings", "StepMethod",
-    "Users", "load_fold", "presets", "run", "select",
-]  # fmt: skip
-
 THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -44,6 +39,8 @@ _HOMES = {
     "select": "simulation.data.queries:select",
 }
 """where each is; loaded once it is asked for, since the command line imports this before it says how many threads"""
+
+__all__ = [*_HOMES]
 
 
 def __dir__() -> list[str]:

@@ -14,11 +14,12 @@ import socket
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnContext, SpawnProcess
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from msgspec import Struct
 
 from console.command_line import heard_interrupts
 from console.extras import how_to_add
@@ -30,23 +31,20 @@ if TYPE_CHECKING:
     from simulation.run_folder import Row
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A worker has taken the cell up."""
 
     cell: str
 
 
-@dataclass(frozen=True, slots=True)
-class Advanced:
+class Advanced(Struct, frozen=True):
     """The cell has come to the end of a round; a few of these come every second."""
 
     cell: str
     round: int
 
 
-@dataclass(frozen=True, slots=True)
-class Compiled:
+class Compiled(Struct, frozen=True):
     """Machine code was made for the cell, and kept for all later ones."""
 
     cell: str
@@ -54,16 +52,14 @@ class Compiled:
     """that this took since the cell last said so"""
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
+class Reported(Struct, frozen=True):
     """The cell has a row of results."""
 
     cell: str
     row: Row
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """The cell's last row has been reported."""
 
     cell: str
@@ -71,8 +67,7 @@ class Finished:
     """since it was started"""
 
 
-@dataclass(frozen=True, slots=True)
-class CellFailed:
+class CellFailed(Struct, frozen=True):
     """The cell stopped with an error; its rows so far stand."""
 
     cell: str
@@ -90,8 +85,7 @@ class Engine(Protocol):
     def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class InProcess:
+class InProcess(Struct, frozen=True):
     """One cell after another, here."""
 
     def run(self, cells: Sequence[Cell], work: Work) -> Generator[Event, None, None]:
@@ -102,8 +96,7 @@ class InProcess:
                 yield event
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+class Processes(Struct, frozen=True):
     """Several worker processes; each has a pipe of its own, so that one that dies takes nothing with it."""
 
     jobs: int
@@ -201,8 +194,7 @@ PATIENCE = 10.0
 """seconds in which a cluster should take a connection"""
 
 
-@dataclass(frozen=True, slots=True)
-class RayCluster:
+class RayCluster(Struct, frozen=True):
     """An existing Ray cluster: `address` as Ray understands it ("auto" finds the one that this machine belongs to).
 
     Every node needs foltr-search and the data in the same place.

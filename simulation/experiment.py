@@ -10,7 +10,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -69,8 +68,7 @@ Listener = Callable[[Event], None]
 """is told everything that happens, as a progress display is"""
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOutcome:
+class StudyOutcome(msgspec.Struct, frozen=True):
     """How a run ended."""
 
     finished: tuple[Cell, ...]
@@ -79,8 +77,7 @@ class StudyOutcome:
     interrupted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Experiment:
+class Experiment(msgspec.Struct, frozen=True):
     """A checked study in its folder."""
 
     preset: Preset
@@ -216,7 +213,7 @@ def check_clients(cell: Cell, fold: Fold) -> None:
     """Share out the fold's queries as the cell will; FoltrError names key and data where somebody gets none."""
     if cell.preset.merging is not None:
         return
-    fold = replace(fold, train=parts.asked(cell, fold))
+    fold = msgspec.structs.replace(fold, train=parts.asked(cell, fold))
     parts.participants(cell, fold)
     parts.shares_of(
         cell, cell.preset.data.evaluate_clients_on, parts.held_out(cell, fold), at="data.evaluate_clients_on"

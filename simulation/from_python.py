@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from console.command_line import heard_interrupts
 from simulation.cells.preset import decode_preset
@@ -21,8 +21,7 @@ from simulation.experiment import prepare, stored_preset, work_with
 from simulation.run_folder import Row, read_run
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Results:
+class Results(Struct, frozen=True):
     """The rows of a study."""
 
     rows: tuple[Row, ...]

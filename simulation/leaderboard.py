@@ -18,7 +18,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,7 +182,7 @@ def cells_of(
     cells = expand(decode_preset(tables, source="leaderboard"), folds_of=lambda dataset: (1,))
     check_method(cells[0])
     check_clients(cells[0], load_fold(dataset, 1, root=root))
-    return [replace(cell, id=" ".join([*pair, f"seed {cell.seed}"])) for cell in cells]
+    return [msgspec.structs.replace(cell, id=" ".join([*pair, f"seed {cell.seed}"])) for cell in cells]
 
 
 def values_of(cells: Sequence[Cell], root: Path | None, jobs: int | None) -> dict[str, float]:

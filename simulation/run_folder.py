@@ -19,7 +19,6 @@ import csv
 import io
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -132,8 +131,7 @@ class FinishedCell(msgspec.Struct, frozen=True, kw_only=True):
     """from its first round to its last row"""
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(msgspec.Struct, frozen=True):
     """What a folder holds of a run so far."""
 
     rows: tuple[Row, ...]

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -74,8 +73,7 @@ def rows_digest(rows: Sequence[Row]) -> str:
     return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class CellClaim:
+class CellClaim(msgspec.Struct, frozen=True):
     """That a cell gives these rows."""
 
     study: str

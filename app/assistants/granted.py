@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
 
 from app.assistants.request_log import Requests
 from app.following.indexing import as_spelt, why
@@ -47,7 +46,7 @@ LEAD = 4
 """of the lines beside the matches one part in so many stands before them, if there are as many"""
 
 
-class Excerpt(Struct, frozen=True):
+class Excerpt(msgspec.Struct, frozen=True):
     """Lines of a text, whole but where one alone is too long."""
 
     text: str

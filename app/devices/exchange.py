@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
+import msgspec
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 
 from app.devices.choices import follow_choices, note_choices
 from app.devices.device_keys import DeviceKeys, Generation, write_keys
@@ -45,7 +44,7 @@ MOST_AHEAD = 1_000
 """keys that a device may have missed; after one with the greatest number of all nobody could be removed any more"""
 
 
-class Met(Struct, frozen=True):
+class Met(msgspec.Struct, frozen=True):
     """What came of a meeting."""
 
     n_received: int = 0
@@ -221,7 +220,7 @@ class Meeting:
         if self.keys.is_to_hand_on:
             for card in self._others(counting):
                 self._place.hand_on(self.keys, card.value[1])
-            self.keys = replace(self.keys, is_to_hand_on=False)
+            self.keys = msgspec.structs.replace(self.keys, is_to_hand_on=False)
             write_keys(self._paths, self.keys)
 
     def _write(self) -> int:

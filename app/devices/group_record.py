@@ -12,7 +12,6 @@ from app.devices.records import DeviceRecord, GroupTold, bodies
 from app.devices.sealing import DevicesError
 from app.federation import answering_device, membership
 from app.federation.adoption import consider_known
-from app.federation.answering_device import GroupView
 from app.settings import Settings
 from foltr.errors import FoltrError
 
@@ -29,12 +28,12 @@ def note_group(log: RecordLog) -> None:
             log.store.set_value(TOLD, digest)
 
 
-def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, GroupView]:
+def views(counting: Sequence[DeviceRecord]) -> Mapping[bytes, answering_device.GroupView]:
     """What each device said last, by its name; of a newer version none is read, nor is anything done by half of it."""
     found = {}
     for told in bodies(counting, GroupTold):
         try:
-            view = msgspec.msgpack.decode(told.value, type=GroupView)
+            view = msgspec.msgpack.decode(told.value, type=answering_device.GroupView)
             view.check()
         except (msgspec.MsgspecError, FoltrError, ValueError):
             continue

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, time
 
 import msgspec
-from msgspec import Struct
 
 from app.devices.naming import Naming, hashed_content
 from app.devices.record_log import RecordLog
@@ -27,7 +26,7 @@ from app.store import Store
 from indexer.storage.catalogue import Catalogue
 
 
-class Renaming(Struct, frozen=True):
+class Renaming(msgspec.Struct, frozen=True):
     """Names by one key and by another."""
 
     old: Hasher

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable
 
 import msgspec
-from msgspec import Struct
 
 from app.devices.records import ID_BYTES, Body, DeviceRecord, Forgotten, that_count
 from app.devices.sealing import DevicesError
@@ -20,7 +19,7 @@ UNREAD = "unread "
 """stands before what a file that could not be used is known by"""
 
 
-class RecordsRead(Struct, frozen=True):
+class RecordsRead(msgspec.Struct, frozen=True):
     """All records of one moment, and which of them mean something: decoding them takes most of an exchange's time."""
 
     stamp: bytes

@@ -18,7 +18,6 @@ from functools import cached_property
 from typing import Annotated, Literal, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Meta
 
 from app.devices.sealing import device_of
 from app.learning.pick_keys import move
@@ -30,9 +29,9 @@ ID_BYTES = 16
 MOST_LESSONS, MOST_PICKS = 500, 20_000
 """of each so many are kept, the last ones"""
 
-Moment = Annotated[float, Meta(ge=-1e12, le=1e12)]
-Amount = Annotated[float, Meta(ge=0.0, le=1e9)]
-Count = Annotated[int, Meta(ge=0, le=1 << 32)]
+Moment = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+Amount = Annotated[float, msgspec.Meta(ge=0.0, le=1e9)]
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 32)]
 """beyond these no device writes, and nothing is read: one number that is none would spoil all others"""
 
 Forgettable = Literal["picks", "lessons", "pages"]
@@ -95,7 +94,7 @@ class DeviceCard(msgspec.Struct, frozen=True, array_like=True, tag_field="kind",
 
     name: bytes
     """the hash of its key, as records name it: nobody can put another key under it"""
-    value: tuple[Annotated[str, Meta(max_length=40)], bytes]
+    value: tuple[Annotated[str, msgspec.Meta(max_length=40)], bytes]
 
     def __post_init__(self) -> None:
         if self.name != device_of(self.value[1]):

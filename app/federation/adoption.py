@@ -28,8 +28,7 @@ from app.federation.round_answer import ReplayPages, newest_pages
 from app.federation.server import Correspondence, check_terms, theta_of
 from app.federation.terms import method_of
 from app.learning.learner import Learner
-from app.learning.learning_rates import LearningRates
-from app.learning.prior import theta_prior
+from app.learning.prior import LearningRates, theta_prior
 from app.settings import Settings
 from app.store import Store
 from foltr.arrays import FloatVector

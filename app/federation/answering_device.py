@@ -22,7 +22,6 @@ import msgspec
 
 from app.federation import ledger, membership
 from app.federation.failures import FederationError, SpentError
-from app.federation.ledger import DAY, LedgerEntry, Number
 from app.federation.membership import KeptReceipt, Membership, Standing
 from app.settings import FederationSettings
 from app.store import Store, decode_record
@@ -41,10 +40,10 @@ MOST_AHEAD = 1_000
 class Pen(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who answers for all devices of a person."""
 
-    number: Number = -1
+    number: ledger.Number = -1
     seat: bytes = b""
     """b"" where this device was told of nobody yet"""
-    begins: Number = 0
+    begins: ledger.Number = 0
     """seconds since 1970 before which nothing is sent; TAKEN until that is known"""
 
     @property
@@ -59,15 +58,15 @@ class GroupView(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     v: Literal[1] = 1
     seat: bytes
     pen: Pen
-    spent: Sequence[LedgerEntry]
+    spent: Sequence[ledger.LedgerEntry]
     ended: Sequence[str]
     """pseudonyms of members that this person is no longer"""
     receipts: Sequence[KeptReceipt]
     membership: Membership | None
     """without the key of its noise: a thief of one device learns nothing of what another one's notes hide"""
     standing: Standing
-    roster: Sequence[tuple[Number, bytes]]
-    lists: Sequence[tuple[Number, Number, Number, bytes]]
+    roster: Sequence[tuple[ledger.Number, bytes]]
+    lists: Sequence[tuple[ledger.Number, ledger.Number, ledger.Number, bytes]]
     """of the newest round that has one, and those that prove something against the server"""
     values: tuple[bytes | None, bytes | None]
     """where the verified roster ends, and the newest ranker, as the server signed them"""
@@ -131,7 +130,7 @@ def bring_along(store: Store) -> None:
             store.set_value(BROUGHT, msgspec.msgpack.encode(brought))
 
 
-def _spent(store: Store) -> Sequence[LedgerEntry]:
+def _spent(store: Store) -> Sequence[ledger.LedgerEntry]:
     """The ledger as all devices know it."""
     n, origin = msgspec.msgpack.decode(store.value(BROUGHT) or b"\x92\x00\xc4\x00", type=tuple[int, bytes])
     return [ledger.aside(entry, origin) if i < n else entry for i, entry in enumerate(ledger.entries(store))]
@@ -171,7 +170,7 @@ def begin(store: Store, settings: FederationSettings, *, now: int) -> int:
     with store.transaction():
         pen = _pen(store)
         if pen is not None and pen.begins == TAKEN:
-            pen = msgspec.structs.replace(pen, begins=now + settings.budget_days * DAY)
+            pen = msgspec.structs.replace(pen, begins=now + settings.budget_days * ledger.DAY)
             _keep(store, pen)
     return pen.begins if pen else 0
 

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
-from msgspec.structs import replace
 
 from app.federation import group_roster, ledger, membership
 from app.federation.failures import ConsentError, FederationError
@@ -291,7 +290,7 @@ def ask(
     if member.agreed == digest(terms):
         return member
     here = group_roster.company(group_roster.known(store, member.group_id), member)
-    lines = describe(member, terms, settings, ledger.entries(store), replace(here, n_new=0), now=now)
+    lines = describe(member, terms, settings, ledger.entries(store), msgspec.structs.replace(here, n_new=0), now=now)
     return _agreed(store, member, terms, tuple(lines), "a change of the group's terms", agrees=agrees)
 
 
@@ -302,7 +301,7 @@ def ask_about_members(store: Store, member: Membership, terms: Terms, *, agrees:
     here = group_roster.company(group_roster.known(store, member.group_id), member)
     if not here.has_grown:
         return member
-    protection, known = protection_of(terms), replace(here, n_new=0)
+    protection, known = protection_of(terms), msgspec.structs.replace(here, n_new=0)
     lines = (growth(here), who_must_be_honest(protection, known), *the_worst(protection, known))
     return _agreed(store, member, terms, lines, f"{growth(here)} That", agrees=agrees)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from app.federation import consent, group_ranker, group_roster, ledger, membership
 from app.federation.failures import FederationError
-from app.federation.ledger import LedgerEntry
 from app.federation.terms import protection_of
 from app.settings import FederationSettings
 from app.store import Store
@@ -47,7 +46,7 @@ def overview(store: Store, settings: FederationSettings, *, now: int) -> dict[st
     }
 
 
-def privacy(spent: tuple[LedgerEntry, ...], settings: FederationSettings, *, now: int) -> dict[str, Any]:
+def privacy(spent: tuple[ledger.LedgerEntry, ...], settings: FederationSettings, *, now: int) -> dict[str, Any]:
     """What the ledger adds up to, over all groups this device was ever in, and within the budget's period."""
     recent = ledger.in_period(spent, settings, now)
     absent = ledger.epsilon(recent, settings.delta, "zero-out")
@@ -116,7 +115,7 @@ def _ranker(adopted: group_ranker.GroupRanker | None) -> dict[str, Any] | None:
 
 
 def _outlook(
-    spent: tuple[LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings, now: int
+    spent: tuple[ledger.LedgerEntry, ...], seen: membership.Standing, settings: FederationSettings, now: int
 ) -> dict[str, int | None]:
     """How many more rounds budget and terms allow by now, and when the next fits: None for not known."""
     terms = seen.agreed_terms

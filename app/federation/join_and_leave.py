@@ -11,13 +11,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import msgspec
-from msgspec import Struct
 
 from app.federation import consent, group_roster, membership, receipts, server_move
 from app.federation.adoption import consider, note_newest
-from app.federation.consent import Ask
 from app.federation.failures import GONE, MOVED, ConsentError, Declined, Distrusted, FederationError
-from app.federation.membership import KeptReceipt, Membership, Standing, applicant
 from app.federation.server import Connect, Correspondence, Reach, former_member
 from app.federation.sync import Sync
 from app.federation.transport import Transport
@@ -39,7 +36,7 @@ def what_others_miss(store: Store) -> str:
     )
 
 
-class JournalFinding(Struct, frozen=True):
+class JournalFinding(msgspec.Struct, frozen=True):
     """Whether a server keeps to a receipt."""
 
     request: str
@@ -48,7 +45,7 @@ class JournalFinding(Struct, frozen=True):
     """None where the server could not be asked"""
 
 
-class Admission(Struct, frozen=True):
+class Admission(msgspec.Struct, frozen=True):
     """One device that enters or leaves a group."""
 
     store: Store
@@ -60,7 +57,7 @@ class Admission(Struct, frozen=True):
     def reach(self) -> Reach:
         return Reach(self.settings.federation, self.by, self.clock)
 
-    def join(self, invite: Invite, *, agrees: Ask) -> Membership:
+    def join(self, invite: Invite, *, agrees: consent.Ask) -> membership.Membership:
         """Become a member, learn the group's terms, and stay if the user agrees to them; then fetch its ranker.
 
         The server gets fresh keys and a proof of the invite before the user is asked: only members are told the terms.
@@ -69,7 +66,7 @@ class Admission(Struct, frozen=True):
         member = self._enrolled(invite)
         with self.reach.talk(member) as server:
             self._meet(server, invite)
-            announced = server.announcement(Standing())
+            announced = server.announcement(membership.Standing())
             try:
                 member = consent.ask(
                     self.store, member, announced.terms, self.settings.federation, agrees=agrees, now=int(self.clock())
@@ -83,14 +80,14 @@ class Admission(Struct, frozen=True):
                 ) from None
             shown = group_roster.known(self.store, member.group_id).number
             membership.save_standing(
-                self.store, msgspec.structs.replace(Standing().seen(announced), roster_known=shown)
+                self.store, msgspec.structs.replace(membership.Standing().seen(announced), roster_known=shown)
             )
             signed, newest = server.newest_model(announced)
             note_newest(self.store, announced, signed, newest)
             consider(self.store, self.settings, announced.terms, newest, now=int(self.clock()))
         return member
 
-    def leave(self, *, forget: bool, at_once: bool = False) -> KeptReceipt | None:
+    def leave(self, *, forget: bool, at_once: bool = False) -> membership.KeptReceipt | None:
         """Add up what waits for this device, take leave of the group, then erase the key; the server's receipt.
 
         Without its sum the others' notes may be lost; a list that must not be answered keeps nobody from leaving.
@@ -128,7 +125,7 @@ class Admission(Struct, frozen=True):
             me = group_roster.known(self.store, server.member.group_id).of_device(server.member.device)
         return me.number if me is not None else None
 
-    def progress(self) -> Sequence[KeptReceipt]:
+    def progress(self) -> Sequence[membership.KeptReceipt]:
         """The receipts, those that were not done asked for anew."""
         for kept in membership.all_receipts(self.store):
             if kept.receipt.state != "done":
@@ -141,7 +138,7 @@ class Admission(Struct, frozen=True):
         """What the servers' journals say about the receipts of being forgotten; follows servers that moved."""
         return [self._finding(kept) for kept in membership.all_receipts(self.store) if kept.receipt.position]
 
-    def _finding(self, kept: KeptReceipt) -> JournalFinding:
+    def _finding(self, kept: membership.KeptReceipt) -> JournalFinding:
         request = kept.receipt.request
         try:
             with self.reach.talk(former_member(kept)) as server:
@@ -156,7 +153,7 @@ class Admission(Struct, frozen=True):
             return JournalFinding(request, f"the journal was not looked at: {error}; {MOVED}", holds=None)
         return JournalFinding(request, sentence, holds=True)
 
-    def _enrolled(self, invite: Invite) -> Membership:
+    def _enrolled(self, invite: Invite) -> membership.Membership:
         """The membership, from a server that took this device in.
 
         An application of before is taken up again, as is a joining that was broken off at the question.
@@ -166,7 +163,7 @@ class Admission(Struct, frozen=True):
             if known.group_id == invite.group_id and not known.agreed:
                 return known
             raise FederationError(f"this device belongs to the group {known.group} already; `foltr-search leave` first")
-        fresh = applicant(invite)
+        fresh = membership.applicant(invite)
         if known is None or (known.address, known.fingerprint) != (fresh.address, fresh.fingerprint):
             known = fresh
         asking = msgspec.structs.replace(known, certificate=invite.certificate)

@@ -25,7 +25,6 @@ from collections.abc import Collection, Iterable
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Struct, structs
 
 from app.federation.failures import FederationError, SpentError
 from app.federation.terms import is_share, protection_of
@@ -40,7 +39,7 @@ Number = Annotated[int, msgspec.Meta(ge=-(1 << 53), le=1 << 53)]
 """that the database can hold"""
 
 
-class LedgerEntry(Struct, frozen=True):
+class LedgerEntry(msgspec.Struct, frozen=True):
     """One round's update."""
 
     time: Number
@@ -96,7 +95,7 @@ def has(spent: tuple[LedgerEntry, ...], entry: LedgerEntry) -> bool:
 
 def write_entry(db: sqlite3.Connection, entry: LedgerEntry) -> None:
     """One more entry, inside the caller's transaction; the round must not have one already."""
-    row = structs.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
+    row = msgspec.structs.asdict(entry) | {"mechanism": msgspec.json.encode(entry.mechanism).decode()}
     db.execute(f"INSERT INTO privacy_ledger ({', '.join(ENTRY)}) VALUES (:{', :'.join(ENTRY)})", row)
 
 
@@ -105,7 +104,7 @@ def aside(entry: LedgerEntry, origin: bytes = b"") -> LedgerEntry:
     if entry.lineage < 0:
         return entry
     hashed = hashlib.blake2b(origin + msgspec.msgpack.encode(entry), digest_size=6).digest()
-    return structs.replace(entry, lineage=-1 - int.from_bytes(hashed, "big"))
+    return msgspec.structs.replace(entry, lineage=-1 - int.from_bytes(hashed, "big"))
 
 
 def add_entries(store: Store, others: Iterable[LedgerEntry], known: Iterable[LedgerEntry]) -> None:
@@ -162,7 +161,7 @@ def write_missing(store: Store, planned: LedgerEntry, *, known: int, counted: in
     with store.transaction() as db:
         before = sum((e.group_id, e.lineage) == (planned.group_id, 0) for e in entries(store))
         for number in range(before + 1, before + 1 + missing):
-            write_entry(db, structs.replace(planned, lineage=0, round=number))
+            write_entry(db, msgspec.structs.replace(planned, lineage=0, round=number))
     return missing
 
 
@@ -171,7 +170,7 @@ COLUMNS = "lineage, round, body, state, last_page, n_interactions"
 """of an Upload, in the order of its fields"""
 
 
-class Upload(Struct, frozen=True):
+class Upload(msgspec.Struct, frozen=True):
     """One round's update."""
 
     lineage: int
@@ -212,7 +211,7 @@ def write_upload(store: Store, upload: Upload, cost: LedgerEntry) -> Upload:
         if present is not None:
             return present
         write_entry(db, cost)
-        db.execute(f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", structs.astuple(upload))
+        db.execute(f"INSERT INTO uploads ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(upload))
     return upload
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import msgspec
-from msgspec import Struct
 
 from app.federation.failures import Distrusted
 from app.federation.membership import KeptReceipt
@@ -28,7 +27,7 @@ MOST_PAGES = 1000
 KEEPS_RANKER = ("none", "noise")
 
 
-class Journal(Struct, frozen=True):
+class Journal(msgspec.Struct, frozen=True):
     """All of it, its chain checked."""
 
     entries: tuple[JournalEntry, ...]

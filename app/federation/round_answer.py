@@ -34,7 +34,6 @@ import math
 from itertools import pairwise
 
 import msgspec
-from msgspec import Struct
 
 from app.federation import answering_device, group_roster, ledger, membership
 from app.federation.failures import Distrusted, FederationError
@@ -49,18 +48,9 @@ from foltr.federated import wire
 from foltr.federated.envelope import seal
 from foltr.federated.fpdgd import FPDGDLocal, encode_message
 from foltr.federated.method import Model
+from foltr.federated.sealed import sums
 from foltr.federated.sealed.committee import LARGEST_COMMITTEE, Cohort, CohortError, cohort_of
 from foltr.federated.sealed.complaints import complaint, left_out
-from foltr.federated.sealed.sums import (
-    Occasion,
-    SealedSumError,
-    answer,
-    draft_update,
-    noise_commitment,
-    opened_shares,
-    prove_update,
-    randomness,
-)
 from foltr.federated.wire import decode, decode_vector, digest, encode
 from foltr.privacy.mechanisms import Gaussian
 from foltr.privacy.noise import keyed_generator
@@ -81,7 +71,7 @@ LONGEST_WALK = 1000
 """rankers that a device follows back to the last one it saw: with four rounds a year enough for 250 years"""
 
 
-class ReplayPages(Struct, frozen=True, eq=False):
+class ReplayPages(msgspec.Struct, frozen=True, eq=False):
     """Stored interactions, oldest first."""
 
     interactions: tuple[Interaction, ...]
@@ -182,10 +172,10 @@ PROOF = 2
 """lists of one round that are kept: two prove what a hundred would"""
 
 
-class RoundPlace(Struct, frozen=True):
+class RoundPlace(msgspec.Struct, frozen=True):
     """Where this device stands in the open round."""
 
-    occasion: Occasion | None
+    occasion: sums.Occasion | None
     """None when it takes no part"""
     why_not: str = ""
 
@@ -227,12 +217,12 @@ def place(store: Store, server: Correspondence, announced: wire.Announcement) ->
     return RoundPlace(occasion_of(announced, cohort))
 
 
-def occasion_of(announced: wire.Announcement, cohort: Cohort) -> Occasion:
+def occasion_of(announced: wire.Announcement, cohort: Cohort) -> sums.Occasion:
     """The data to which all messages of the announced round are bound."""
     method = method_of(announced.terms)
     if not isinstance(method.privacy, Gaussian):
         raise FederationError("the group is sealed, but its terms add no Gaussian noise; nothing is sent")
-    return Occasion(
+    return sums.Occasion(
         group_id=announced.terms.group_id,
         lineage=announced.lineage,
         round=announced.round,
@@ -244,18 +234,18 @@ def occasion_of(announced: wire.Announcement, cohort: Cohort) -> Occasion:
 
 
 def shared_update(
-    server: Correspondence, occasion: Occasion, announced: wire.Announcement, change: bytes
+    server: Correspondence, occasion: sums.Occasion, announced: wire.Announcement, change: bytes
 ) -> wire.SharedUpdate:
     """The draft with this device's part of the noise, proved and in shares; its bits are fixed before its coins.
 
     All of it is keyed: drafted again, or with the same coins again, it is the same.
     """
     member, vector = server.member, decode_vector(change, occasion.n_numbers)
-    context = f"shares of {digest(announced.terms)}\n".encode() + randomness(occasion, member.device, vector)
-    draft = draft_update(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))
-    seed = server.commit_noise(noise_commitment(occasion, draft, member.device))
+    context = f"shares of {digest(announced.terms)}\n".encode() + sums.randomness(occasion, member.device, vector)
+    draft = sums.draft_update(occasion, vector, keyed_generator(member.noise_key, b"draft\n" + context))
+    seed = server.commit_noise(sums.noise_commitment(occasion, draft, member.device))
     rng = keyed_generator(member.noise_key, b"proved\n" + seed + context)
-    return prove_update(occasion, draft, seed, member.identity, member.device, rng)
+    return sums.prove_update(occasion, draft, seed, member.identity, member.device, rng)
 
 
 def note_roster(store: Store, member: Membership, announced: wire.Announcement) -> None:
@@ -340,7 +330,7 @@ def broken_word(store: Store) -> str:
     return ""
 
 
-def add_up(store: Store, server: Correspondence, announced: wire.Announcement, occasion: Occasion) -> str:
+def add_up(store: Store, server: Correspondence, announced: wire.Announcement, occasion: sums.Occasion) -> str:
     """Answer the round's list as a member of the committee; a sentence. Distrusted for a list that must not be."""
     member, task = server.member, server.list_task()
     listed = opened(member.server_key, task.signed_list, "list", wire.ShareList, "the server's list")
@@ -355,15 +345,15 @@ def add_up(store: Store, server: Correspondence, announced: wire.Announcement, o
         )
     try:
         out = left_out(occasion, task, listed)
-        found = opened_shares(occasion, task, listed, member.device, member.box_key, without=out)
+        found = sums.opened_shares(occasion, task, listed, member.device, member.box_key, without=out)
         for box in task.boxes:
             if box.device in found.bad:
                 about = complaint(occasion, box, listed, member.identity, member.device, member.box_key)
                 server.send(encode(about), wire.Complaint)
         if found.bad:
             return _without_the_bad(store, server, announced, occasion, {*out, *found.bad})
-        said = answer(occasion, listed, member.identity, member.device, found, out)
-    except SealedSumError as error:
+        said = sums.answer(occasion, listed, member.identity, member.device, found, out)
+    except sums.SealedSumError as error:
         raise Distrusted(f"round {announced.round} is not added up here: {error}") from error
     server.send(encode(said), wire.CommitteeAnswer)
     without = f", without {', '.join(out)}, whose message does not hold together" if out else ""
@@ -371,7 +361,7 @@ def add_up(store: Store, server: Correspondence, announced: wire.Announcement, o
 
 
 def _without_the_bad(
-    store: Store, server: Correspondence, announced: wire.Announcement, occasion: Occasion, bad: set[str]
+    store: Store, server: Correspondence, announced: wire.Announcement, occasion: sums.Occasion, bad: set[str]
 ) -> str:
     """`add_up` again, once the server has taken the complaints; Distrusted if it has not."""
     told = {one.complaint.about for one in server.list_task().complaints}

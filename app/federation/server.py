@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+import msgspec
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.membership import KeptReceipt, Membership, Standing
@@ -278,7 +277,7 @@ class Correspondence:
             return None
 
 
-class Reach(Struct, frozen=True):
+class Reach(msgspec.Struct, frozen=True):
     """How this device reaches a group's server."""
 
     settings: FederationSettings
@@ -297,7 +296,7 @@ class Reach(Struct, frozen=True):
     @property
     def once(self) -> Reach:
         """Without asking again where nobody answers."""
-        return replace(self, settings=replace(self.settings, retries=0))
+        return msgspec.structs.replace(self, settings=msgspec.structs.replace(self.settings, retries=0))
 
 
 def former_member(kept: KeptReceipt) -> Membership:

@@ -18,14 +18,11 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
-from msgspec.structs import replace
+import msgspec
 
 from app.federation import answering_device, consent, group_roster, ledger, membership, round_answer, server_move
 from app.federation.adoption import consider, consider_known, follow_lineage, note_newest
-from app.federation.consent import Ask
 from app.federation.failures import ConsentError, Declined, Distrusted, FederationError, SpentError
-from app.federation.ledger import LedgerEntry, State, Upload
 from app.federation.membership import Membership
 from app.federation.round_answer import ReplayPages, RoundPlace, newest_pages, rounds_left
 from app.federation.server import Connect, Correspondence, Reach, theta_of
@@ -41,7 +38,7 @@ ROUND_ENDED = ("stale-round", "wrong-lineage", "wrong-model", "sealed-wrongly", 
 """refusals after which an update is of no use any more, and the next round is another matter"""
 
 
-class SyncReport(Struct, frozen=True):
+class SyncReport(msgspec.Struct, frozen=True):
     round: int
     sent: bool
     """whether the server has this device's update for the round, from now or from before"""
@@ -51,10 +48,10 @@ class SyncReport(Struct, frozen=True):
     """why the privacy ledger, or its user, kept this device from sending, "" where they did not"""
 
 
-class _Decision(Struct, frozen=True):
+class _Decision(msgspec.Struct, frozen=True):
     """What becomes of this device's answer to the present round."""
 
-    upload: Upload | None = None
+    upload: ledger.Upload | None = None
     """the answer, where it was prepared before"""
     start: ModelRecord | None = None
     """what a new answer begins from, None when none is to be made"""
@@ -64,12 +61,12 @@ class _Decision(Struct, frozen=True):
     """the same, where the budget or the user says so"""
 
 
-class Sync(Struct, frozen=True):
+class Sync(msgspec.Struct, frozen=True):
     """Syncs one device; `agrees` is asked when the group's terms are new to its user."""
 
     store: Store
     settings: Settings
-    agrees: Ask
+    agrees: consent.Ask
     by: Connect = Transport
     clock: Callable[[], float] = time.time
     sleep: Callable[[float], None] = time.sleep
@@ -99,7 +96,7 @@ class Sync(Struct, frozen=True):
             membership.note_standing(self.store, error=str(error))
             raise
         if not_followed:
-            report = replace(report, said=(not_followed, *report.said))
+            report = msgspec.structs.replace(report, said=(not_followed, *report.said))
         synced = max(int(self.clock()), membership.load_standing(self.store).synced)
         membership.note_standing(self.store, synced=synced, error=report.refused)
         return report
@@ -280,17 +277,17 @@ class Sync(Struct, frozen=True):
 
     def _prepared(
         self, member: Membership, announced: Announcement, occasion: Occasion | None, start: ModelRecord
-    ) -> Upload:
+    ) -> ledger.Upload:
         """This device's answer, on disk with its cost; without new pages it is noise alone."""
         pages, theta = self._pages(announced), theta_of(start)
-        state: State = "waiting" if occasion is None else "drafted"
+        state: ledger.State = "waiting" if occasion is None else "drafted"
         if occasion is None:
             body = encode(round_answer.sealed_update(announced, theta, pages, member))
         else:
             local = round_answer.learned(announced, theta, pages, member)
             body = encode_vector(method_of(announced.terms).hidden(local))  # a draft without noise, which stays here
         last = 0 if announced.purpose == "forget" else pages.last
-        upload = Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
+        upload = ledger.Upload(announced.lineage, announced.round, body, state, last, len(pages.interactions))
         with self.store.transaction():
             answering_device.require(self.store)
             cost, spent = self._cost(member, announced, occasion), ledger.entries(self.store)
@@ -305,7 +302,7 @@ class Sync(Struct, frozen=True):
         spread = 1 if forgets else rounds_left(announced.terms, announced.round)
         return newest_pages(self.store, announced.terms.manifest_hash, after=after, n=most, n_rounds=spread)
 
-    def _cost(self, member: Membership, announced: Announcement, occasion: Occasion | None) -> LedgerEntry:
+    def _cost(self, member: Membership, announced: Announcement, occasion: Occasion | None) -> ledger.LedgerEntry:
         """Of a sealed round this device's part of the noise, which holds for the sum that anyone sees."""
         part = occasion.part if occasion is not None else None
         now = self._moment(member)
@@ -325,7 +322,7 @@ class Sync(Struct, frozen=True):
         return ledger.latest_moment(ledger.entries(self.store), seen)
 
     def _send(
-        self, server: Correspondence, announced: Announcement, upload: Upload, occasion: Occasion | None
+        self, server: Correspondence, announced: Announcement, upload: ledger.Upload, occasion: Occasion | None
     ) -> tuple[bool, str]:
         """Hand the answer over; whether the server has it, and a sentence."""
         try:

@@ -20,8 +20,6 @@ from itertools import pairwise
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 
 from app.federation.failures import FederationError
 from foltr.errors import FoltrError
@@ -29,14 +27,13 @@ from foltr.federated import wire
 from foltr.federated.fpdgd import FPDGD
 from foltr.federated.registry import make_method
 from foltr.federated.sealed.committee import least_members, n_parts, quorums
-from foltr.federated.wire import DEVICE_RECORDS, Record, Terms
 from foltr.privacy.accounting import Against, Caps, Ledger, mu_of, noise_over_signal
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 from foltr.ranking.rankers import make_ranker
 from indexer.retrieval.features import NAMES
 
 
-class Protection(Struct, frozen=True):
+class Protection(msgspec.Struct, frozen=True):
     """What some terms do to hide a member: for one round, and for a whole period."""
 
     mechanism: Mechanism
@@ -81,7 +78,7 @@ class Protection(Struct, frozen=True):
         if isinstance(alone, Gaussian):
             part = alone.noise_multiplier / math.sqrt(n_honest)
             alone = msgspec.structs.replace(alone, noise_multiplier=part, distributed=False)
-        return replace(self, mechanism=alone, mode="open")
+        return msgspec.structs.replace(self, mechanism=alone, mode="open")
 
     @property
     def mu_query(self) -> float | None:
@@ -117,7 +114,7 @@ class Protection(Struct, frozen=True):
         return noise_over_signal(mechanism, n_params=self.n_params, counts=[n_answers] * self.counted)
 
 
-def method_of(terms: Terms) -> FPDGD:
+def method_of(terms: wire.Terms) -> FPDGD:
     """The method as the group's terms set it; FederationError for one that this program cannot take part in."""
     return _make_method(wire.encode(terms))
 
@@ -125,7 +122,7 @@ def method_of(terms: Terms) -> FPDGD:
 @lru_cache(maxsize=2)
 def _make_method(encoded: bytes) -> FPDGD:
     """By the terms' bytes: one sync asks four times, and their settings, a dict, are no key."""
-    terms = wire.decode(encoded, Terms)
+    terms = wire.decode(encoded, wire.Terms)
     try:
         method = make_method(terms.method, make_ranker(terms.ranker, terms.n_features), terms.settings)
     except FoltrError as error:
@@ -135,7 +132,7 @@ def _make_method(encoded: bytes) -> FPDGD:
     return method
 
 
-def protection_of(terms: Terms) -> Protection:
+def protection_of(terms: wire.Terms) -> Protection:
     method = method_of(terms)
     linear = terms.ranker == "linear" and max(method.shared, default=0) < len(NAMES)
     return Protection(
@@ -176,13 +173,13 @@ TYPES = {
 }
 
 
-class Field(Struct, frozen=True):
+class Field(msgspec.Struct, frozen=True):
     name: str
     type: str
     meaning: str
 
 
-class SentRecord(Struct, frozen=True):
+class SentRecord(msgspec.Struct, frozen=True):
     name: str
     meaning: str
     fields: tuple[Field, ...]
@@ -192,11 +189,11 @@ class SentRecord(Struct, frozen=True):
 def records() -> tuple[SentRecord, ...]:
     """Every record that a device sends, in the order of DEVICE_RECORDS."""
     return tuple(
-        SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), tuple(_fields(kind))) for kind in DEVICE_RECORDS
+        SentRecord(kind.__name__, _one_line(kind.__doc__ or ""), tuple(_fields(kind))) for kind in wire.DEVICE_RECORDS
     )
 
 
-def _fields(kind: type[Record]) -> Iterator[Field]:
+def _fields(kind: type[wire.Record]) -> Iterator[Field]:
     """The fields of a record, each with the text below it in the source, "" where it needs none."""
     declared = {name: field for base in kind.__mro__ for name, field in _declared().get(base.__name__, {}).items()}
     for name in kind.__struct_fields__:

@@ -12,7 +12,7 @@ PDGD's gradients of the pages, parted by query, vote which habits there are (app
 about the text stay as shipped: learned on judged queries by the thousand, they gain nothing by one person's clicks.
 
 The net (setting learning.ranker) has no weights of single traits: it learns by PDGD's steps, all its weights at the
-rates of `app.learning.learning_rates`, and is moved by strength * clip(r_d - median(r), -bound/2, +bound/2) with
+rates of `app.learning.prior`, and is moved by strength * clip(r_d - median(r), -bound/2, +bound/2) with
 r_d = f_theta(x_d) - prior . x_d. A pair whose learned difference already is the whole bound teaches it nothing more:
 otherwise theta would grow where no score can, and what had been learned could hardly be unlearned.
 
@@ -37,9 +37,8 @@ from msgspec.structs import replace
 from app.learning import model_versions
 from app.learning.blend import Blend
 from app.learning.exploration import SMALLEST_TEMPERATURE, explored_order, noise, session_nonce
-from app.learning.learning_rates import LearningRates
 from app.learning.model_versions import LARGEST_WEIGHT, PersonalModel, import_model
-from app.learning.prior import theta_prior
+from app.learning.prior import LearningRates, theta_prior
 from app.learning.traits import NEW, Marks, Traits, feature_of, moved, raised, scale, wording
 from app.learning.votes import Vote, Votes, lesson
 from app.settings import LearningSettings

@@ -14,8 +14,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from msgspec import Struct
-from msgspec.structs import replace
 
 from app.learning.votes import Votes
 from app.store import Store, decode_record
@@ -52,7 +50,7 @@ class StoredModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """of models of before there were votes: read over"""
 
 
-class PersonalModel(Struct, frozen=True, eq=False):
+class PersonalModel(msgspec.Struct, frozen=True, eq=False):
     """A model in use."""
 
     ranker: Ranker
@@ -79,7 +77,7 @@ class PersonalModel(Struct, frozen=True, eq=False):
     def carried_over(self, feature_names: tuple[str, ...], manifest_hash: str) -> PersonalModel:
         """The same knowledge for another manifest: known features by name, new ones without any effect."""
         columns = [self.feature_names.index(n) if n in self.feature_names else None for n in feature_names]
-        return replace(
+        return msgspec.structs.replace(
             self,
             ranker=make_ranker(self.ranker.name, len(feature_names)),
             manifest_hash=manifest_hash,
@@ -201,7 +199,7 @@ def export_model(model: PersonalModel, path: Path) -> None:
 
     Without what its folders and queries are known by, keyed hashes that another device could not read anyway.
     """
-    shared = replace(model, votes=model.votes.unnamed())
+    shared = msgspec.structs.replace(model, votes=model.votes.unnamed())
     content = msgspec.json.format(msgspec.json.encode(to_record(shared)), indent=1) + b"\n"
     try:
         replace_durably(path, content)

@@ -38,7 +38,6 @@ from typing import Annotated
 
 import msgspec
 import numpy as np
-from msgspec import Meta
 
 from app.learning.traits import FOLDER, SIGNED, Traits, feature_of
 from foltr.arrays import FloatMatrix, FloatVector
@@ -65,7 +64,7 @@ LEAST = 1e-3
 BY_TEXT = "better than chance"
 """beside the traits of an assistant's lesson: sum of ln(n p_c), and 0"""
 
-Said = dict[str, tuple[Annotated[float, Meta(ge=-1e6, le=1e6)], Annotated[float, Meta(ge=0.0, le=1e6)]]]
+Said = dict[str, tuple[Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)], Annotated[float, msgspec.Meta(ge=0.0, le=1e6)]]]
 """trait -> (r, v)"""
 
 
@@ -114,7 +113,7 @@ class Vote(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=T
 
     query: bytes
     """the keyed hashes of its words; b"" for a query of its own"""
-    day: Annotated[int, Meta(ge=0, le=3_652_059)]
+    day: Annotated[int, msgspec.Meta(ge=0, le=3_652_059)]
     """proleptic Gregorian ordinal of the last lesson"""
     said: Said
 

@@ -9,7 +9,6 @@ from typing import BinaryIO
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 from app.learning.pick_keys import pack, unpack
 from app.machines import remote_messages as far
@@ -79,10 +78,10 @@ class FarAnswers:
             raise FoltrError("wanted a question first")
         found = self._rest(others)
         snapshot = self._search.reading.among_others(others).snapshot
-        table = structs.replace(found.table, asides=self._asides(snapshot, found))
+        table = msgspec.structs.replace(found.table, asides=self._asides(snapshot, found))
         self._words = highlight_words(found.candidates)
         query = pack(self._search.picks.query_key(found.terms))
-        return far.packed(structs.replace(found, table=table), self._words, query)
+        return far.packed(msgspec.structs.replace(found, table=table), self._words, query)
 
     def _asides(self, snapshot: Snapshot, found: Found) -> list[Aside]:
         """With what only this machine can look up, though few pages need it."""
@@ -91,7 +90,7 @@ class FarAnswers:
         if found.candidates.concepts:  # the source code of another machine may make it a page of code
             code = code_counts(snapshot, found.candidates, table.docs)
         return [
-            structs.replace(aside, day=self._search.day_of(row), code=tuple(counts))
+            msgspec.structs.replace(aside, day=self._search.day_of(row), code=tuple(counts))
             for aside, row, counts in zip(table.asides, table.rows, code.tolist(), strict=True)
         ]
 

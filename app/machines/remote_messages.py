@@ -13,7 +13,6 @@ from zlib import crc32
 
 import msgspec
 import numpy as np
-from msgspec import Struct, structs
 
 from app.external_programs import MachineError
 from app.learning.traits import FOLDER
@@ -36,7 +35,7 @@ LATEST = 1e11
 """seconds since the epoch"""
 
 
-class Message(Struct, frozen=True, tag_field="kind", tag=True):
+class Message(msgspec.Struct, frozen=True, tag_field="kind", tag=True):
     most: ClassVar[int] = 2_000_000
     """bytes that its answer may have; a page of a thousand rows has 1.4 million"""
 
@@ -136,7 +135,7 @@ class FarTable(Message, frozen=True):
     """what names the question there, to say that a result was opened"""
 
 
-class FarFound(Struct, frozen=True):
+class FarFound(msgspec.Struct, frozen=True):
     """The candidates of another machine."""
 
     machine: str
@@ -172,14 +171,14 @@ def packed(found: Found, words: tuple[str, ...], query: bytes) -> FarTable:
 
 def bare(row: DocumentRow) -> DocumentRow:
     """A row without its path, which need not be text, and without what only its own machine can use."""
-    return structs.replace(row, path="", pages=(), headings=())
+    return msgspec.structs.replace(row, path="", pages=(), headings=())
 
 
 def there(machine: str, row: DocumentRow, path: bytes) -> DocumentRow:
     """A row as it is named here: its path as scp takes it."""
     if not 0 <= row.doc_id < 1 << 31 or row.type not in TYPES or not abs(row.modified) < LATEST:
         raise MachineError(f"gave a document that is none: {row.type[:20]!r} of {row.modified:g} s")
-    return structs.replace(
+    return msgspec.structs.replace(
         row, doc_id=far_id(machine, row.doc_id), path=f"{machine}:{os.fsdecode(path)}",
         truncated=safe_line(row.truncated),
     )  # fmt: skip
@@ -210,7 +209,7 @@ def _cleaned(aside: Aside, machine: str) -> Aside:
     if not 0 <= start <= end < 1 << 31:
         raise MachineError(f"gave a passage that is none: {start} to {end}")
     thread = Thread(safe_line(name), n_messages) if name else None
-    return structs.replace(aside, machine=machine, foreign=safe_line(aside.foreign), thread=thread)
+    return msgspec.structs.replace(aside, machine=machine, foreign=safe_line(aside.foreign), thread=thread)
 
 
 def _column(content: bytes, name: str, n: int, n_concepts: int) -> Any:

@@ -22,7 +22,6 @@ from msgspec import Struct, field
 
 import app
 from app.resident import command_runner, protocol
-from app.resident.command_runner import BadQuestion, Question
 from app.resident.local_socket import MAX_QUESTION, LocalLine, LocalListener, socket_path
 from app.resident.on_behalf import keep_searches
 from app.resident.resident_client import is_brief
@@ -163,23 +162,23 @@ class ResidentServer(Struct):
                 self._tell(caller)
         except (BlockingIOError, InterruptedError):
             return
-        except (OSError, BadQuestion):
+        except (OSError, command_runner.BadQuestion):
             self._hang_up(caller)
 
     def _hear(self, caller: _Caller) -> None:
         content = caller.line.connection.recv(1 << 16)
         if not content:
-            raise BadQuestion("it ended early")
+            raise command_runner.BadQuestion("it ended early")
         caller.came += content
         length = int.from_bytes(caller.came[:4], "big")
         if len(caller.came) < 4:
             return
         if length > MAX_QUESTION or len(caller.came) > length + 4:
-            raise BadQuestion(f"wanted at most {MAX_QUESTION} bytes, got {length}")
+            raise command_runner.BadQuestion(f"wanted at most {MAX_QUESTION} bytes, got {length}")
         if len(caller.came) == length + 4:
             message = bytes(caller.came[4:])
             self.superseded |= protocol.is_of_another_version(message)
-            question = Question.decode(message)
+            question = command_runner.Question.decode(message)
             caller.line.connection.send(BEGINS)  # OSError where the caller has gone to work alone
             answer = self._answer(question)
             caller.to_send = memoryview(len(answer).to_bytes(4, "big") + answer)
@@ -200,7 +199,7 @@ class ResidentServer(Struct):
         self._callers.pop(caller.line.fileno(), None)
         caller.line.close()
 
-    def _answer(self, question: Question) -> bytes:
+    def _answer(self, question: command_runner.Question) -> bytes:
         if question.wanted == protocol.STOP:
             self.stop.set()
             return command_runner.text(f"process {os.getpid()}\n")

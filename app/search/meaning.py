@@ -17,9 +17,7 @@ from app.paths import Paths
 from app.search.open_commit import Reading
 from app.settings import MeaningSettings
 from indexer.meaning import encoder, multilingual, vectors
-from indexer.meaning.multilingual import in_other_languages
 from indexer.meaning.nearest import Closeness, Nearest, asked_plainly, conditions, unknown, with_other_languages
-from indexer.meaning.vectors import n_with_vectors
 from indexer.postings import Ints, Mask, Vectors
 from indexer.query.nodes import Query
 from indexer.retrieval.candidates import Candidates
@@ -118,7 +116,7 @@ class Meaning:
         if not text or self._why_by_words:
             return None
         near = own.closeness(text, reading, wait=wait) if own else None
-        others = in_other_languages(query, reading.matcher()) if across else np.zeros(0, dtype=np.bool_)
+        others = multilingual.in_other_languages(query, reading.matcher()) if across else np.zeros(0, dtype=np.bool_)
         far = across.closeness(text, reading, wait=wait) if across and others.any() else None
         if far is None:
             return near
@@ -135,7 +133,7 @@ class Meaning:
         why = why_without(self._settings)
         if why:
             return why, 0, 0
-        return why, *n_with_vectors(reading.snapshot, self._folder, encoder.kind_of(self._settings.model))
+        return why, *vectors.n_with_vectors(reading.snapshot, self._folder, encoder.kind_of(self._settings.model))
 
 
 def nearest_documents(closeness: Closeness, reading: Reading, query: Query, narrow: Mask | None) -> Ints:

@@ -9,7 +9,6 @@ import numpy as np
 
 from app.learning import outcomes
 from app.learning.learner import Learner
-from app.learning.outcomes import BM25, LEARNED, Outcome
 from app.learning.pick_keys import pack
 from app.learning.picks import Picks
 from app.search.results import Hit
@@ -58,7 +57,7 @@ class PageClicks:
         clicks[list(visit.opened)] = True
         return clicks
 
-    def outcomes_of(self, visit: ShownPage) -> list[Outcome]:
+    def outcomes_of(self, visit: ShownPage) -> list[outcomes.Outcome]:
         """Where what was opened on a page stands, as it will be noted when the page is left; none of other orders."""
         if not visit.opened or visit.manifest_hash != MANIFEST_HASH or not self._learner.settings.enabled:
             return []
@@ -67,10 +66,10 @@ class PageClicks:
         if visit.owners:
             n = min(len(clicks), self._page_size)
             team = winner(visit.owners[:n], clicks[:n])
-            best = None if team is None else LEARNED if team == FIRST else BM25
+            best = None if team is None else outcomes.LEARNED if team == FIRST else outcomes.BM25
         winners = (best, *(None for _ in visit.opened[1:]))  # a page has one winner, however many results were opened
         return [
-            Outcome(time.time(), visit.learned_ranks[place], visit.bm25_ranks[place], "screen", won)
+            outcomes.Outcome(time.time(), visit.learned_ranks[place], visit.bm25_ranks[place], "screen", won)
             for place, won in zip(visit.opened, winners, strict=True)
         ]
 

@@ -11,8 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct
-from msgspec.structs import replace
+import msgspec
 
 from console.durable import changing, content_of, replace_durably
 from foltr.errors import FoltrError
@@ -32,7 +31,7 @@ class SavedError(FoltrError):
     """A saved search cannot be used or kept; the message says why."""
 
 
-class WrittenOut(Struct, frozen=True):
+class WrittenOut(msgspec.Struct, frozen=True):
     """A query with its saved searches written out."""
 
     text: str
@@ -50,10 +49,10 @@ class WrittenOut(Struct, frozen=True):
         for start, end, first, last in self.moved:
             if start <= problem.position < end:
                 told = f"in the saved text at {self.text[problem.position :][: problem.length]!r}: {problem.message}"
-                return replace(problem, position=first, length=last - first, message=told)
+                return msgspec.structs.replace(problem, position=first, length=last - first, message=told)
             if problem.position >= end:
                 shift = last - end
-        return replace(problem, position=problem.position + shift)
+        return msgspec.structs.replace(problem, position=problem.position + shift)
 
 
 class SavedSearches:

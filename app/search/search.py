@@ -21,8 +21,8 @@ from app.devices.pick_memory import open_picks
 from app.federation.group_ranker import CommonRanker
 from app.learning.exploration import session_nonce
 from app.learning.learner import Learner
-from app.learning.learning_rates import LearningRates
 from app.learning.outcomes import Outcome
+from app.learning.prior import LearningRates
 from app.paths import Paths
 from app.search import page as pages
 from app.search.candidate_table import PLAIN, Aside, joined, table_of, with_threads

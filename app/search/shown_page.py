@@ -20,22 +20,16 @@ from foltr.arrays import FloatMatrix, FloatVector
 from foltr.errors import ShapeError
 
 
-class ShownPage(msgspec.Struct, frozen=True, eq=False):
-    """One shown page; every sequence with one entry per result is in the order shown."""
+class PageRecord(msgspec.Struct, frozen=True, eq=False, kw_only=True):
+    """What is stored of a page as it is; every sequence with one entry per result is in the order shown."""
 
     doc_ids: tuple[int, ...]
     """result N is doc_ids[N - 1]"""
-    features: FloatMatrix
-    """[n_docs, n_features] in the order shown; the page may have learned from more candidates than it printed"""
-    scores: FloatVector
-    """[n_docs] what it was ranked by"""
     n_shown: int
     """how many of them were printed"""
     learned_ranks: tuple[int, ...]
     """where each stood in the learned order without exploration, 1 for the first"""
     bm25_ranks: tuple[int, ...]
-    query: QueryKey
-    """hashed query terms"""
     manifest_hash: str
     time: float
     """seconds since the epoch"""
@@ -47,12 +41,23 @@ class ShownPage(msgspec.Struct, frozen=True, eq=False):
     """(line, page) of the passages that were printed of the first results, 0 where unknown"""
     marks: tuple[tuple[str, ...], ...] = ()
     """type and hashed folders of each (app.learning.traits); () where unknown"""
-    beyond: FloatVector | None = None
-    """[n_docs] what the kind of the page added to the points of the text; None for a page of texts"""
     machines: tuple[str, ...] = ()
     """of a page of several machines, which holds each result, "" for this one"""
     queries: dict[str, bytes] = {}
     """machine -> what names the query there"""
+
+
+class ShownPage(PageRecord, frozen=True, eq=False, kw_only=True):
+    """One shown page."""
+
+    features: FloatMatrix
+    """[n_docs, n_features] in the order shown; the page may have learned from more candidates than it printed"""
+    scores: FloatVector
+    """[n_docs] what it was ranked by"""
+    query: QueryKey
+    """hashed query terms"""
+    beyond: FloatVector | None = None
+    """[n_docs] what the kind of the page added to the points of the text; None for a page of texts"""
 
     def __post_init__(self) -> None:
         n = len(self.doc_ids)
@@ -113,33 +118,16 @@ class OpenPages:
             return self._pages.pop(page_id, None)
 
 
-class _Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _Record(PageRecord, frozen=True, forbid_unknown_fields=True, kw_only=True):
     v: Literal[1]
-    doc_ids: tuple[int, ...]
     n_features: int
     features: bytes
     scores: bytes
-    n_shown: int
-    learned_ranks: tuple[int, ...]
-    bm25_ranks: tuple[int, ...]
     query: tuple[bytes, ...]
-    manifest_hash: str
-    time: float
-    opened: tuple[int, ...]
-    owners: tuple[int, ...]
-    places: tuple[tuple[int, int], ...] = ()
-    marks: tuple[tuple[str, ...], ...] = ()
     beyond: bytes | None = None
-    machines: tuple[str, ...] = ()
-    queries: dict[str, bytes] = {}
 
 
 _KEY = "last page"
-_AS_THEY_ARE = (
-    "doc_ids", "n_shown", "learned_ranks", "bm25_ranks", "manifest_hash", "time", "opened", "owners", "places",
-    "marks", "machines", "queries",
-)  # fmt: skip
-"""fields that are stored so"""
 
 
 def encode_shown(page: ShownPage) -> bytes:
@@ -148,7 +136,7 @@ def encode_shown(page: ShownPage) -> bytes:
         v=1, n_features=page.features.shape[1], features=page.features.astype("<f4").tobytes(),
         scores=page.scores.astype("<f8").tobytes(), query=tuple(sorted(page.query)),
         beyond=None if page.beyond is None else page.beyond.astype("<f8").tobytes(),
-        **{name: getattr(page, name) for name in _AS_THEY_ARE},
+        **{name: getattr(page, name) for name in PageRecord.__struct_fields__},
     )  # fmt: skip
     return msgspec.msgpack.encode(record)
 
@@ -173,7 +161,7 @@ def decode_shown(stored: bytes) -> ShownPage | None:
             features=features.reshape(len(record.doc_ids), record.n_features),
             scores=np.frombuffer(record.scores, "<f8").astype(np.float64), query=frozenset(record.query),
             beyond=None if record.beyond is None else np.frombuffer(record.beyond, "<f8").astype(np.float64),
-            **{name: getattr(record, name) for name in _AS_THEY_ARE},
+            **{name: getattr(record, name) for name in PageRecord.__struct_fields__},
         )  # fmt: skip
     except (msgspec.MsgspecError, ShapeError, ValueError):
         return None  # it can be searched again; nothing that was learned is lost

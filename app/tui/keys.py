@@ -12,6 +12,7 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -191,12 +192,16 @@ def usable(keymap: Mapping[str, str]) -> dict[str, str]:
 
 def _is(key: str) -> bool:
     """Whether a key has this name in Textual, as "ctrl+x", "f5" or "less_than_sign"."""
+    *modifiers, name = key.split("+")
+    return (len(name) == 1 or name in _names()) and {"ctrl", "alt", "shift", "super"}.issuperset(modifiers)
+
+
+@cache
+def _names() -> frozenset[str]:
     from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
-    *modifiers, name = key.split("+")
     signs = {re.sub("[ -]", "_", unicodedata.name(chr(code), "").lower()) for code in range(ord("ſ"))}
-    named = {one.value.rpartition("+")[2] for one in Keys} | signs | set(KEY_NAME_REPLACEMENTS.values())
-    return (len(name) == 1 or name in named) and {"ctrl", "alt", "shift", "super"}.issuperset(modifiers)
+    return frozenset({one.value.rpartition("+")[2] for one in Keys} | signs | set(KEY_NAME_REPLACEMENTS.values()))
 
 
 def _unknown(name: str) -> str:

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from console.durable import content_of, replace_durably
 
 REMEMBERED = "screen.json"
 
 
-class Remembered(Struct, frozen=True, kw_only=True):
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
     """What the screen keeps from one start to the next, in one small file; the defaults are those of a first start."""
 
     v: Literal[1] = 1

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
-from msgspec.structs import replace
 from rich.console import Console, RenderableType
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
@@ -201,7 +200,7 @@ class FoltrApp(KeyByKey):
 
     def forget_choices(self) -> None:
         """Begin anew with the settings."""
-        self.setup = replace(self.setup, remembered=Remembered())
+        self.setup = msgspec.structs.replace(self.setup, remembered=Remembered())
         self._choose_theme()
 
 

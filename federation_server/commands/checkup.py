@@ -24,7 +24,7 @@ from federation_server.group import depots, enrolment, group, roster_book
 from federation_server.rounds import rounds
 from federation_server.rounds.history import ERASED, latest_rounds, mechanism_in_words, members_in_words
 from federation_server.rounds.round_progress import phase, why_it_rests
-from federation_server.sealed.inbox import awaited_now
+from federation_server.sealed.summing import awaited_now
 from federation_server.serve import Installation
 from federation_server.settings import LOOPBACK, ServerSettings
 from federation_server.setup import shipped_start, terms_of

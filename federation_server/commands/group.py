@@ -13,7 +13,6 @@ from federation_server.commands.installation import folder, is_made, now, open_h
 from federation_server.database import writing
 from federation_server.group import group
 from federation_server.settings import DEVICES_GO, in_force
-from federation_server.setup import pinned_at
 from foltr.federated.links import to_link
 
 INVITE_SECONDS = 3600
@@ -101,7 +100,7 @@ def move(address: str) -> None:
     if not DEVICES_GO.fullmatch(address):
         raise click.BadParameter(f"wanted an address such as https://host:8421, got {address!r}")
     installation = open_here()
-    pinned = pinned_at(installation, address)
+    pinned = setup.pinned_at(installation, address)
     with writing(installation.engine) as connection:
         signed = group.move(connection, installation.vault.identity, address=address, certificate=pinned, now=now())
     click.echo(to_link(signed))

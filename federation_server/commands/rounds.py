@@ -14,12 +14,11 @@ from federation_server.commands.installation import YES, ask, listed, now, open_
 from federation_server.database import reading, writing
 from federation_server.forgetting.forgetting import roll_back
 from federation_server.group import group
-from federation_server.rounds import history
-from federation_server.rounds.history import ERASED, latest_models, latest_rounds
+from federation_server.rounds.history import ERASED, latest_models, latest_rounds, one_round, with_noise
 from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.rounds.rounds import chance, policy_of
 from federation_server.running.service import Service
-from federation_server.sealed.inbox import awaited_now
+from federation_server.sealed.summing import awaited_now
 
 
 @click.group(cls=CommandsInFull, invoke_without_command=True)
@@ -53,15 +52,15 @@ def show(version: str | None, as_json: bool) -> None:
     """
     installation = open_here()
     with reading(installation.engine) as connection:
-        newest = history.latest_rounds(connection, 1)
+        newest = latest_rounds(connection, 1)
         asked = round_name(version) if version else (newest[0]["lineage"], newest[0]["round"]) if newest else (0, 0)
-        found = history.one_round(connection, *asked)
+        found = one_round(connection, *asked)
         if found is None:
             raise click.ClickException(f"there is no round {version}; `foltr-server rounds` lists them")
         agreed = group.terms(connection)
-        of_lineage = (row for row in history.latest_rounds(connection, EVERY) if row["lineage"] == found["lineage"])
+        of_lineage = (row for row in latest_rounds(connection, EVERY) if row["lineage"] == found["lineage"])
         before = [row for row in of_lineage if row["round"] < found["round"]]
-        told = found | history.with_noise(agreed, [found, *before])[0]
+        told = found | with_noise(agreed, [found, *before])[0]
         waits = awaited_now(connection, policy_of(installation.settings).schedule, now=now())
     if waits is not None and found["state"] == "open":
         told |= {"active": waits.n_active, "missing": waits.n_missing, "floor": waits.floor, "wanted": waits.n_wanted}

@@ -27,15 +27,12 @@ import secrets
 from collections.abc import Mapping, Sequence
 
 import msgspec
-from msgspec import Struct
-from msgspec.structs import replace
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.database import note_erasure
 from federation_server.forgetting import readding, tombstones
 from federation_server.forgetting.tombstones import Tombstone, TombstoneFile, hash_of_member
 from federation_server.group import enrolment, group, roster_book
-from federation_server.group.group import GroupError
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.rounds.rounds import Policy, Round, of_round
@@ -63,7 +60,7 @@ PROGRESS = {
 }
 
 
-class Forgetter(Struct, frozen=True):
+class Forgetter(msgspec.Struct, frozen=True):
     """What forgetting takes."""
 
     vault: Vault
@@ -85,7 +82,7 @@ def forget(connection: Connection, forgetter: Forgetter, device: str, *, now: in
     """Erase the member and unlearn it, or begin to."""
     group.lock(connection)
     promised = _without_updates(group.terms(connection), forgetter.settings)
-    asked = replace(_asked(connection, device, now=now), method=promised)
+    asked = msgspec.structs.replace(_asked(connection, device, now=now), method=promised)
     return _forget(connection, forgetter, _Request(device, asked, readding.first_place(connection, device)), now=now)
 
 
@@ -137,7 +134,7 @@ def _waiting(connection: Connection) -> list[tuple[str, Tombstone]]:
 def _forget_again(connection: Connection, forgetter: Forgetter, device: str, stone: Tombstone, *, now: int) -> None:
     first = None if stone.method == "none" else readding.first_place(connection, device)
     method = "noise" if stone.method in KEEPS_RANKER else stone.method
-    again = replace(forgetter, settings=replace(forgetter.settings, method=method))
+    again = msgspec.structs.replace(forgetter, settings=msgspec.structs.replace(forgetter.settings, method=method))
     _forget(connection, again, _Request(device, stone, first, is_promised=True), now=now)
 
 
@@ -153,7 +150,7 @@ def _wait(connection: Connection, forgetter: Forgetter, device: str, stone: Tomb
     return receipt(connection, stone.request)
 
 
-class _Request(Struct, frozen=True):
+class _Request(msgspec.Struct, frozen=True):
     """To forget one member."""
 
     device: str
@@ -262,7 +259,7 @@ def _new_lineage(
         return begun
     start = group.at(connection, *touched)
     if start is None:
-        raise GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
+        raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     abandon(connection, here, now=now)
     begin = Model(start.model.theta, noise=start.model.noise)
     begun = group.begin_lineage(connection, agreed, begin, reason=f"forget: {method}", now=now, parent=touched)
@@ -339,10 +336,10 @@ def roll_back(connection: Connection, vault: Vault, policy: Policy, lineage: int
     group.lock(connection)
     chosen = group.at(connection, lineage, number)
     if chosen is None:
-        raise GroupError(f"there is no model {lineage}.{number}; `foltr-server model` lists them")
+        raise group.GroupError(f"there is no model {lineage}.{number}; `foltr-server model` lists them")
     here = rounds.present(connection, lock=True)
     if here is not None and here.purpose == "forget":
-        raise GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
+        raise group.GroupError("a member is being forgotten; wait until `foltr-server forget` says that it is done")
     abandon(connection, here, now=now)
     begun = group.branch(connection, chosen, reason="rollback", now=now)
     rounds.open_next(connection, vault, policy.schedule, now=now)

@@ -16,7 +16,6 @@ from dataclasses import replace
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from federation_server.group import group
@@ -37,17 +36,14 @@ Place = tuple[int, int]
 """(lineage, round)"""
 
 
-def path_to(connection: Connection, lineage: int) -> tuple[int, ...]:
-    """The lineages that lead to this one, the first of all first, itself last."""
-    parents = {row.lineage: row.parent_lineage for row in connection.execute(select(lineages))}
-    path = [lineage]
-    while (parent := parents.get(path[-1])) is not None:
+def path_of_today(connection: Connection) -> dict[int, Place]:
+    """The lineages that lead to the newest one, the first of all first, and which model each began from."""
+    rows = connection.execute(select(lineages))
+    began = {row.lineage: (row.parent_lineage, row.parent_round) for row in rows}
+    path = [max(began)]
+    while (parent := began[path[-1]][0]) is not None:
         path.append(parent)
-    return tuple(reversed(path))
-
-
-def newest_lineage(connection: Connection) -> int:
-    return int(connection.execute(select(func.max(lineages.c.lineage))).scalar_one())
+    return {lineage: began[lineage] for lineage in reversed(path)}
 
 
 def first_place(connection: Connection, device: str) -> Place | None:
@@ -64,10 +60,8 @@ def last_before(connection: Connection, first: Place) -> Place:
     Where that round lies on a branch that was given up, the member's influence on today's ranker can only have begun in
     a later lineage: the point where that one began is safe.
     """
-    path = path_to(connection, newest_lineage(connection))
-    rows = connection.execute(select(lineages).where(lineages.c.lineage.in_(path)))
-    branches = {row.lineage: (row.parent_lineage, row.parent_round) for row in rows}
-    begun = next((branches[lineage] for lineage in path if lineage > first[0]), first)
+    path = path_of_today(connection)
+    begun = next((model for lineage, model in path.items() if lineage > first[0]), first)
     return (first[0], first[1] - 1) if first[0] in path and first[1] <= begun[1] else begun
 
 
@@ -87,19 +81,18 @@ def influence_of(connection: Connection, first: Place) -> dict[int, int]:
 
 def rounds_since(connection: Connection, place: Place) -> tuple[Place, ...]:
     """The rounds that led from the model of a place on today's path to the newest model, oldest first."""
-    path = path_to(connection, newest_lineage(connection))
-    rows = connection.execute(select(lineages).where(lineages.c.lineage.in_(path)))
-    branched = {row.parent_lineage: row.parent_round for row in rows}
-    newest = select(func.max(models.c.round)).where(models.c.lineage == path[-1])
-    branched[path[-1]] = int(connection.execute(newest).scalar_one())
+    path = path_of_today(connection)
+    newest = select(func.max(models.c.round)).where(models.c.lineage == max(path))
+    ends = {**dict(path.values()), max(path): int(connection.execute(newest).scalar_one())}
     return tuple(
         (lineage, number)
-        for lineage in path[path.index(place[0]) :]
-        for number in range(place[1] + 1 if lineage == place[0] else 1, branched[lineage] + 1)
+        for lineage in path
+        if lineage >= place[0]
+        for number in range(place[1] + 1 if lineage == place[0] else 1, ends[lineage] + 1)
     )
 
 
-class StoredRound(Struct, frozen=True, eq=False):
+class StoredRound(msgspec.Struct, frozen=True, eq=False):
     """What is left of one round."""
 
     place: Place
@@ -125,7 +118,7 @@ def re_add(connection: Connection, vault: Vault, policy: Policy, agreed: Terms, 
     if start is None:
         raise group.GroupError(f"the model of lineage {touched[0]}, round {touched[1]} is not stored")
     stored = _stored(connection, vault, method, touched)
-    before = tuple(path_to(connection, newest_lineage(connection)))
+    before = path_of_today(connection)
     carried = sorted({*before, *(one for lineage in before for one in group.carried_by(connection, lineage))})
     begin = replace(start.model, round=0)
     begun = group.begin_lineage(connection, agreed, begin, reason="forget: reaggregate", now=now, parent=touched)

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 from sqlalchemy import Connection, delete, insert, select, union_all
 
 from console.durable import sync
@@ -59,7 +58,7 @@ def hash_of_member(device: str) -> str:
     return hashlib.blake2b(device.encode(), digest_size=32, person=b"foltr-forgotten").hexdigest()
 
 
-class TombstoneFile(Struct, frozen=True):
+class TombstoneFile(msgspec.Struct, frozen=True):
     """Lines of JSON, only ever added to; readable by its owner alone."""
 
     path: Path

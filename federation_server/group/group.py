@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from sqlalchemy import Connection, Select, bindparam, func, insert, select, text
 
 from federation_server.tables import facts, journal, lineages, models
@@ -32,7 +31,7 @@ class GroupError(FoltrError):
     """The group cannot be used as the configuration says."""
 
 
-class Published(Struct, frozen=True, eq=False):
+class Published(msgspec.Struct, frozen=True, eq=False):
     """A stored model with the hash that devices know it by."""
 
     record: wire.ModelRecord

@@ -18,7 +18,6 @@ import numpy as np
 from sqlalchemy import Connection, delete, insert, select, update
 
 from federation_server.group import group
-from federation_server.group.group import GroupError
 from federation_server.rounds import rounds
 from federation_server.rounds.intake import Received, agreement, norms, read_received
 from federation_server.rounds.round_progress import awaited
@@ -139,7 +138,7 @@ def _join(
     joining = msgspec.structs.replace(policy.joining, noise=noise)
     state = guard_state(connection)
     if joining.guard and here.purpose == "learn":
-        state = replace(state, sums=guard_sums(connection, vault, found.devices, method.n_sent))
+        state = msgspec.structs.replace(state, sums=guard_sums(connection, vault, found.devices, method.n_sent))
     if here.purpose == "forget":
         found = calibrate(connection, here, found, start.theta)
     counts = weights(joining, found.n_interactions, equal=method.weighs_alike)
@@ -170,5 +169,5 @@ def _replay(connection: Connection, lineage: int) -> tuple[int, list[int]]:
     """The lineage whose kept rounds a forgetting lineage replays, and which rounds those are."""
     stored = group.fact(connection, f"replay {lineage}")
     if stored is None:
-        raise GroupError(f"lineage {lineage} does not say what it replays")
+        raise group.GroupError(f"lineage {lineage} does not say what it replays")
     return msgspec.json.decode(stored, type=tuple[int, list[int]])

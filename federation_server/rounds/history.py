@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import Struct
 from sqlalchemy import Connection, select
 
 from console.wording import rows_in_words
@@ -34,7 +33,7 @@ ERASED = "a member who took part was forgotten, and what this said of the update
 """in place of what closing a round had said of its updates"""
 
 
-class ModelSummary(Struct, frozen=True):
+class ModelSummary(msgspec.Struct, frozen=True):
     """A published ranker as numbers about it."""
 
     lineage: int
@@ -89,7 +88,7 @@ def requests(connection: Connection) -> list[dict[str, Any]]:
 DELTA = 1e-5
 
 
-class Spent(Struct, frozen=True):
+class Spent(msgspec.Struct, frozen=True):
     """Privacy in the present period."""
 
     n_rounds: int

@@ -13,7 +13,6 @@ from sqlalchemy import ColumnElement, Connection, Table, exists, func, select
 
 from console.wording import count, iso_minute
 from federation_server.group import enrolment
-from federation_server.group.enrolment import is_active
 from federation_server.rounds.rounds import Round, Schedule, of_round, present, rest_until
 from federation_server.tables import members, shares, updates
 from foltr.federated.wire import Terms
@@ -77,7 +76,7 @@ def awaited(connection: Connection, here: Round, schedule: Schedule, *, floor: i
     """What the open round `here` waits for."""
     n_active = enrolment.count_active(connection, now=now)
     silent = [~_answered(table, here) for table in (updates, shares)]  # a round has the ones or the others
-    query = select(func.count()).select_from(members).where(is_active(now), *silent)
+    query = select(func.count()).select_from(members).where(enrolment.is_active(now), *silent)
     return Awaited(
         lineage=here.lineage,
         round=here.number,

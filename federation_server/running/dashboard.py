@@ -19,10 +19,9 @@ from sqlalchemy import Connection
 from console.wording import iso_minute, round_label
 from federation_server.group import enrolment, group
 from federation_server.rounds import history
-from federation_server.rounds.history import ERASED, latest_models, latest_rounds, requests
 from federation_server.rounds.round_progress import phase, why_it_rests
 from federation_server.rounds.rounds import Policy
-from federation_server.sealed.inbox import awaited_now
+from federation_server.sealed.summing import awaited_now
 from foltr.federated.wire import Terms
 
 WIDTH, HEIGHT = 320, 150
@@ -124,7 +123,7 @@ templates = Environment(loader=PackageLoader("federation_server"), autoescape=Tr
 def page(connection: Connection, policy: Policy, *, now: int) -> str:
     """The dashboard's HTML."""
     agreed = group.terms(connection)
-    found = history.with_noise(agreed, latest_rounds(connection, SHOWN))
+    found = history.with_noise(agreed, history.latest_rounds(connection, SHOWN))
     closed = [row for row in reversed(found) if row["state"] == "closed"]
     waits = awaited_now(connection, policy.schedule, now=now)
     return templates.get_template("page.html").render(
@@ -140,13 +139,13 @@ def page(connection: Connection, policy: Policy, *, now: int) -> str:
         members=enrolment.count_active(connection, now=now),
         last=closed[-1] if closed else None,
         verdict=_verdict(closed[-1]) if closed else "not judged",
-        guard=(closed[-1]["guard"] or ERASED) if closed else "no round is closed yet",
+        guard=(closed[-1]["guard"] or history.ERASED) if closed else "no round is closed yet",
         mechanism=history.mechanism_in_words(agreed),
         spent=history.spent_in_period(connection, agreed, now=now),
         period_days=agreed.period_days,
         charts=_charts(agreed, closed) | _drift(connection),
         rounds=[_dated(row) | {"verdict": _verdict(row)} for row in found if row["state"] != "open"][:LISTED],
-        requests=[_dated(row) for row in requests(connection)],
+        requests=[_dated(row) for row in history.requests(connection)],
     )
 
 
@@ -175,7 +174,7 @@ def _charts(agreed: Terms, closed: Sequence[dict[str, Any]]) -> dict[str, str]:
 
 
 def _drift(connection: Connection) -> dict[str, str]:
-    models = [asdict(model) for model in reversed(latest_models(connection, SHOWN))]
+    models = [asdict(model) for model in reversed(history.latest_models(connection, SHOWN))]
     names = [round_label(model["lineage"], model["round"]) for model in models]
     return {"drift": chart(names, [model["drift"] for model in models], label="distance from the first ranker")}
 

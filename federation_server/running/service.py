@@ -21,17 +21,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from federation_server import database
 from federation_server.database import error_text, reading, writing
 from federation_server.forgetting import forgetting, tombstones
-from federation_server.forgetting.forgetting import Forgetter
 from federation_server.group import depots, enrolment, group, roster_book
-from federation_server.group.enrolment import active_member
 from federation_server.group.signed_requests import Request, check_signature, forget_old_nonces, spend_nonce
 from federation_server.refusals import Refused
 from federation_server.rounds import closing, intake, rounds
-from federation_server.rounds.intake import Expectations, Offer, Writer
 from federation_server.rounds.rounds import DAY, Closed, Policy, Round, rest_until
 from federation_server.running import retention, vouching
 from federation_server.sealed import inbox, summing
-from federation_server.sealed.inbox import SealedRounds
 from federation_server.settings import ServerSettings
 from federation_server.vault import Vault
 from foltr.errors import RecordError
@@ -62,15 +58,15 @@ class Service:
     """Start it, serve, stop it; its methods may be called from many threads."""
 
     engine: Engine
-    forgetter: Forgetter
+    forgetter: forgetting.Forgetter
     settings: ServerSettings
     clock: Clock = now
     on_closed: Callable[[Closed], None] = lambda closed: None
-    writer: Writer = field(init=False)
-    sealed: SealedRounds = field(default_factory=SealedRounds)
+    writer: intake.Writer = field(init=False)
+    sealed: inbox.SealedRounds = field(default_factory=inbox.SealedRounds)
     _keys: dict[str, bytes] = field(default_factory=dict)
     """device key by pseudonym"""
-    _expectations: Expectations = field(init=False)
+    _expectations: intake.Expectations = field(init=False)
     _least: int = 1
     """a round with fewer updates was not complete at the last tick; `closing` decides"""
     _looked: int = 0
@@ -85,8 +81,8 @@ class Service:
         return self.forgetter.policy
 
     def __post_init__(self) -> None:
-        self.writer = Writer(self._keep, self._close_if_enough)
-        self._expectations = Expectations(self.engine, self.vault)
+        self.writer = intake.Writer(self._keep, self._close_if_enough)
+        self._expectations = intake.Expectations(self.engine, self.vault)
 
     def start(self) -> None:
         """Open the first round where there is none, and begin to write; a database that is away comes back."""
@@ -184,7 +180,7 @@ class Service:
         self._signed(request)
         self.writer.settled.wait(SETTLE_SECONDS)
         with reading(self.engine) as connection:
-            active_member(connection, request.credentials.device, now=self.clock())
+            enrolment.active_member(connection, request.credentials.device, now=self.clock())
             announced = self._announced(connection, request.credentials.device)
         return self._document("announcement", announced)
 
@@ -225,7 +221,7 @@ class Service:
             raise Refused("not-found", "no such model")
         self.writer.settled.wait(SETTLE_SECONDS)
         with reading(self.engine) as connection:
-            active_member(connection, request.credentials.device, now=self.clock())
+            enrolment.active_member(connection, request.credentials.device, now=self.clock())
             found = group.newest(connection) if model_hash == "newest" else group.by_hash(connection, model_hash)
             if found is None:
                 raise Refused("not-found", "no such model, or it was erased")
@@ -240,7 +236,7 @@ class Service:
         """The entries of the roster from number `after` on."""
         self._signed(request)
         with reading(self.engine) as connection:
-            active_member(connection, request.credentials.device, now=self.clock())
+            enrolment.active_member(connection, request.credentials.device, now=self.clock())
             page = roster_book.page(connection, after=after)
         return self._document("roster", page)
 
@@ -253,14 +249,14 @@ class Service:
         with writing(self.engine) as connection:
             page = vouching.take_back(connection, self.vault.identity.public, device, asked, now=self.clock())
         with reading(self.engine) as connection:  # who was forgotten has handed back what is true, and stays so
-            active_member(connection, device, now=self.clock())
+            enrolment.active_member(connection, device, now=self.clock())
         return self._document("roster", page)
 
     def take_back_ranker(self, request: Request) -> wire.Signed:
         """Take a ranker that a restored database lacks; gives the one from which the group goes on."""
         device, asked = self._asked(request, wire.RankerReturn)
         with writing(self.engine) as connection:
-            active_member(connection, device, now=self.clock())
+            enrolment.active_member(connection, device, now=self.clock())
             newest = vouching.take_back_ranker(connection, self.forgetter, asked, now=self.clock())
         self._expectations.forget()
         return self._document("model", newest)
@@ -333,7 +329,7 @@ class Service:
     def _admit(self, connection: Connection, request: Request, group_id: str) -> None:
         """The sender is a member of this group, and asks for the first time; nobody else comes or goes meanwhile."""
         group.lock(connection)
-        active_member(connection, request.credentials.device, now=self.clock())
+        enrolment.active_member(connection, request.credentials.device, now=self.clock())
         spend_nonce(connection, request.credentials)
         if group_id != group.terms(connection).group_id:
             raise Refused("wrong-group")
@@ -444,7 +440,7 @@ class Service:
         known = self._keys.get(device)
         if known is None:
             with reading(self.engine) as connection:
-                known = active_member(connection, device, now=self.clock()).device_key
+                known = enrolment.active_member(connection, device, now=self.clock()).device_key
             if len(self._keys) >= LARGEST_KEYS:
                 self._keys.clear()
             self._keys[device] = known
@@ -453,7 +449,7 @@ class Service:
     def _check(self, request: Request, device_key: bytes) -> None:
         check_signature(request, device_key, now=self.clock())
 
-    def _keep(self, offers: Sequence[Offer]) -> Sequence[wire.Accepted | Refused]:
+    def _keep(self, offers: Sequence[intake.Offer]) -> Sequence[wire.Accepted | Refused]:
         with writing(self.engine) as connection:
             return intake.keep(connection, self.vault, offers, now=self.clock())
 

@@ -15,7 +15,6 @@ from federation_server.forgetting import forgetting, tombstones
 from federation_server.forgetting.forgetting import KEEPS_RANKER, Forgetter
 from federation_server.forgetting.tombstones import Restored, hash_of_member
 from federation_server.group import enrolment, group, roster_book
-from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
 from federation_server.tables import lineages, members
@@ -135,7 +134,7 @@ def _go_on(
 
 def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now: int) -> wire.Invited:
     """A member invites somebody whom it knows; Refused for one that is not vouched for itself."""
-    active_member(connection, device, now=now)
+    enrolment.active_member(connection, device, now=now)
     group_id, member = group.terms(connection).group_id, roster_book.state(connection).of_device(device)
     if asked.group_id != group_id:
         raise Refused("wrong-group")
@@ -150,7 +149,7 @@ def invite(connection: Connection, device: str, asked: wire.InviteOffer, *, now:
 
 def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int) -> wire.RosterPage:
     """A member vouches for another, or takes one off; the roster's entries from the one about it on."""
-    active_member(connection, device, now=now)
+    enrolment.active_member(connection, device, now=now)
     if asked.group_id != group.terms(connection).group_id:
         raise Refused("wrong-group")
     group.lock(connection)

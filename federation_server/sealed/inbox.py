@@ -13,15 +13,11 @@ import hashlib
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
-from console.wording import count, iso_minute
 from federation_server.group import enrolment, group, roster_book
-from federation_server.group.enrolment import active_member
 from federation_server.refusals import Refused
 from federation_server.rounds import rounds
-from federation_server.rounds.round_progress import Awaited, awaited
 from federation_server.rounds.rounds import Round, Schedule, of_a_round, of_round
 from federation_server.tables import answers, lists, named, noises, shares
 from federation_server.tables import rounds as rounds_table
@@ -231,7 +227,7 @@ def listed_messages(connection: Connection, here: Round) -> wire.ShareList:
 def task(desk: Desk, device: str) -> wire.SumTask:
     """What a member of the committee is to add up; Refused outside phase sum, and for everybody else."""
     connection = desk.connection
-    active_member(connection, device, now=desk.now)
+    enrolment.active_member(connection, device, now=desk.now)
     here = rounds.present(connection)
     if here is None or here.phase != "sum":
         raise Refused("wrong-phase", "no list is fixed")
@@ -364,7 +360,7 @@ def _coins(vault: Vault, here: Round, device: str, point: bytes) -> bytes:
 
 def _same_round(desk: Desk, device: str, sent: OfRound, *, lock: bool) -> tuple[Round, wire.Terms]:
     """The open round and the terms; Refused unless the message is a member's own and for it."""
-    active_member(desk.connection, device, now=desk.now)
+    enrolment.active_member(desk.connection, device, now=desk.now)
     if sent.device != device:
         raise Refused("wrong-device")
     here, agreed = rounds.present(desk.connection, lock=lock), group.terms(desk.connection)
@@ -382,32 +378,3 @@ def _same_round(desk: Desk, device: str, sent: OfRound, *, lock: bool) -> tuple[
 def message_of(connection: Connection, here: Round, device: str) -> str | None:
     """The hash of this device's message of the open round, None where there is none."""
     return connection.execute(_HASH, here.place | {"device": device}).scalar_one_or_none()
-
-
-def awaited_now(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:
-    """What the group's open round waits for; None when no round is open."""
-    here, agreed = rounds.present(connection), group.terms(connection)
-    if here is None:
-        return None
-    found = awaited(connection, here, schedule, floor=agreed.floor, now=now)
-    return found if agreed.mode == "open" else _of_sums(connection, found, here, agreed, now=now)
-
-
-def _of_sums(connection: Connection, found: Awaited, here: Round, agreed: wire.Terms, *, now: int) -> Awaited:
-    """The same where the server learns sums: of the cohort alone, and then of its committee."""
-    try:
-        cohort = SealedRounds().occasion(connection, here, agreed).cohort
-    except CohortError as error:
-        return replace(found, other=str(error))
-    if here.phase == "sum":
-        listed, answered = count(here.n_updates, "update"), f"{n_answers(connection, here)} of {len(cohort.committee)}"
-        enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
-        return replace(found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}")
-    could = enrolment.active_devices(connection, now=now) & cohort.by_device.keys()
-    liars, arrived = lies(connection, here, "proof").keys(), message_hashes(connection, here).keys()
-    could -= liars
-    if liars and not cohort.has_enough(could | arrived):
-        refused = f"{count(len(liars), 'note')} refused for want of a proof; too few members are left"
-        return replace(found, other=f"{refused}, so the round is lost on {iso_minute(here.deadline)}")
-    silent = could - arrived
-    return replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(silent))

@@ -21,12 +21,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, structs
 from sqlalchemy import Connection, insert, select, update
 
+from console.wording import count, iso_minute
 from federation_server.database import note_erasure
 from federation_server.group import enrolment, group, roster_book
 from federation_server.rounds import rounds
+from federation_server.rounds.round_progress import Awaited, awaited
 from federation_server.rounds.rounds import Closed, Policy, Round, Schedule, note_participation, of_round
 from federation_server.sealed import inbox
 from federation_server.sealed.inbox import SealedRounds
@@ -142,6 +144,39 @@ def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: R
     except CohortError:
         return 0
     return len(present.could_send() | inbox.message_hashes(connection, here).keys())
+
+
+def awaited_now(connection: Connection, schedule: Schedule, *, now: int) -> Awaited | None:
+    """What the group's open round waits for; None when no round is open."""
+    here, agreed = rounds.present(connection), group.terms(connection)
+    if here is None:
+        return None
+    found = awaited(connection, here, schedule, floor=agreed.floor, now=now)
+    if agreed.mode == "open":
+        return found
+    try:
+        present = _Open(connection, here, SealedRounds().occasion(connection, here, agreed), now)
+    except CohortError as error:
+        return structs.replace(found, other=str(error))
+    return _of_sums(found, present)
+
+
+def _of_sums(found: Awaited, present: _Open) -> Awaited:
+    """The same where the server learns sums: of the cohort alone, and then of its committee."""
+    connection, here, cohort = present.connection, present.here, present.cohort
+    if here.phase == "sum":
+        n_answers = inbox.n_answers(connection, here)
+        listed, answered = count(here.n_updates, "update"), f"{n_answers} of {len(cohort.committee)}"
+        enough = f"from {iso_minute(here.deadline)} on {cohort.threshold} are enough"
+        return structs.replace(
+            found, other=f"a list of {listed} is fixed; {answered} in the committee answered, {enough}"
+        )
+    could, arrived = present.could_send(), inbox.message_hashes(connection, here).keys()
+    liars = inbox.lies(connection, here, "proof").keys()
+    if liars and not cohort.has_enough(could | arrived):
+        refused = f"{count(len(liars), 'note')} refused for want of a proof; too few members are left"
+        return structs.replace(found, other=f"{refused}, so the round is lost on {iso_minute(here.deadline)}")
+    return structs.replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(could - arrived))
 
 
 def lists_member(connection: Connection, here: Round | None, device: str) -> bool:

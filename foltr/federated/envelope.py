@@ -9,9 +9,9 @@ PyNaCl's (libsodium).
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 import nacl.exceptions
+from msgspec import Struct
 from nacl.public import PrivateKey, PublicKey, SealedBox
 from nacl.signing import SigningKey, VerifyKey
 
@@ -28,8 +28,7 @@ class SignatureError(RecordError):
     """A signature does not fit the bytes, or a box cannot be opened."""
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """An Ed25519 key pair; the seed [32 bytes] is the secret."""
 
     seed: bytes

@@ -33,7 +33,6 @@ from foltr.federated.joining import take_step
 from foltr.federated.method import Model
 from foltr.federated.optimizers import SGD, Optimizer, check_positive
 from foltr.online import ips
-from foltr.online.ips import Impressions, attraction, estimated_propensities, relevance_gradient
 from foltr.ranking.interaction import Interaction
 from foltr.ranking.plackett_luce import rank_with_noise
 from foltr.ranking.rankers import Ranker
@@ -145,7 +144,7 @@ class FedIPS:
         theta = local.theta
         for page in local.pages:
             theta = self._stepped(theta, page, propensities)
-        step = self.relevance_rate * relevance_gradient(local.relevance, shown, propensities)
+        step = self.relevance_rate * ips.relevance_gradient(local.relevance, shown, propensities)
         return FedIPSMessage(theta - local.start, step)
 
     def aggregate(self, model: Model, messages: Sequence[FedIPSMessage]) -> Model:
@@ -192,12 +191,12 @@ class FedIPS:
         found = ips.position_propensities(self.position_bias, k=k) if known is None else known
         return ips.clipped_propensities(found, smallest=self.smallest_propensity)
 
-    def estimated(self, relevance: FloatVector, shown: Impressions) -> FloatVector:
+    def estimated(self, relevance: FloatVector, shown: ips.Impressions) -> FloatVector:
         """The device's propensities for what was shown in its round, `[longest page]`."""
         k = int(shown.ranks.max()) + 1 if len(shown.ranks) else 0
         start = ips.position_propensities(self.position_bias, k=k)
-        attracted = attraction(relevance, shown.features)
-        return estimated_propensities(shown.ranks, shown.clicks, attracted, start=start, n_steps=self.em_steps)
+        attracted = ips.attraction(relevance, shown.features)
+        return ips.estimated_propensities(shown.ranks, shown.clicks, attracted, start=start, n_steps=self.em_steps)
 
     def _stepped(self, theta: FloatVector, page: Interaction, known: FloatVector | None) -> FloatVector:
         propensities = self.propensities(known, k=len(page.ranking))
@@ -206,9 +205,9 @@ class FedIPS:
         return ips.update(self.ranker, theta, page, propensities, learning_rate=self.learning_rate)
 
 
-def impressions(pages: Sequence[Interaction], *, n_features: int) -> Impressions:
+def impressions(pages: Sequence[Interaction], *, n_features: int) -> ips.Impressions:
     """What the pages showed, page after page."""
-    return Impressions(
+    return ips.Impressions(
         np.concatenate([np.zeros((0, n_features)), *(page.features[page.ranking] for page in pages)]),
         np.concatenate([np.zeros(0, dtype=np.intp), *(np.arange(len(page.ranking)) for page in pages)]),
         np.concatenate([np.zeros(0, dtype=np.bool_), *(page.clicks for page in pages)]),

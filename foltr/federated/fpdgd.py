@@ -264,7 +264,7 @@ class FPDGD:
         counts = weights(joining, n_interactions, equal=self.weighs_alike)
         found = join(joining, self.shared_part(model), thetas, counts)
         delta = self.placed(np.zeros_like(model.theta), found.delta)
-        return replace(found, model=self.whole(model, found.model), delta=delta)
+        return msgspec.structs.replace(found, model=self.whole(model, found.model), delta=delta)
 
     def _learner(self, local: FPDGDLocal) -> FloatVector:
         return local.theta if self.update == "each" else local.start

@@ -54,7 +54,6 @@ something else than all others is an attacker to it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -74,8 +73,7 @@ from foltr.federated.aggregation.rows import Spread, check_rows, distance_blocks
 from foltr.federated.aggregation.trimmed_mean import TrimmedMean
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RunningSums:
+class RunningSums(msgspec.Struct, frozen=True, eq=False):
     """What each member has sent in all its rounds, its rows in the order of the round's updates."""
 
     n_rounds: IntVector
@@ -91,8 +89,7 @@ class RunningSums:
         return cls(np.zeros(n_clients, dtype=np.intp), np.zeros((n_clients, d)), np.zeros((n_clients, d)))
 
 
-@dataclass(frozen=True, slots=True)
-class GuardState:
+class GuardState(msgspec.Struct, frozen=True):
     """What the guard remembers from round to round."""
 
     alert: bool = False
@@ -104,8 +101,7 @@ class GuardState:
     """of the members; None: of nobody yet where the noise is known, and else that no account of them is kept"""
 
 
-@dataclass(frozen=True, slots=True)
-class Suspicion:
+class Suspicion(msgspec.Struct, frozen=True):
     """Why one device is suspected."""
 
     client: int
@@ -116,8 +112,7 @@ class Suspicion:
     """a clause for a person"""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardVerdict:
+class GuardVerdict(msgspec.Struct, frozen=True):
     """What the guard thinks of a round."""
 
     alert: bool

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec import structs
 
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
 from foltr.errors import FoltrError, ShapeError, ValueRangeError
@@ -59,8 +60,7 @@ class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
             raise ValueRangeError(f"assumed_malicious must not be negative, not {self.assumed_malicious}")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Joined:
+class Joined(msgspec.Struct, frozen=True, eq=False):
     model: Model
     """the next, with what the optimiser and the guard remember"""
     delta: FloatVector
@@ -160,7 +160,7 @@ def join_sums(
     else:
         plain = Joining(rule=joining.rule, optimizer=joining.optimizer)
         joined = join_what_is_left(plain, model, model.theta + means[held], np.ones(len(held)))
-    return replace(joined, model=replace(joined.model, noise=math.hypot(model.noise, noise)), verdict=verdict)
+    return structs.replace(joined, model=replace(joined.model, noise=math.hypot(model.noise, noise)), verdict=verdict)
 
 
 def longest_mean(privacy: Gaussian, n_params: int, n_devices: int) -> float:

@@ -31,13 +31,11 @@ Sources: Boucheron, Lugosi and Massart, "Concentration inequalities" (2013), Sec
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 
 import msgspec
 import numpy as np
 
 from foltr import arithmetic
-from foltr.arithmetic import exp, log, log1p
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated.aggregation.registry import Aggregation
@@ -47,7 +45,7 @@ from foltr.federated.guard import GuardState, GuardVerdict, RunningSums, Suspici
 RARE = 1e-9
 """how likely it is that an honest member of a group is ever left out"""
 N_TESTS = 3
-_TILTS = 1.0 / (1.0 + exp(np.linspace(-10.0, 10.0, 801)))
+_TILTS = 1.0 / (1.0 + arithmetic.exp(np.linspace(-10.0, 10.0, 801)))
 """the exponents lambda in (0, 1) among which Chernoff's is chosen; each gives a bound that holds"""
 
 
@@ -71,7 +69,7 @@ def largest_square(d: int, centre: float, nats: float) -> float:
     ln E e^(s ||x||^2) = -d/2 ln(1 - 2s) + s ||a||^2 / (1 - 2s),    0 < s < 1/2
     """
     s = _TILTS / 2
-    return float(np.min((nats - d / 2 * log1p(-_TILTS) + s * centre / (1 - _TILTS)) / s))
+    return float(np.min((nats - d / 2 * arithmetic.log1p(-_TILTS) + s * centre / (1 - _TILTS)) / s))
 
 
 def largest_product(d: int, first: float, second: float, nats: float) -> float:
@@ -82,17 +80,16 @@ def largest_product(d: int, first: float, second: float, nats: float) -> float:
     s = _TILTS
     shift = s * math.sqrt(first * second) + s * s * (first + second) / 2
     rest = (1 - s) * (1 + s)
-    return float(np.min((nats - d / 2 * log(rest) + shift / rest) / s))
+    return float(np.min((nats - d / 2 * arithmetic.log(rest) + shift / rest) / s))
 
 
 def nats_of(n_cases: float, n_judged: int) -> float:
     """ln(1/p) of one of `n_cases` cases of one test in the round after `n_judged` rounds."""
     t = n_judged + 1
-    return float(log(N_TESTS * n_cases * t * (t + 1) / RARE))
+    return float(arithmetic.log(N_TESTS * n_cases * t * (t + 1) / RARE))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgedRound:
+class JudgedRound(msgspec.Struct, frozen=True, eq=False):
     """One round, member by member."""
 
     state: GuardState
@@ -120,7 +117,7 @@ def judge_known(noise: KnownNoise, state: GuardState, updates: FloatMatrix) -> J
     }
     kept: BoolVector = np.max(list(evidence.values()), axis=0) <= 1.0
     counted = _within(noise, sums, u, kept)
-    sums = replace(sums, counted=before.counted + counted)
+    sums = msgspec.structs.replace(sums, counted=before.counted + counted)
     after = GuardState(alert=not kept.all(), n_judged=state.n_judged + 1, sums=sums)
     return JudgedRound(after, _verdict(evidence, kept), counted, kept)
 

@@ -14,19 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import FloatVector
 from foltr.errors import ValueRangeError
 from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 
 
-@dataclass(frozen=True, slots=True)
-class Caps:
+class Caps(Struct, frozen=True):
     """The lengths that hold one device's update in a round, L2; ValueRangeError for one that is not above 0.
 
     A device's update of a round, when every page takes its step at the announced theta (FPDGD, update="batch"):
@@ -325,8 +324,7 @@ Against: TypeAlias = Literal["sum", "server"]
 _CHANGE: dict[Neighbours, float] = {"zero-out": 1.0, "replace": 2.0}
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """What was spent: immutable; `spend` gives a new ledger."""
 
     n_params: int

@@ -9,7 +9,6 @@ import itertools
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from itertools import count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -29,7 +28,7 @@ _RUN_BYTES = 2 << 20
 
 def _numbered() -> defaultdict[Any, int]:
     """Term -> its number; an unseen one gets the next."""
-    return defaultdict(count().__next__)
+    return defaultdict(itertools.count().__next__)
 
 
 def _numbers_of(terms: Sequence[object], numbered: Mapping[Any, int]) -> npt.NDArray[np.int32]:

@@ -20,14 +20,12 @@ import re
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
 from indexer.errors import IndexDamaged
 from indexer.postings import Bytes, Column, Ints, Mask, decode_runs, run_places
@@ -48,7 +46,7 @@ _MARKS = (-12345, -111)
 """of the order of bytes and of the format"""
 
 
-class ListedSegment(Struct, frozen=True):
+class ListedSegment(msgspec.Struct, frozen=True):
     """A segment as the table names it."""
 
     name: str
@@ -217,7 +215,7 @@ class Header(msgspec.Struct):
     total_lengths: dict[str, int]
 
 
-@contextmanager
+@contextlib.contextmanager
 def damage_named(segment: str) -> Iterator[None]:
     """Bytes that are not what was written raise IndexDamaged."""
     try:

@@ -23,7 +23,6 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from indexer.confined.broker import FilesOf, requests_through_broker
 from indexer.confined.confinement import available, c_library, close_all_but
@@ -73,7 +72,7 @@ def give_way() -> None:
 MEGABYTE = 2**20
 
 
-class Order(Struct, frozen=True):
+class Order(msgspec.Struct, frozen=True):
     """What a worker is to do."""
 
     function: Callable[[str, Limits], Any]

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
-from msgspec import Struct
 
 from indexer.confined.given_files import open_file, open_unbuffered
 from indexer.documents import MEGABYTE, ExtractedDocument, Extraction
@@ -87,7 +86,7 @@ def cut(text: str, max_bytes: int) -> tuple[str, str]:
     return data[:max_bytes].decode("utf-8", "ignore"), f"first {shown_size(max_bytes)}"
 
 
-class Source(Struct, frozen=True):
+class Source(msgspec.Struct, frozen=True):
     """One stream of bytes with the name that its extension is taken from."""
 
     name: str

@@ -15,7 +15,6 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
-from msgspec import Struct, field
 
 from console.wording import count
 from indexer.documents import MAX_FILE_BYTES, FileEntry, Listing, Skipped, storable
@@ -76,13 +75,13 @@ def storable_identity(number: int) -> int:
     return number & _MOST
 
 
-class CrawlRules(Struct, frozen=True):
+class CrawlRules(msgspec.Struct, frozen=True):
     """What of the roots is indexed."""
 
-    ignore: IgnoreRules = field(default_factory=IgnoreRules)
+    ignore: IgnoreRules = msgspec.field(default_factory=IgnoreRules)
     follow_symlinks: bool = False
     cross_mounts: bool = False
-    max_bytes: Mapping[str, int] = field(default_factory=lambda: dict(MAX_FILE_BYTES))
+    max_bytes: Mapping[str, int] = msgspec.field(default_factory=lambda: dict(MAX_FILE_BYTES))
     """size cap by document type; a type that is missing has no cap"""
     archives: bool = True
     names: bool = True
@@ -105,7 +104,7 @@ class CrawlRules(Struct, frozen=True):
         return hashlib.blake2b(told.encode("utf-8", "surrogateescape"), digest_size=16).digest()
 
 
-class PathEntry(Struct, frozen=True):
+class PathEntry(msgspec.Struct, frozen=True):
     """One path outside a folder listing, asked like an `os.DirEntry`."""
 
     path: str
@@ -137,7 +136,7 @@ Entry = os.DirEntry[str] | PathEntry
 """what the rules ask of one path"""
 
 
-class Folder(Struct, frozen=True):
+class Folder(msgspec.Struct, frozen=True):
     """A folder to be walked, with the ignore lists in force in it."""
 
     path: str

@@ -20,7 +20,6 @@ from pathlib import Path
 
 import msgspec
 import numpy as np
-from msgspec import Struct, field
 
 from indexer.confined.confinement import available, confine_reader, end_with_parent
 from indexer.confined.pool import how_it_ended, start_process
@@ -134,7 +133,7 @@ Wanted = Callable[[Ints], Floats]
 """document ids [n] -> how much each is wanted [n]; equals go by their date"""
 
 
-class _Work(Struct):
+class _Work(msgspec.Struct):
     """One document to be encoded, and how far that is."""
 
     doc_id: int
@@ -143,11 +142,11 @@ class _Work(Struct):
     is_last: bool
     """nothing else of this document is to be encoded"""
     path: str = ""
-    passages: list[Passage] = field(default_factory=list)
-    made: list[Vectors] = field(default_factory=list)
+    passages: list[Passage] = msgspec.field(default_factory=list)
+    made: list[Vectors] = msgspec.field(default_factory=list)
 
 
-class VectorMaker(Struct):
+class VectorMaker(msgspec.Struct):
     """Makes what is missing, most wanted first; for one thread."""
 
     catalogue: Catalogue
@@ -164,13 +163,13 @@ class VectorMaker(Struct):
     n_done: int = 0
     """documents that have vectors, of `n_total`"""
     n_total: int = 0
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str] = msgspec.field(default_factory=dict)
     """files with a text that could not be encoded, and why; they are tried again by the next maker"""
     _encoder: EncodingProcess | None = None
     _n_ended: int = 0
     """processes in a row that ended at a text"""
     _writer: VectorWriter | None = None
-    _waiting: list[_Work] = field(default_factory=list)
+    _waiting: list[_Work] = msgspec.field(default_factory=list)
     """the most wanted last"""
     _now: _Work | None = None
     _generation: int = -1

@@ -21,19 +21,7 @@ from msgspec.structs import replace
 
 from indexer.postings import Floats, Ints
 from indexer.query.nodes import Meant, Phrase, Query, Word, positive_words
-from indexer.retrieval import variants
-from indexer.retrieval.adjacency import (
-    RARE,
-    Counts,
-    Texts,
-    adjacent,
-    among,
-    as_written,
-    holders,
-    is_code,
-    nothing_written,
-    union,
-)
+from indexer.retrieval import adjacency, variants
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
@@ -137,7 +125,7 @@ class ConceptLookup:
     """The concepts of the words and phrases of one query and their counts, each looked up once."""
 
     def __init__(
-        self, snapshot: Snapshot, languages: tuple[str, ...], texts: Texts = nothing_written,
+        self, snapshot: Snapshot, languages: tuple[str, ...], texts: adjacency.Texts = adjacency.nothing_written,
         own_languages: tuple[str, ...] = (), elsewhere: Mapping[str, Frequency] = ALONE,
     ) -> None:  # fmt: skip
         """Words are stemmed by `languages` everywhere, by `own_languages` in the documents of each.
@@ -169,13 +157,13 @@ class ConceptLookup:
 
     def keep(self, question: tuple[object, ...], look_up: Callable[[], Answer]) -> Answer:
         """The answer to a question about these texts, kept for the queries that follow."""
-        return self.snapshot.keep((self._texts is nothing_written, *question), look_up)
+        return self.snapshot.keep((self._texts is adjacency.nothing_written, *question), look_up)
 
-    def counts(self, concept: Concept) -> Counts:
+    def counts(self, concept: Concept) -> adjacency.Counts:
         """The fields that hold the concept, each with its documents [n] (ascending) and the occurrences in them [n]."""
         return self.keep(("counts", concept), partial(self._count, concept))
 
-    def _count(self, concept: Concept) -> Counts:
+    def _count(self, concept: Concept) -> adjacency.Counts:
         found = {field: field_counts(self.snapshot, concept, field) for field in concept.fields}
         found = {stored_field(field): own for field, own in found.items() if own[0].size}
         return self._as_written_first(concept, found) if _is_looked_up(concept, found) else found
@@ -187,29 +175,30 @@ class ConceptLookup:
     def frequency(self, concept: Concept) -> Frequency:
         """How many documents hold the concept here."""
         found = self.counts(concept)
-        n_documents = union([docs for docs, _ in found.values()]).size if found else 0
+        n_documents = adjacency.union([docs for docs, _ in found.values()]).size if found else 0
         written = _is_looked_up(concept, found) and self._written(concept, found).size > 0
         return Frequency(n_documents, {field: docs.size for field, (docs, _) in found.items()}, written)
 
-    def _written(self, concept: Concept, found: Counts) -> Ints:
+    def _written(self, concept: Concept, found: adjacency.Counts) -> Ints:
         """The documents that hold a concept as it is written."""
         return self.snapshot.keep(
-            ("written", self._texts is nothing_written, concept),
-            lambda: holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
+            ("written", self._texts is adjacency.nothing_written, concept),
+            lambda: adjacency.holders(self.snapshot, found, self._texts, concept.written, prefix=concept.is_beginning),
         )
 
-    def _as_written_first(self, concept: Concept, found: Counts) -> Counts:
+    def _as_written_first(self, concept: Concept, found: adjacency.Counts) -> adjacency.Counts:
         held = self._written(concept, found)
         if not held.size and not self.elsewhere(concept).written:
             return found
         return {
-            field: (docs, np.where(among(docs, held), tf, NOT_AS_WRITTEN * tf)) for field, (docs, tf) in found.items()
+            field: (docs, np.where(adjacency.among(docs, held), tf, NOT_AS_WRITTEN * tf))
+            for field, (docs, tf) in found.items()
         }
 
 
-def _is_looked_up(concept: Concept, found: Counts) -> bool:
+def _is_looked_up(concept: Concept, found: adjacency.Counts) -> bool:
     """Whether texts are read to see which documents hold a concept as it is written."""
-    rare = bool(found) and (bool(concept.pieces) or sum(docs.size for docs, _ in found.values()) <= RARE)
+    rare = bool(found) and (bool(concept.pieces) or sum(docs.size for docs, _ in found.values()) <= adjacency.RARE)
     return bool(concept.written) and rare
 
 
@@ -264,13 +253,13 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
         _with_own_forms(lookup, _one_concept(lookup, node, part, part, fields, prefix=False))
         for part in variants.two_words(word, n_holding)
     ]
-    held = [union([docs for docs, _ in lookup.counts(own).values()]) for own in made_of if lookup.counts(own)]
-    return made_of if len(held) == 2 and among(*held).any() else [concept]
+    held = [adjacency.union([docs for docs, _ in lookup.counts(own).values()]) for own in made_of if lookup.counts(own)]
+    return made_of if len(held) == 2 and adjacency.among(*held).any() else [concept]
 
 
 def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]) -> Concept | None:
     """A joined word as one concept, its pieces in a row; None for a word that is not joined."""
-    written = as_written(node.text)
+    written = adjacency.as_written(node.text)
     parts = tuple(sequence(node.text))
     whole = whole_term(raws[0]) if len(raws) == 1 else ""
     other_ways = variants.spellings(snapshot, node.text, fields)
@@ -325,7 +314,7 @@ def _one_concept(
     is_one = variants.is_known(snapshot, whole, fields)
     forms += [term for term in (*other_letters, *(() if is_one else unwritten)) if term not in forms]
     function_word = not node.exact and node.field is None and is_function_word(whole, lookup.languages)
-    code = typed if is_code(raw) and not node.exact and "body" in fields else ""
+    code = typed if adjacency.is_code(raw) and not node.exact and "body" in fields else ""
     concept = Concept(node, tuple((f,) for f in forms), (whole,), fields, function_word, written=code)
     if known and (others := variants.other_endings(snapshot, whole, fields, forms)):
         return replace(concept, completions=others, is_beginning=True)
@@ -400,7 +389,7 @@ def _n_holders(snapshot: Snapshot, concept: Concept) -> int:
 
 
 def _adjacent_counts(snapshot: Snapshot, pieces: tuple[tuple[str, ...], ...], field: str) -> tuple[Ints, Floats]:
-    docs = adjacent(snapshot, field, pieces) >> PLACE_BITS
+    docs = adjacency.adjacent(snapshot, field, pieces) >> PLACE_BITS
     firsts = np.flatnonzero(np.diff(docs, prepend=-1))
     return docs[firsts], np.diff(firsts, append=docs.size).astype(np.float64)
 
@@ -458,7 +447,7 @@ def _of_month(snapshot: Snapshot, field: str, month: int) -> tuple[Ints, Floats]
     joined = {term for terms in begun for term in terms if term.isdecimal() and term[4:6] == names[0]}
     found = [_any_counts(snapshot, field, tuple((term,) for term in joined))]
     found += [_adjacent_counts(snapshot, pieces, field) for pieces in ((known, names), (names, known)) if known]
-    docs = union([docs for docs, _ in found])
+    docs = adjacency.union([docs for docs, _ in found])
     return docs, np.ones(docs.size)
 
 
@@ -479,7 +468,7 @@ def _counts_in_languages(snapshot: Snapshot, field: str, terms: Sequence[tuple[i
 
 def _summed(lists: Sequence[tuple[Ints, Floats]], *, most: bool = False) -> tuple[Ints, Floats]:
     """All documents of the lists, and their occurrences added up, or with `most` the largest."""
-    docs = union([own for own, _ in lists])
+    docs = adjacency.union([own for own, _ in lists])
     total = np.zeros(docs.size)
     for own, tf in lists:
         rows = docs.searchsorted(own)
@@ -499,7 +488,7 @@ def _any_counts(snapshot: Snapshot, field: str, forms: tuple[tuple[str, ...], ..
 
 def _filled_in(own: tuple[Ints, Floats], others: tuple[Ints, Floats]) -> tuple[Ints, Floats]:
     """The counts of a word, and in the documents that do not hold it `COMPLETED` of those of its completions."""
-    new = ~among(others[0], own[0])
+    new = ~adjacency.among(others[0], own[0])
     docs = np.concatenate([own[0], others[0][new]])
     tf = np.concatenate([own[1], COMPLETED * others[1][new]])
     order = np.argsort(docs)
@@ -511,7 +500,7 @@ def _run_counts(snapshot: Snapshot, field: str, run: tuple[str, ...]) -> tuple[I
     docs, tf = first.docs, first.tf.astype(np.float64)
     for term in run[1:]:
         other = snapshot.postings(field, term)
-        held = among(docs, other.docs)
+        held = adjacency.among(docs, other.docs)
         docs = docs[held]
         tf = np.minimum(tf[held], other.tf[other.docs.searchsorted(docs)])
     return docs, tf

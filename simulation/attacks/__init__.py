@@ -8,7 +8,6 @@ Data poisoning changes what they learn from instead, and leaves their updates as
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
 import msgspec
@@ -21,8 +20,7 @@ Knowledge: TypeAlias = Literal["full", "partial"]
 """what attackers know of a round: what everybody learned, or what they learned themselves"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AttackedRound:
+class AttackedRound(msgspec.Struct, frozen=True, eq=False):
     """A round before it is joined."""
 
     reported: FloatMatrix

@@ -23,7 +23,6 @@ from typing import Any, ClassVar
 
 import numba
 import platformdirs
-from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserProvidedCacheLocator
 
 from foltr import arithmetic
@@ -72,7 +71,7 @@ def compiled(**options: object) -> Callable[[Callable[..., Any]], Any]:
     """numba.njit with these options; what it compiles is kept for all processes."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = njit(**options)(function)  # type: ignore[call-overload]
+        dispatcher = numba.njit(**options)(function)  # type: ignore[call-overload]
         with suppress(RuntimeError):
             dispatcher._cache = _Kept(function)
         return dispatcher

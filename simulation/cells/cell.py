@@ -13,7 +13,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -55,8 +54,7 @@ class MethodChoice(msgspec.Struct, frozen=True, kw_only=True):
         return LEARN_FROM_LABELS.get(self.name) is False
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(msgspec.Struct, frozen=True):
     """One run, with everything it needs."""
 
     id: str

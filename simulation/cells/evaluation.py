@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import ValueRangeError
@@ -37,8 +38,7 @@ BLOCK = 1024
 """documents scored at a time: float64 copies of this many rows stay in the cache"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class QueryValues:
+class QueryValues(Struct, frozen=True, eq=False):
     """The value of each query that counts, in the order of the data; what paired tests need."""
 
     ndcg: FloatVector
@@ -76,8 +76,7 @@ class Evaluation:
         return tuple(np.round(self.each.ndcg, 6).tolist())
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Judged:
+class Judged(Struct, frozen=True, eq=False):
     """Queries with everything about them that no ranker changes; made by `judge`."""
 
     queries: QuerySet

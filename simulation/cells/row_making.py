@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct, field
 
 from foltr.arrays import FloatMatrix, FloatVector
 from foltr.federated.fpdgd import FPDGD
@@ -23,8 +23,7 @@ WORKED_OUT = ("epsilon", "auc_proven", "mu")
 """metrics that the C library's functions are in: told to ten digits, which are the same with every library"""
 
 
-@dataclass(slots=True)
-class Tally:
+class Tally(Struct):
     """Adds up rounds."""
 
     interactions: int = 0
@@ -55,8 +54,7 @@ class Tally:
         return {name: value / shown.interactions for name, value in seen.items()} if shown.interactions else {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RowMaker:
+class RowMaker(Struct, frozen=True, eq=False):
     """Makes the rows of a cell."""
 
     cell: Cell

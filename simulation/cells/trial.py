@@ -8,7 +8,7 @@ import time
 import traceback
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -47,8 +47,7 @@ from simulation.unlearning.past import Past, UnlearningSettings, learn_together
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(msgspec.Struct, frozen=True):
     """What must be the same wherever cells of one run are: machines of a cluster may differ."""
 
     build: dict[str, str]
@@ -143,8 +142,7 @@ def _reports(cell: Cell, fold: Fold, root: Path | None) -> Iterator[Event]:
     return two_owners(cell, merging, fold, root=root).events() if merging else Trial.prepared(cell, fold).events()
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True):
     """A cell with everything it needs to run."""
 
     cell: Cell
@@ -157,7 +155,7 @@ class Trial:
     def prepared(cls, cell: Cell, fold: Fold) -> Trial:
         """The cell's ranker, clients and held-out queries, on the data of one fold."""
         data = cell.preset.data
-        fold = replace(fold, train=parts.asked(cell, fold))
+        fold = msgspec.structs.replace(fold, train=parts.asked(cell, fold))
         ranker, population = parts.ranker_of(cell.method, fold.train.n_features), parts.participants(cell, fold)
         queries = parts.held_out(cell, fold)
         shares = parts.shares_of(cell, data.evaluate_clients_on, queries, at="data.evaluate_clients_on")
@@ -217,11 +215,13 @@ class Trial:
         method = parts.method_of(self.cell, self.ranker, production=self._production())
         model, population = method.initial(streams.model), self.population
         if self.cell.method.settings.get("personal") or self.cell.preset.federation.tested is not None:
-            population = replace(population, personal=np.tile(model.theta, (population.n_clients, 1)))
+            population = msgspec.structs.replace(population, personal=np.tile(model.theta, (population.n_clients, 1)))
         if isinstance(method, FPDGD) and method.guard:
             account = RunningSums.none(population.n_clients, method.n_sent)
             model = replace(model, guard=GuardState(sums=account))
-            population = replace(population, sightings=Sightings(population.n_clients, population.n_malicious))
+            population = msgspec.structs.replace(
+                population, sightings=Sightings(population.n_clients, population.n_malicious)
+            )
         return Running(method, model, population, streams, play_of(self.cell.preset.federation, method))
 
     def _reported(self, running: Running, tally: Tally) -> Reported:

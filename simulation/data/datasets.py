@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from simulation.data import known_datasets
 from simulation.data.cache import Cache, load_file, source_hash
@@ -30,8 +31,7 @@ from simulation.errors import DataFileError, DatasetError
 TOP_LABEL = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Judgements:
+class Judgements(Struct, frozen=True):
     """What one file says."""
 
     path: Path
@@ -85,8 +85,7 @@ MOST_ACTIVE = 100
 """users of a log, unless a study says how many (the same program)"""
 
 
-@dataclass(frozen=True, slots=True)
-class Askers:
+class Askers(Struct, frozen=True):
     """Whose queries of a log are studied."""
 
     users: int = MOST_ACTIVE

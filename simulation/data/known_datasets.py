@@ -13,7 +13,6 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -77,8 +76,7 @@ _FOLD = re.compile(r"fold[-_ ]?(\d{1,3})", re.IGNORECASE)
 _TEST_PART = re.compile(r"fold[-_ ]?(\d{1,3})[-_]test\.(?:txt|letor|svm|dat)(?:\.gz|\.xz)?", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class FoldFiles:
+class FoldFiles(msgspec.Struct, frozen=True):
     """The files of one fold; several are one after the other."""
 
     train: tuple[Path, ...]

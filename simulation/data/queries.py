@@ -14,6 +14,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from foltr.arithmetic import log1p
 from foltr.arrays import FloatArray, Int64Vector
@@ -80,8 +81,7 @@ class QuerySet:
         return slice(int(self.offsets[query]), int(self.offsets[query + 1]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fold:
+class Fold(Struct, frozen=True, eq=False):
     """One split of a data set."""
 
     number: int

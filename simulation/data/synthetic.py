@@ -20,10 +20,10 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from foltr.arithmetic import dots, exp, length, log, table
@@ -37,8 +37,7 @@ _CALIBRATION = 50_000
 """documents that thresholds are set by"""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """How large the data is and how its numbers lie."""
 
     n_features: int
@@ -63,8 +62,7 @@ MQ2007_SHAPE = Shape(46, (0.74, 0.20, 0.06), 40.0, 0.2, 6, (1017, 339, 339), que
 """shares of grades and sizes near those of MQ2007: 41 documents on average"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class World:
+class World(msgspec.Struct, frozen=True, eq=False):
     """What relates documents, features and grades."""
 
     weights: FloatArray
@@ -149,7 +147,7 @@ FAMILIES: tuple[Callable[[FloatArray, FloatArray], FloatArray], ...] = (
 
 SHAPES = {"synthetic": MSLR_SHAPE, "synthetic-mq2007": MQ2007_SHAPE}
 
-SAMPLE_SHAPE = replace(MQ2007_SHAPE, documents=15.0, spread=0.5, fewest=1, n_queries=(20, 20, 20))
+SAMPLE_SHAPE = msgspec.structs.replace(MQ2007_SHAPE, documents=15.0, spread=0.5, fewest=1, n_queries=(20, 20, 20))
 
 GENERATION = 1
 """Grows whenever the same arguments make other queries."""

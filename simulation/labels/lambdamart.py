@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from console.extras import how_to_add
 from foltr.arrays import FloatVector
@@ -86,8 +87,7 @@ class LambdaMART:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trees:
+class Trees(Struct, frozen=True, eq=False):
     """What was grown: a callable from queries to the score of every document `[n_docs]`."""
 
     booster: lightgbm.Booster

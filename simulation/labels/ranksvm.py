@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.arithmetic import dots, weighted_sum
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
@@ -70,8 +71,7 @@ class RankSVM:
         return theta
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RankingProblem:
+class RankingProblem(Struct, frozen=True, eq=False):
     """What a ranking SVM minimises."""
 
     features: FloatMatrix

@@ -14,7 +14,6 @@ Features are read as the files have them: a category does not survive normalisat
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -35,8 +34,7 @@ document of the category (DS2'); "none", those without any document of it. The p
 Number = Annotated[int, msgspec.Meta(ge=1)]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parted:
+class Parted(msgspec.Struct, frozen=True, eq=False):
     """Who has which queries; numbers are places in the query set that was parted, rising."""
 
     first: IntVector

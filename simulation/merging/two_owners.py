@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, structs
 
 from foltr.arrays import FloatVector, IntVector
 from simulation.cells.cell import Cell
@@ -85,8 +86,7 @@ def split_of(merging: Merging) -> Split:
     return decode_tagged(merging.split, SPLITS, tag="kind", at="merging.split")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Client:
+class Client(Struct, frozen=True, eq=False):
     """What one of the two owns."""
 
     train: QuerySet
@@ -95,8 +95,7 @@ class Client:
     """D_merge; None where nothing is merged"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TwoOwners:
+class TwoOwners(Struct, frozen=True, eq=False):
     """A cell with everything it needs to run."""
 
     cell: Cell
@@ -224,7 +223,7 @@ def _merge_sets(merging: Merging, fold: Fold, parted: Parted, told: Parted | Non
 def _without_indifferent(fold: Fold) -> Fold:
     """The fold without training and validation queries whose documents all have one grade."""
     validation = None if fold.validation is None else without_indifferent(fold.validation)
-    return replace(fold, train=without_indifferent(fold.train), validation=validation)
+    return structs.replace(fold, train=without_indifferent(fold.train), validation=validation)
 
 
 def _some(queries: QuerySet, numbers: IntVector, whose: str) -> QuerySet:

@@ -34,10 +34,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError
@@ -68,8 +68,7 @@ def margin_of(metric: str, *, rounds: int) -> float:
     return OWN_MARGINS.get(metric, MARGIN)
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """An estimated difference and its error."""
 
     value: float
@@ -113,8 +112,7 @@ def student_quantile(p: float, df: float) -> float:
     return float(special.ndtri(p) if math.isinf(df) else special.stdtrit(df, p))
 
 
-@dataclass(frozen=True, slots=True)
-class SignTest:
+class SignTest(Struct, frozen=True):
     """How many of the differences have a sign; those that are 0 are left out."""
 
     positive: int
@@ -149,8 +147,7 @@ PerFold = Mapping[int, FloatArray]
 """for each fold d `[n_seeds, n_queries]`"""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTest:
+class QueryTest(Struct, frozen=True):
     """Of the mean difference over all held-out queries."""
 
     difference: float

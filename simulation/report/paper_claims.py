@@ -14,9 +14,10 @@ from __future__ import annotations
 import csv
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from simulation.cells.preset_tables import parse_value, publication_file
 from simulation.report.differences import QueryValues, contrast, query_test
@@ -30,8 +31,7 @@ Wanted: TypeAlias = Mapping[str, Setting]
 """settings of a run, all of them"""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """One contrast of a statement."""
 
     statement: str
@@ -43,8 +43,7 @@ class Claim:
     """the runs that count with -"""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedClaim:
+class JudgedClaim(Struct, frozen=True):
     """What the rows say of a claim."""
 
     claim: Claim

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from simulation.cells.preset import ExpectedCurve, ExpectedValue
 from simulation.report import statistics
@@ -31,8 +31,7 @@ ENOUGH_SEEDS = 5
 Verdict = Equivalence | Literal["too few", "other data"]
 
 
-@dataclass(frozen=True, slots=True)
-class PaperVerdict:
+class PaperVerdict(Struct, frozen=True):
     """One number of the paper and ours for one combination of settings."""
 
     expected: ExpectedValue

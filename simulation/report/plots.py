@@ -13,7 +13,6 @@ import io
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.legend import Legend
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from msgspec import Struct
 
 from foltr.arrays import FloatVector
 from simulation.cells.preset import ExpectedCurve, ExpectedValue
@@ -71,8 +71,7 @@ STYLE: Any = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Struct, frozen=True):
     """How a combination of settings is drawn."""
 
     name: str
@@ -84,8 +83,7 @@ class _Line:
 _Lines = Mapping[Settings, _Line]
 
 
-@dataclass(frozen=True, slots=True)
-class _Panel:
+class _Panel(Struct, frozen=True):
     """The curves under the same conditions."""
 
     condition: Settings

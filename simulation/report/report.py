@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from simulation.cells.preset import ExpectedValue
 from simulation.report import statistics
@@ -22,8 +23,7 @@ TABLE = "federation.unlearning."
 """what its keys begin with: all other settings are the same on both sides"""
 
 
-@dataclass(frozen=True, slots=True)
-class AgainstRetraining:
+class AgainstRetraining(Struct, frozen=True):
     """A combination of settings minus retraining under the same conditions, at the end."""
 
     settings: Settings
@@ -81,8 +81,7 @@ OF_QUERIES = "offline_ndcg"
 """the metric whose values of single queries are kept"""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One combination of settings after its last round."""
 
     settings: Settings
@@ -94,8 +93,7 @@ class Line:
     """metrics in which it is significantly below the best one under the same conditions; a single seed tells none"""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Struct, frozen=True):
     """What a study found."""
 
     lines: tuple[Line, ...]

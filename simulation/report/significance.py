@@ -16,10 +16,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
+from msgspec.structs import replace
 
 from simulation.report.differences import (
     BEYOND,
@@ -39,8 +40,7 @@ TEST_TO_TRAIN = 1 / 3
 """queries held out to queries learned from: one and three of the five parts of LETOR's folds"""
 
 
-@dataclass(frozen=True, slots=True)
-class TTest:
+class TTest(Struct, frozen=True):
     """A two-tailed Student t-test of the mean of differences.
 
     Without any spread p is 1 where the mean is 0, else 0, and t is 0 or infinite.
@@ -53,8 +53,7 @@ class TTest:
     se: float
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsComparison:
+class SettingsComparison(Struct, frozen=True):
     """Two combinations of settings, compared on the runs that both have."""
 
     first: Settings

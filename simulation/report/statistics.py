@@ -9,10 +9,10 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import FloatArray, FloatVector
 from foltr.errors import ShapeError, ValueRangeError
@@ -34,8 +34,7 @@ ROUNDING = 1e-12
 """a spread below this part of the values is that of rounding: there is none"""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Struct, frozen=True):
     """What is known of a mean; a single value has no spread."""
 
     mean: float
@@ -56,8 +55,7 @@ class Summary:
         return self.sd is not None and self.sd <= ROUNDING * abs(self.mean)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Curve(Struct, frozen=True, eq=False):
     """A metric over time for one combination of settings, the mean of its runs."""
 
     settings: Settings

@@ -10,9 +10,10 @@ import os
 import shutil
 import string
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, TextIO
 
+from msgspec import Struct
+from msgspec.structs import replace
 from rich import box
 from rich.console import Console
 from rich.measure import Measurement
@@ -28,8 +29,7 @@ UNBOUNDED = 10_000
 """columns; wider than any table"""
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(Struct, frozen=True):
     """Rows of text below a heading; all rows are as long as the header."""
 
     title: str

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct, field
 
 from foltr.arrays import BoolVector, FloatMatrix, FloatVector, IntVector
 from foltr.federated.fpdgd import FPDGD
@@ -35,8 +36,7 @@ from simulation.rounds.streams import Streams
 SMALLEST_PROPENSITY = 0.1
 
 
-@dataclass(slots=True)
-class History:
+class History(Struct):
     """The newest pages of one client on which something was opened."""
 
     longest: int
@@ -91,8 +91,7 @@ def passes(worths: FloatMatrix, own: FloatVector, *, level: float) -> BoolVector
     return better
 
 
-@dataclass(slots=True)
-class AcceptingRounds:
+class AcceptingRounds(Struct):
     """A `simulation.rounds.federation.Round` of clients with rankers of their own; for the rounds of one cell."""
 
     acceptance: Acceptance

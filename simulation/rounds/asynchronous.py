@@ -14,9 +14,10 @@ program of AOL4FOLTR (Gregoriadis, Kang and Pouwelse, CIKM 2025, arXiv 2508.1235
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import Struct, field
 
 from foltr.arithmetic import power
 from foltr.arrays import FloatMatrix, FloatVector, Int64Vector
@@ -28,8 +29,7 @@ from simulation.rounds.federation import Population, Shown, learned
 from simulation.rounds.streams import Streams
 
 
-@dataclass(slots=True)
-class AsynchronousRounds:
+class AsynchronousRounds(Struct):
     """A `simulation.rounds.federation.Round` of as many arrivals as there are clients; for the rounds of one cell."""
 
     asynchrony: Asynchrony

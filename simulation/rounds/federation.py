@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -27,8 +27,7 @@ from simulation.rounds.click_models import Users
 from simulation.rounds.streams import Streams, keep_user_state, user_generator
 
 
-@dataclass(slots=True)
-class Sightings:
+class Sightings(msgspec.Struct):
     """Adds up the verdicts of rounds: a server knows its suspicions alone, a study knows who was malicious."""
 
     n_clients: int
@@ -79,8 +78,7 @@ class Shown(NamedTuple):
         return cls(*map(sum, zip(cls(), *parts, strict=True)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Population:
+class Population(msgspec.Struct, frozen=True, eq=False):
     """Who takes part in a round, and with what."""
 
     data: QuerySet
@@ -164,8 +162,7 @@ TELL_SECONDS = 0.3
 """between two events that say how far a cell is"""
 
 
-@dataclass(slots=True)
-class Running:
+class Running(msgspec.Struct):
     """An online method on its way, between two rounds."""
 
     method: Method[Any, Any]

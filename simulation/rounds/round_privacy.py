@@ -11,10 +11,11 @@ means anything. Simulated users draw their queries alike, so that who they are c
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import Struct, field
 
 from foltr.arithmetic import normals
 from foltr.arrays import FloatArray
@@ -35,8 +36,7 @@ DELTA = 1e-5
 """of every epsilon that the laboratory reports"""
 
 
-@dataclass(slots=True)
-class CorrelatedRounds:
+class CorrelatedRounds(Struct):
     """A `simulation.rounds.federation.Round` that remembers; for the rounds of one cell."""
 
     correlation: Correlation

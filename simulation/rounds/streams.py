@@ -8,16 +8,15 @@ noise). Both are SFC64 generators seeded from one SeedSequence; the state of the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 StreamStates = npt.NDArray[np.uint64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Streams:
+class Streams(Struct, frozen=True, eq=False):
     """The generators of a cell; they advance with every use."""
 
     users: StreamStates

@@ -7,10 +7,10 @@ simulation.studies.registry has them by name. It is given what every cell has, a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from foltr.ranking.rankers import Ranker
 from simulation.data.queries import Fold
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from simulation.cells.evaluation import Judged  # which loads the compiler, and `--list` does not
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Ground:
+class Ground(Struct, frozen=True, eq=False):
     """What a cell has, whatever is done with it."""
 
     fold: Fold
@@ -36,8 +35,7 @@ class Ground:
     """[federation] rounds, for what is measured over several"""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Struct, frozen=True):
     """One row of results."""
 
     metrics: Mapping[str, float]

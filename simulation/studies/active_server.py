@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import msgspec
@@ -173,8 +173,7 @@ def page_weights(page: Interaction, theta: FloatVector, k: int) -> FloatMatrix:
     return weights + weights.T
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ShownPages:
+class ShownPages(msgspec.Struct, frozen=True, eq=False):
     """Pages of one device, the shorter ones filled up with results that weigh nothing."""
 
     features: FloatArray
@@ -198,8 +197,7 @@ class ShownPages:
         return int(self.there.shape[1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Fit:
+class Fit(msgspec.Struct, frozen=True, eq=False):
     """How badly clicks explain what was seen of an update."""
 
     shown: ShownPages

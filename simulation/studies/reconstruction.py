@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import msgspec
@@ -42,8 +42,7 @@ from simulation.studies import Ground, Measured
 ASKED = b"the query in question"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RoundPages:
+class RoundPages(msgspec.Struct, frozen=True, eq=False):
     """What a device learned from in one round."""
 
     known: tuple[Interaction, ...]
@@ -52,8 +51,7 @@ class RoundPages:
     """how often the page in question was there"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Budget:
+class Budget(msgspec.Struct, frozen=True, eq=False):
     """All that a device learned from in all its rounds, but for what was opened on the page in question."""
 
     asked: Interaction
@@ -66,8 +64,7 @@ class Budget:
         return len(self.asked.ranking)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True, eq=False):
     """What the attacker has in the end."""
 
     opened: int

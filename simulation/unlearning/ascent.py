@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -63,7 +63,7 @@ class GradientAscent(ForSoLong, frozen=True, tag="pga"):
         random = [past.method.initial(fresh.model).theta for _ in range(N_RANDOM)]
         radius = self.radius * float(np.mean([length(reference - theta) for theta in random]))
         leavers, streams = only_last(past.everyone, fresh, past.n_leaving)
-        leavers = replace(leavers, n_local=leavers.local * self.ascent)
+        leavers = msgspec.structs.replace(leavers, n_local=leavers.local * self.ascent)
         method = AscendingFPDGD(**fields_of(past.method), centre=reference, radius=radius)
         spoiled, _ = federation.run_round(method, Model(reference, past.now.model.round), leavers, streams)
         return past.go_on(Moment(spoiled, past.now.streams), past.staying, self.rounds(past.together))

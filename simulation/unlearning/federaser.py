@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
+from msgspec import Struct, field
 
 from foltr import arithmetic
 from foltr.arrays import FloatMatrix, FloatVector
@@ -74,8 +74,7 @@ class FedEraser(UnlearningSettings, frozen=True, tag="federaser"):
         return arithmetic.lengths(updates)
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(Struct, frozen=True):
     """A server that gives updates the lengths of then."""
 
     method: FPDGD

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields
 from itertools import pairwise
 from typing import Annotated, Any, NamedTuple
 
@@ -35,8 +35,7 @@ class Step(NamedTuple):
     """since the step before"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class KeptRound:
+class KeptRound(msgspec.Struct, frozen=True, eq=False):
     """What a server keeps of a round."""
 
     model: Model
@@ -47,16 +46,14 @@ class KeptRound:
     """[n_clients] pages"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moment:
+class Moment(msgspec.Struct, frozen=True, eq=False):
     """A federation between two rounds."""
 
     model: Model
     streams: Streams
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Past:
+class Past(msgspec.Struct, frozen=True, eq=False):
     """What there is when somebody is to be forgotten."""
 
     method: FPDGD
@@ -134,7 +131,7 @@ def without_last(population: Population, n: int, *, n_local: int | None = None) 
     """The population without its last `n` clients, each with `n_local` pages in a round where that is said."""
     stay = population.n_clients - n
     local = population.local[:stay] if n_local is None else n_local
-    return replace(
+    return msgspec.structs.replace(
         population,
         n_clients=stay,
         n_local=local,
@@ -145,7 +142,7 @@ def without_last(population: Population, n: int, *, n_local: int | None = None) 
 
 def only_last(population: Population, streams: Streams, n: int) -> tuple[Population, Streams]:
     """The last `n` clients alone, honest but for their clicks, and their streams, which advance with those of all."""
-    last = replace(
+    last = msgspec.structs.replace(
         population,
         users=population.users.behaving(slice(-n, None)),
         n_clients=n,
@@ -154,7 +151,7 @@ def only_last(population: Population, streams: Streams, n: int) -> tuple[Populat
         attack=None,
         n_malicious=0,
     )
-    return last, replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
+    return last, msgspec.structs.replace(streams, users=streams.users[-n:], devices=streams.devices[-n:])
 
 
 def with_server(method: FPDGD, joined: Callable[[Model, FloatMatrix, FloatVector], Joined]) -> FPDGD:

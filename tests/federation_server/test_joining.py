@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
 import numpy as np
 import pytest
@@ -89,7 +87,7 @@ def test_every_rule_and_optimiser_gives_what_the_laboratory_gives(engine: Engine
             assert closed.rule == ("guard" if state == "alarmed" else str(rule.__struct_config__.tag))
     with reading(engine) as connection:
         stored = group.fact(connection, "guard")
-    assert msgspec.json.decode(stored or "", type=GuardState) == replace(model.guard, sums=None)
+    assert msgspec.json.decode(stored or "", type=GuardState) == msgspec.structs.replace(model.guard, sums=None)
 
 
 def test_three_messages_of_1_30_and_5000_pages(engine: Engine) -> None:

@@ -94,7 +94,7 @@ def texts() -> list[Path]:
 
 
 def test_every_file_that_is_named_exists() -> None:
-    """A page or a docstring that names app/learning/learning_rates.py names a file that is there."""
+    """A page or a docstring that names app/learning/prior.py names a file that is there."""
     pattern = re.compile(rf"\b(?:{'|'.join((*HOUSES, 'benchmarks', 'tests'))})(?:/\w+)+\.(?:py|json|toml)\b")
     missing = {
         f"{path.relative_to(ROOT)}: {name}"

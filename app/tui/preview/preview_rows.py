@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from msgspec import Struct, field
-from msgspec.structs import replace
+import msgspec
 from rich.cells import get_character_cell_size
 
 TAB = 4
@@ -40,7 +39,7 @@ MOST_AWAY = 4
 """pages that a drawn page may be away from the one drawn last"""
 
 
-class Unpinned(Struct, frozen=True, kw_only=True):
+class Unpinned(msgspec.Struct, frozen=True, kw_only=True):
     """Rows of which none stays in view and none is wider than the pane."""
 
     head: Row = ()
@@ -217,7 +216,7 @@ class PagePictures(Unpinned, frozen=True):
     n_pages: int
     begins: tuple[int, ...] = ()
     """where in the text each page begins; () for a document without text"""
-    drawn: Mapping[int, tuple[Row, ...]] = field(default_factory=dict)
+    drawn: Mapping[int, tuple[Row, ...]] = msgspec.field(default_factory=dict)
     """page, counted from 0 -> its picture"""
 
     def row_of(self, offset: int) -> int:
@@ -244,13 +243,13 @@ class PagePictures(Unpinned, frozen=True):
     def with_page(self, page: int, picture: tuple[Row, ...]) -> PagePictures:
         """The same with one page more, and without those that are far from it."""
         near = {other: rows for other, rows in self.drawn.items() if abs(other - page) <= MOST_AWAY}
-        return replace(self, drawn=near | {page: picture})
+        return msgspec.structs.replace(self, drawn=near | {page: picture})
 
     def __len__(self) -> int:
         return self.n_pages * self.page_height
 
 
-class Headed(Struct, frozen=True):
+class Headed(msgspec.Struct, frozen=True):
     """Rows with some others above them: what the document is, before its text."""
 
     above: tuple[Row, ...]

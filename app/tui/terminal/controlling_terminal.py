@@ -20,7 +20,6 @@ import sys
 import threading
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.cells import cell_len
@@ -34,7 +33,7 @@ from foltr.errors import FoltrError
 TERMINAL = "/dev/tty"
 
 
-@contextmanager
+@contextlib.contextmanager
 def on_the_terminal() -> Iterator[None]:
     """Point stdin, stdout and stderr at the controlling terminal; raises FoltrError where there is none."""
     if all(os.isatty(descriptor) for descriptor in (0, 1, 2)):

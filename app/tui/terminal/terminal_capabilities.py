@@ -21,8 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
-from msgspec import Struct
-from msgspec.structs import replace
+import msgspec
 
 QUESTION = b"\x1b]11;?\x1b\\\x1b[>0q\x1b[16t\x1b[c"
 SECONDS = 0.5
@@ -38,7 +37,7 @@ _KITTY = re.compile(r"kitty\((\d+)\.(\d+)")
 _KITTY_PLACES_SINCE = (0, 28)
 
 
-class TerminalCapabilities(Struct, frozen=True):
+class TerminalCapabilities(msgspec.Struct, frozen=True):
     """What is known of the terminal that the screen is shown on."""
 
     is_light: bool = False
@@ -77,7 +76,7 @@ def asked_terminal(
         nonlocal is_read
         is_read = True
         found = understood(_answer(reading, end), told.is_light)
-        return found if all(found.cell) else replace(found, cell=_cell_by_window(writing))
+        return found if all(found.cell) else msgspec.structs.replace(found, cell=_cell_by_window(writing))
 
     try:
         tty.setcbreak(reading, termios.TCSANOW)

@@ -14,29 +14,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import nacl.exceptions
 import nacl.utils
+from msgspec import Struct
 from nacl.secret import SecretBox
 
-from foltr.federated.sealed.points import (
-    BASE,
-    FIELD,
-    ORDER,
-    SIZE,
-    PointError,
-    add,
-    challenge,
-    check_points,
-    cut,
-    multiply,
-    read_scalars,
-    scalar_bytes,
-)
+from foltr.federated.sealed import points
 
-PROOF_BYTES = 2 * SIZE
-OPENING_BYTES = SIZE + PROOF_BYTES
+PROOF_BYTES = 2 * points.SIZE
+OPENING_BYTES = points.SIZE + PROOF_BYTES
 """of the point E with the proof that its sender knows e, and of a key K with its own"""
 BOX_BYTES = SecretBox.MACBYTES
 """how much longer a box is than what is in it"""
@@ -44,35 +31,35 @@ NONCE = bytes(SecretBox.NONCE_SIZE)
 """each key is for one box"""
 
 
-class BoxError(PointError):
+class BoxError(points.PointError):
     """A box cannot be opened, or a proof about one does not hold."""
 
 
 def box_point(public: bytes) -> bytes:
     """The point X of an X25519 public key u: y = (u - 1) / (u + 1), its sign 0; PointError where there is none."""
     u = int.from_bytes(public, "little")
-    if len(public) != SIZE or u >= FIELD - 1:
-        raise PointError("a box key is no point of the group")
-    point = ((u - 1) * pow(u + 1, -1, FIELD) % FIELD).to_bytes(SIZE, "little")
-    check_points([point])
+    if len(public) != points.SIZE or u >= points.FIELD - 1:
+        raise points.PointError("a box key is no point of the group")
+    point = ((u - 1) * pow(u + 1, -1, points.FIELD) % points.FIELD).to_bytes(points.SIZE, "little")
+    points.check_points([point])
     return point
 
 
 def box_scalar(private: bytes) -> int:
     """The x with x B = `box_point` of the public half: the clamped private key, or its negative."""
     clamped = int.from_bytes(private, "little") & ~7 & (1 << 254) - 1 | 1 << 254
-    negative = multiply(clamped, BASE)[-1] >> 7
-    return (-clamped if negative else clamped) % ORDER
+    negative = points.multiply(clamped, points.BASE)[-1] >> 7
+    return (-clamped if negative else clamped) % points.ORDER
 
 
 def sealed_boxes(
     context: bytes, owners: Sequence[bytes], contents: Sequence[bytes], ephemeral: int, nonce: int
 ) -> tuple[bytes, list[bytes]]:
     """E with its proof, and a box for each owner's point; `ephemeral` and `nonce` are for this one message alone."""
-    once = multiply(ephemeral, BASE)
-    opening = once + _proof(b"ephemeral", context, ephemeral, (BASE,), nonce)
+    once = points.multiply(ephemeral, points.BASE)
+    opening = once + _proof(b"ephemeral", context, ephemeral, (points.BASE,), nonce)
     boxes = [
-        SecretBox(_key(context, place, once, multiply(ephemeral, owner))).encrypt(content, NONCE).ciphertext
+        SecretBox(_key(context, place, once, points.multiply(ephemeral, owner))).encrypt(content, NONCE).ciphertext
         for place, (owner, content) in enumerate(zip(owners, contents, strict=True), 1)
     ]
     return opening, boxes
@@ -80,13 +67,12 @@ def sealed_boxes(
 
 def check_opening(context: bytes, opening: bytes) -> None:
     """PointError unless the sender knows the logarithm of the message's E."""
-    once, proof = opening[:SIZE], opening[SIZE:]
-    check_points([once])
-    _check_proof(b"ephemeral", context, proof, (BASE,), (once,))
+    once, proof = opening[: points.SIZE], opening[points.SIZE :]
+    points.check_points([once])
+    _check_proof(b"ephemeral", context, proof, (points.BASE,), (once,))
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
+class Box(Struct, frozen=True):
     """One of a message."""
 
     context: bytes
@@ -100,7 +86,7 @@ class Box:
     @property
     def once(self) -> bytes:
         """E"""
-        return self.opening[:SIZE]
+        return self.opening[: points.SIZE]
 
 
 def open_box(box: Box, key: bytes) -> bytes:
@@ -113,22 +99,22 @@ def open_box(box: Box, key: bytes) -> bytes:
 
 def own_key(box: Box, private: bytes) -> bytes:
     """K, for the owner."""
-    return multiply(box_scalar(private), box.once)
+    return points.multiply(box_scalar(private), box.once)
 
 
 def shown_key(box: Box, private: bytes) -> bytes:
     """K with the proof that it is the owner's: it opens this one box."""
     secret = box_scalar(private)
-    nonce = int.from_bytes(nacl.utils.random(2 * SIZE), "little")
-    key = multiply(secret, box.once)
-    return key + _proof(b"shown", _about(box), secret, (BASE, box.once), nonce)
+    nonce = int.from_bytes(nacl.utils.random(2 * points.SIZE), "little")
+    key = points.multiply(secret, box.once)
+    return key + _proof(b"shown", _about(box), secret, (points.BASE, box.once), nonce)
 
 
 def check_shown(box: Box, owner: bytes, shown: bytes) -> bytes:
     """K of that point's owner; BoxError unless it is proved."""
-    key, proof = shown[:SIZE], shown[SIZE:]
-    check_points([key])
-    _check_proof(b"shown", _about(box), proof, (BASE, box.once), (owner, key))
+    key, proof = shown[: points.SIZE], shown[points.SIZE :]
+    points.check_points([key])
+    _check_proof(b"shown", _about(box), proof, (points.BASE, box.once), (owner, key))
     return key
 
 
@@ -144,26 +130,28 @@ def _key(context: bytes, place: int, once: bytes, shared: bytes) -> bytes:
 
 def _proof(purpose: bytes, context: bytes, secret: int, bases: Sequence[bytes], nonce: int) -> bytes:
     """That one secret is the logarithm of several points, each to its own base."""
-    shown = [multiply(secret, base) for base in bases]
-    masked = [multiply(nonce, base) for base in bases]
-    asked = challenge(purpose, context, *bases, *shown, *masked)
-    return scalar_bytes(asked) + scalar_bytes(nonce + asked * secret)
+    shown = [points.multiply(secret, base) for base in bases]
+    masked = [points.multiply(nonce, base) for base in bases]
+    asked = points.challenge(purpose, context, *bases, *shown, *masked)
+    return points.scalar_bytes(asked) + points.scalar_bytes(nonce + asked * secret)
 
 
 def _check_proof(purpose: bytes, context: bytes, proof: bytes, bases: Sequence[bytes], shown: Sequence[bytes]) -> None:
     if len(proof) != PROOF_BYTES:
         raise BoxError("a proof has another length")
-    asked, answer = read_scalars(proof)
-    masked = [add(multiply(answer, b), multiply(-asked, s)) for b, s in zip(bases, shown, strict=True)]
-    if challenge(purpose, context, *bases, *shown, *masked) != asked:
+    asked, answer = points.read_scalars(proof)
+    masked = [
+        points.add(points.multiply(answer, b), points.multiply(-asked, s)) for b, s in zip(bases, shown, strict=True)
+    ]
+    if points.challenge(purpose, context, *bases, *shown, *masked) != asked:
         raise BoxError("a proof does not hold")
 
 
 def box_hashes(boxes: Sequence[bytes]) -> bytes:
     """[32] each."""
-    return b"".join(hashlib.blake2b(box, digest_size=SIZE).digest() for box in boxes)
+    return b"".join(hashlib.blake2b(box, digest_size=points.SIZE).digest() for box in boxes)
 
 
 def is_box(box: bytes, place: int, hashes: bytes) -> bool:
     """Whether it is the one of this place, from 1, of the message with these hashes."""
-    return cut(hashes)[place - 1 : place] == [box_hashes([box])]
+    return points.cut(hashes)[place - 1 : place] == [box_hashes([box])]

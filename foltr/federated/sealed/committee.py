@@ -25,9 +25,10 @@ is not spread evenly, 60 % of a part's least arrivals are counted on. A robust r
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
 
 from foltr.errors import FoltrError
 from foltr.federated.sealed.roster import Roster, RosterMember, check_settled
@@ -43,8 +44,7 @@ class CohortError(FoltrError):
     """There are too few vouched members for a sealed round."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quorums:
+class Quorums(Struct, frozen=True):
     """How many must act, and how many may lie, in a round of so many members, whoever they are."""
 
     n_members: int
@@ -66,8 +66,7 @@ class Quorums:
         return min(2 * self.threshold - self.n_committee, self.least - 1)
 
 
-@dataclass(frozen=True)
-class Cohort:
+class Cohort(Struct, frozen=True, dict=True):
     """A round's members, in the order of their keys, and its numbers."""
 
     roster_head: str

@@ -34,11 +34,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import nacl.utils
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import Int64Vector
 from foltr.errors import ValueRangeError
@@ -63,8 +63,7 @@ N_POINTS, N_CLOSING = 6, 4
 """of a proof: B_S, A_S, A_E, A_0, T_0, T_1; z_S, z_E, z_0, z_T"""
 
 
-@dataclass(frozen=True)
-class NoteTerms:
+class NoteTerms(Struct, frozen=True, dict=True):
     """What all notes of a round are made by."""
 
     n_numbers: int
@@ -105,8 +104,7 @@ class NoteTerms:
         return f"{self.n_numbers} {self.n_coins} {self.most}".encode()
 
 
-@dataclass(frozen=True, slots=True)
-class SecretNoise:
+class SecretNoise(Struct, frozen=True):
     """The bits b, and the blinding of the commitment to them."""
 
     bits: tuple[int, ...]
@@ -117,8 +115,7 @@ class SecretNoise:
         return _of_bits(self.bits, generators("noise bit", terms.n_noise_bits), self.blinding)
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     context: bytes
     """of the message"""
     committed: bytes
@@ -199,8 +196,7 @@ def _masks(
     return drawn[:n], drawn[n:]
 
 
-@dataclass(frozen=True, slots=True)
-class NoteClaim:
+class NoteClaim(Struct, frozen=True):
     """A statement with its proof."""
 
     statement: Statement
@@ -229,8 +225,7 @@ def _halved(terms: NoteTerms, read: Mapping[str, _Equations]) -> list[str]:
     return [name for half in halves for name in _halved(terms, {one: read[one] for one in half})]
 
 
-@dataclass(frozen=True, slots=True)
-class _Equations:
+class _Equations(Struct, frozen=True):
     """Four sums that must be the identity, each of `terms.bases` and points of its own."""
 
     on_bases: tuple[Mapping[int, int], ...]

@@ -18,13 +18,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from nacl.bindings import (
-    crypto_core_ed25519_add,
-    crypto_core_ed25519_from_uniform,
-    crypto_core_ed25519_is_valid_point,
-    crypto_scalarmult_ed25519_base_noclamp,
-    crypto_scalarmult_ed25519_noclamp,
-)
+from nacl import bindings
 
 from foltr.errors import FoltrError, RecordError
 
@@ -34,7 +28,7 @@ FIELD = 2**255 - 19
 SIZE = 32
 """bytes of a point, and of a scalar"""
 IDENTITY = (1).to_bytes(SIZE, "little")
-BASE = crypto_scalarmult_ed25519_base_noclamp((1).to_bytes(SIZE, "little"))
+BASE = bindings.crypto_scalarmult_ed25519_base_noclamp((1).to_bytes(SIZE, "little"))
 ORDER_TWO = (FIELD - 1).to_bytes(SIZE, "little")
 """the point (0, -1)"""
 
@@ -50,7 +44,7 @@ class UnsoundLibraryError(FoltrError):
 @cache
 def check_library() -> None:
     """UnsoundLibraryError where libsodium takes B + (0, -1) for a point of prime order."""
-    if crypto_core_ed25519_is_valid_point(crypto_core_ed25519_add(BASE, ORDER_TWO)):
+    if bindings.crypto_core_ed25519_is_valid_point(bindings.crypto_core_ed25519_add(BASE, ORDER_TWO)):
         raise UnsoundLibraryError(
             "this libsodium takes points of order 2 (CVE-2025-69277): install pynacl 1.6.2 or newer from its own wheel"
         )
@@ -60,7 +54,7 @@ def check_points(points: Iterable[bytes]) -> None:
     """PointError unless each is a point of prime order, in its one encoding, and not the identity."""
     check_library()
     for one in points:
-        if len(one) != SIZE or not crypto_core_ed25519_is_valid_point(one):
+        if len(one) != SIZE or not bindings.crypto_core_ed25519_is_valid_point(one):
             raise PointError("a point is not of the group")
 
 
@@ -91,7 +85,7 @@ def generator(label: str, number: int) -> bytes:
     (Bernstein, Hamburg, Krasnova and Lange, CCS 2013; libsodium's `from_uniform`.)
     """
     seed = hashlib.sha256(f"foltr generator 1\n{label}\n{number}".encode()).digest()
-    return crypto_core_ed25519_from_uniform(seed)
+    return bindings.crypto_core_ed25519_from_uniform(seed)
 
 
 def generators(label: str, n: int) -> tuple[bytes, ...]:
@@ -106,8 +100,8 @@ def multiply(scalar: int, point: bytes) -> bytes:
         return IDENTITY
     try:
         if point == BASE:
-            return crypto_scalarmult_ed25519_base_noclamp(reduced.to_bytes(SIZE, "little"))
-        return crypto_scalarmult_ed25519_noclamp(reduced.to_bytes(SIZE, "little"), point)
+            return bindings.crypto_scalarmult_ed25519_base_noclamp(reduced.to_bytes(SIZE, "little"))
+        return bindings.crypto_scalarmult_ed25519_noclamp(reduced.to_bytes(SIZE, "little"), point)
     except RuntimeError as error:
         raise PointError("a point is not of the group") from error
 
@@ -116,7 +110,7 @@ def add(*points: bytes) -> bytes:
     """Their sum; of points that `check_points` or `multiply` has seen."""
     total = points[0]
     for one in points[1:]:
-        total = crypto_core_ed25519_add(total, one)
+        total = bindings.crypto_core_ed25519_add(total, one)
     return total
 
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -36,8 +35,7 @@ class RosterError(RecordError):
     """An entry does not continue the chain, or a signature in it does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
-class RosterMember:
+class RosterMember(msgspec.Struct, frozen=True):
     number: int
     """of the entry by which it joined"""
     device_key: bytes
@@ -53,17 +51,16 @@ class RosterMember:
         return pseudonym(self.device_key)
 
 
-@dataclass(frozen=True, slots=True)
-class Roster:
+class Roster(msgspec.Struct, frozen=True):
     """What a verified chain says; immutable, `extend_roster` gives the next. Begin with `empty_roster`."""
 
     group_id: str
     number: int
     """entries so far"""
     head: str
-    members: Mapping[int, RosterMember] = field(default_factory=dict)
+    members: Mapping[int, RosterMember] = msgspec.field(default_factory=dict)
     """who is in the group, by the number of the entry by which it joined"""
-    erased: Mapping[int, bool] = field(default_factory=dict)
+    erased: Mapping[int, bool] = msgspec.field(default_factory=dict)
     """whether vouched for, by number: members whose entry was erased and whose leaving must still follow"""
     invite_keys: frozenset[bytes] = frozenset()
     """that were used"""
@@ -255,7 +252,7 @@ def _is_founder(roster: Roster) -> bool:
 
 
 def _after(roster: Roster, entry: RosterEntry) -> Roster:
-    return replace(_STEPS[entry.kind](roster, entry), number=entry.number + 1, head=entry_hash(entry))
+    return msgspec.structs.replace(_STEPS[entry.kind](roster, entry), number=entry.number + 1, head=entry_hash(entry))
 
 
 def _join(roster: Roster, entry: RosterEntry) -> Roster:
@@ -263,7 +260,7 @@ def _join(roster: Roster, entry: RosterEntry) -> Roster:
     if entry.about != entry.number:
         raise RosterError(f"entry {entry.number} of the roster joins another")
     if body is None:
-        return replace(roster, erased={**roster.erased, entry.number: entry.vouched})
+        return msgspec.structs.replace(roster, erased={**roster.erased, entry.number: entry.vouched})
     if body.invite_key in roster.invite_keys:
         raise RosterError(f"entry {entry.number} of the roster uses an invite for the second time")
     if any(member.device_key == body.device_key for member in roster.members.values()):
@@ -271,27 +268,27 @@ def _join(roster: Roster, entry: RosterEntry) -> Roster:
     if entry.vouched != (body.voucher >= 0 or _is_founder(roster)):
         raise RosterError(f"entry {entry.number} of the roster is wrong about who vouched")
     fresh = RosterMember(entry.number, body.device_key, body.box_key, entry.vouched, body.voucher)
-    return replace(
+    return msgspec.structs.replace(
         roster, members={**roster.members, entry.number: fresh}, invite_keys=roster.invite_keys | {body.invite_key}
     )
 
 
 def _vouch(roster: Roster, entry: RosterEntry) -> Roster:
     if entry.body is None and entry.about in roster.erased:
-        return replace(roster, erased={**roster.erased, entry.about: True})
+        return msgspec.structs.replace(roster, erased={**roster.erased, entry.about: True})
     member = roster.members.get(entry.about)
     if member is None or member.vouched or entry.body is None or not entry.vouched:
         raise RosterError(f"entry {entry.number} of the roster vouches for nobody")
-    known = replace(member, vouched=True, voucher=entry.body.voucher)
-    return replace(roster, members={**roster.members, entry.about: known})
+    known = msgspec.structs.replace(member, vouched=True, voucher=entry.body.voucher)
+    return msgspec.structs.replace(roster, members={**roster.members, entry.about: known})
 
 
 def _leave(roster: Roster, entry: RosterEntry) -> Roster:
     if entry.about in roster.erased:
-        return replace(roster, erased={n: v for n, v in roster.erased.items() if n != entry.about})
+        return msgspec.structs.replace(roster, erased={n: v for n, v in roster.erased.items() if n != entry.about})
     if entry.about not in roster.members or entry.body is None or entry.vouched:
         raise RosterError(f"entry {entry.number} of the roster takes off nobody")
-    return replace(roster, members={n: m for n, m in roster.members.items() if n != entry.about})
+    return msgspec.structs.replace(roster, members={n: m for n, m in roster.members.items() if n != entry.about})
 
 
 _STEPS = {"join": _join, "vouch": _vouch, "leave": _leave}

@@ -27,7 +27,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
@@ -36,6 +35,7 @@ import numpy as np
 from foltr.arrays import FloatVector, Int64Vector
 from foltr.errors import FoltrError, RecordError, ShapeError
 from foltr.federated.envelope import Identity, SignatureError, verify
+from foltr.federated.sealed import note_proof
 from foltr.federated.sealed.boxes import (
     BOX_BYTES,
     OPENING_BYTES,
@@ -49,16 +49,6 @@ from foltr.federated.sealed.boxes import (
     sealed_boxes,
 )
 from foltr.federated.sealed.committee import Cohort
-from foltr.federated.sealed.note_proof import (
-    NoteClaim,
-    NoteTerms,
-    SecretNoise,
-    Statement,
-    coins_of,
-    drawn_noise,
-    noise_of_coins,
-    prove,
-)
 from foltr.federated.sealed.points import SIZE, PointError, check_points, cut
 from foltr.federated.sealed.verifiable_sharing import (
     Scalars,
@@ -88,8 +78,7 @@ class FalseAnswerError(SealedSumError):
     """A member of the committee has signed sums that are not those of its shares."""
 
 
-@dataclass(frozen=True)
-class Occasion:
+class Occasion(msgspec.Struct, frozen=True, dict=True):
     """One round of one group: what all its messages are bound to."""
 
     group_id: str
@@ -108,8 +97,8 @@ class Occasion:
         return self.privacy.shared_out(self.cohort.n_honest)
 
     @cached_property
-    def note_terms(self) -> NoteTerms:
-        return NoteTerms(self.n_numbers, self.part.coins, self.part.most)
+    def note_terms(self) -> note_proof.NoteTerms:
+        return note_proof.NoteTerms(self.n_numbers, self.part.coins, self.part.most)
 
     def context(self, device: str) -> str:
         """Hash of all that a message of this device belongs to."""
@@ -147,20 +136,19 @@ def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
     return occasion.context(device).encode() + np.ascontiguousarray(change, dtype="<f8").tobytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(msgspec.Struct, frozen=True):
     """A note before its coins are known: all that its sender has any choice in."""
 
     signal: Int64Vector
     """[n_numbers]"""
-    noise: SecretNoise
+    noise: note_proof.SecretNoise
     committed: bytes
     """to the noise"""
 
 
 def draft_update(occasion: Occasion, change: FloatVector, rng: np.random.Generator) -> Draft:
     """The device's clipped change `[n_numbers]` in steps, and the secret bits of its part of the noise."""
-    signal, noise = occasion.part.signal_steps(change, rng), drawn_noise(occasion.note_terms, rng)
+    signal, noise = occasion.part.signal_steps(change, rng), note_proof.drawn_noise(occasion.note_terms, rng)
     return Draft(signal, noise, noise.commitment(occasion.note_terms))
 
 
@@ -173,7 +161,7 @@ def noise_commitment(occasion: Occasion, draft: Draft, device: str) -> NoiseComm
 def note_of(occasion: Occasion, draft: Draft, seed: bytes) -> Int64Vector:
     """The signal with its noise `[n_numbers]`, in steps, once the coins' seed is known."""
     terms = occasion.note_terms
-    return draft.signal + noise_of_coins(terms, draft.noise.bits, coins_of(terms, seed))
+    return draft.signal + note_proof.noise_of_coins(terms, draft.noise.bits, note_proof.coins_of(terms, seed))
 
 
 def prove_update(
@@ -182,18 +170,20 @@ def prove_update(
     """The device's one message of the round; all its randomness is drawn from `rng`."""
     sent, made = in_shares(occasion, note_of(occasion, draft, seed), identity, device, rng)
     stated = _statement(occasion, sent, draft.committed, seed)
-    proof = prove(occasion.note_terms, stated, draft.signal, draft.noise, made.blinding, rng)
+    proof = note_proof.prove(occasion.note_terms, stated, draft.signal, draft.noise, made.blinding, rng)
     return msgspec.structs.replace(sent, proof=proof)
 
 
-def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> NoteClaim:
+def claim_of(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> note_proof.NoteClaim:
     """What a message claims of its note, by the commitment that was kept before the coins were drawn."""
-    return NoteClaim(_statement(occasion, update, committed, seed), update.proof)
+    return note_proof.NoteClaim(_statement(occasion, update, committed, seed), update.proof)
 
 
-def _statement(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> Statement:
+def _statement(occasion: Occasion, update: SharedUpdate, committed: bytes, seed: bytes) -> note_proof.Statement:
     context = occasion.context(update.device).encode()
-    return Statement(context, committed, coins_of(occasion.note_terms, seed), update.commitments[:SIZE])
+    return note_proof.Statement(
+        context, committed, note_proof.coins_of(occasion.note_terms, seed), update.commitments[:SIZE]
+    )
 
 
 def in_shares(
@@ -262,8 +252,7 @@ def check_list(occasion: Occasion, found: ShareList) -> None:
     _check_enough(occasion, devices)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedShares:
+class OpenedShares(msgspec.Struct, frozen=True):
     """What a member of the committee finds in its boxes."""
 
     shares: Mapping[str, Scalars]
@@ -350,8 +339,7 @@ def answer(
     return msgspec.structs.replace(said, signature=identity.sign(ANSWER, answer_text(occasion, said)))
 
 
-@dataclass(frozen=True, slots=True)
-class ListedSum:
+class ListedSum(msgspec.Struct, frozen=True):
     """What the answers to a list are checked against."""
 
     list_hash: str

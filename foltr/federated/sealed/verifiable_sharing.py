@@ -18,11 +18,11 @@ commitments to it: a false sum is found out alone, and any t right ones give the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import nacl.utils
 import numpy as np
+from msgspec import Struct
 
 from foltr.arrays import Int64Vector
 from foltr.errors import FoltrError, ValueRangeError
@@ -46,8 +46,7 @@ class SharingError(FoltrError):
     """There are too few shares, or what they give are no numbers that anybody shared."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sharing:
+class Sharing(Struct, frozen=True):
     commitments: tuple[bytes, ...]
     """[threshold]"""
     shares: tuple[Scalars, ...]

@@ -20,9 +20,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode, known_codec
 from indexer.extract.kinds import holds_text
 from indexer.extract.mail import mail_headers, winmail
-from indexer.extract.mail.mail_headers import MailHeaders, header_states, header_tags, ids_in, is_attachment
 from indexer.extract.markup import html
-from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.markup.texts import extract_text
 from indexer.extract.source import Extractor, Gathered, Limits, Sink, Source, shown_size
 
@@ -91,19 +89,19 @@ def read_message(
     def one(name: str) -> str:
         return header(message, name)
 
-    head = MailHeaders(
+    head = mail_headers.MailHeaders(
         to=people(message, "to"),
         cc=people(message, "cc"),
         bcc=people(message, "bcc"),
         attachments=tuple(reader.attachments),
-        states=states or header_states(one),
-        tags=header_tags(one),
+        states=states or mail_headers.header_states(one),
+        tags=mail_headers.header_tags(one),
         message_id=own_id(message),
         answered_ids=tuple(
             found
             for name in ("references", "in-reply-to")
             for value in _values(message, name)
-            for found in ids_in(_raw(value, message))
+            for found in mail_headers.ids_in(_raw(value, message))
         ),
     )
     author = "; ".join(people(message, "from") or people(message, "sender"))[:2_000]
@@ -255,12 +253,12 @@ def _shown(part: Message) -> str:
     data = _bytes_of(part)
     declared = part.get_content_charset("") or ""
     if part.get_content_subtype() in ("html", "xhtml"):
-        return read_html(data, declared=declared).text
+        return html.read_html(data, declared=declared).text
     return decode(data, declared=declared)
 
 
 def _is_attachment(part: Message, name: str) -> bool:
-    return is_attachment(
+    return mail_headers.is_attachment(
         name=name,
         media_type=part.get_content_type(),
         disposition=(part.get_content_disposition() or "") if "content-disposition" in part else "",
@@ -270,14 +268,14 @@ def _is_attachment(part: Message, name: str) -> bool:
 
 def _file_name(part: Message) -> str:
     try:
-        return one_line(_decoded(part.get_filename("") or "", part))[-200:].replace("/", "_")
+        return mail_headers.file_name(_decoded(part.get_filename("") or "", part))
     except (ValueError, LookupError, TypeError):
         return ""
 
 
 def header(message: Message, name: str) -> str:
     """The header `name` as one line with its encoded words decoded; "" when it is missing."""
-    return one_line(_decoded(next(iter(_values(message, name)), ""), message))
+    return html.one_line(_decoded(next(iter(_values(message, name)), ""), message))
 
 
 def _values(message: Message, name: str) -> list[str]:
@@ -290,10 +288,10 @@ def people(message: Message, name: str) -> tuple[str, ...]:
     found = []
     values = _values(message, name)
     for shown, address in _addresses(values):
-        shown = one_line(_decoded(shown, message))
+        shown = html.one_line(_decoded(shown, message))
         found.append(clean(f"{shown} <{address}>" if shown and address else shown or address))
     named = tuple(one for one in found if one)
-    return named or tuple(clean(one_line(_decoded(value, message))) for value in values if value.strip())
+    return named or tuple(clean(html.one_line(_decoded(value, message))) for value in values if value.strip())
 
 
 def _addresses(values: list[str]) -> list[tuple[str, str]]:
@@ -306,7 +304,7 @@ def _addresses(values: list[str]) -> list[tuple[str, str]]:
 def own_id(message: Message) -> str:
     """The Message-ID without its brackets, "" when there is none."""
     value = header(message, "message-id")
-    return next(iter(ids_in(value)), value.strip("<> ")[:250])
+    return next(iter(mail_headers.ids_in(value)), value.strip("<> ")[:250])
 
 
 def date(message: Message) -> float | None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from indexer.documents import ExtractedDocument, Extraction
 from indexer.extract.kinds import base_name, is_in_maildir
+from indexer.extract.markup.html import one_line
 from indexer.extract.source import Sink
 from indexer.properties import Properties
 
@@ -83,6 +84,11 @@ NO_ATTACHMENT = frozenset({
     "application/pgp-encrypted", "text/x-amp-html",
 })  # fmt: skip
 """media types of signatures, and of what a mail program adds by itself"""
+
+
+def file_name(text: str) -> str:
+    """The name of an attachment as a file may be called so, from what a header or a property says."""
+    return one_line(text.partition("\0")[0])[-200:].replace("/", "_")
 
 
 def is_attachment(*, name: str, media_type: str, disposition: str, content_id: str) -> bool:

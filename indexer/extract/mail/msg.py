@@ -12,7 +12,7 @@ from indexer.errors import ExtractionError
 from indexer.extract.decode import clean, decode_page
 from indexer.extract.kinds import document_type
 from indexer.extract.mail.mail import AttachmentReader
-from indexer.extract.mail.mail_headers import MailHeaders, ids_in, is_attachment
+from indexer.extract.mail.mail_headers import MailHeaders, file_name, ids_in, is_attachment
 from indexer.extract.markup.html import one_line, read_html
 from indexer.extract.office.compound import Compound
 from indexer.extract.office.rtf import read_rtf, unpacked
@@ -170,7 +170,7 @@ class _Reader(AttachmentReader):
         names: list[str] = []
         for folder in message.folders("__attach_version1.0_"):
             one = _Storage(message.compound, folder, header=8)
-            name = one_line(one.text(_LONG_NAME) or one.text(_SHORT_NAME) or one.text(_NAME)).replace("/", "_")[-200:]
+            name = file_name(one.text(_LONG_NAME) or one.text(_SHORT_NAME) or one.text(_NAME))
             if is_attachment(
                 name=name, media_type=one.text(_MEDIA_TYPE).lower(), disposition="", content_id=one.text(_CONTENT_ID)
             ):

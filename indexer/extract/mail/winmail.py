@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping
 from msgspec import Struct, field
 
 from indexer.extract.decode import clean, decode_page
-from indexer.extract.markup.html import one_line, read_html
+from indexer.extract.mail.mail_headers import file_name
+from indexer.extract.markup.html import read_html
 from indexer.extract.office.rtf import read_rtf, unpacked
 
 SIGNATURE = b"\x78\x9f\x3e\x22"
@@ -79,12 +80,12 @@ def read_winmail(data: bytes, max_bytes: int, *, within: int = 0) -> Wrapped:
 def _add_to(file: WrappedFile, name: int, value: bytes, page: int) -> list[bytes]:
     """What an attribute says of a file; a message that it is comes back as bytes of its own."""
     if name == _TITLE:
-        file.name = file.name or _name(decode_page(value, page))
+        file.name = file.name or file_name(decode_page(value, page))
     elif name == _CONTENT:
         file.data = value
     elif name == _ATTACHMENT:
         told = _properties(value)
-        file.name = _name(_text(told, _LONG_NAME, page)) or file.name or _name(_text(told, _SHORT_NAME, page))
+        file.name = file_name(_text(told, _LONG_NAME, page)) or file.name or file_name(_text(told, _SHORT_NAME, page))
         file.is_shown = bool(_text(told, _CONTENT_ID, page))
         kind, content = told.get(_DATA, (0, b""))
         if kind == _OBJECT and content[_INTERFACE:].startswith(SIGNATURE):
@@ -162,7 +163,3 @@ def _filled_up(size: int) -> int:
 def _text(told: Properties, number: int, page: int) -> str:
     kind, value = told.get(number, (0, b""))
     return decode_page(value, 1200 if kind == _UNICODE else page).partition("\0")[0]
-
-
-def _name(text: str) -> str:
-    return one_line(text.partition("\0")[0]).replace("/", "_")[-200:]

@@ -8,8 +8,7 @@ import numpy as np
 
 from app.learning.blend import Blend
 from app.learning.learner import Learner
-from app.learning.learning_rates import LearningRates
-from app.learning.prior import theta_prior
+from app.learning.prior import LearningRates, theta_prior
 from app.settings import LearningSettings
 from app.store import Store
 from foltr.arrays import FloatVector

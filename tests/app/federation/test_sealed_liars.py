@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from sqlalchemy import select
 
-from app.federation import ledger, membership, round_answer
+from app.federation import ledger, membership
 from app.federation.failures import FederationError
 from federation_server.database import reading
 from federation_server.tables import rounds
-from foltr.federated.sealed import sums
+from foltr.federated.sealed import note_proof, sums
 from foltr.federated.sealed.sums import ANSWER, Occasion, OpenedShares, answer_text
 from foltr.federated.wire import CommitteeAnswer, SharedUpdate
 from tests.app.federation.groups import Group, friends, told_to
@@ -41,46 +41,44 @@ def bad_share(patch: Patch) -> None:
 
 def bad_box(patch: Patch) -> None:
     """The second member's box does not open."""
-    made = round_answer.prove_update
+    made = sums.prove_update
 
     def false(occasion: Occasion, *arguments: Any) -> SharedUpdate:
         *_, identity, device, _ = arguments
         who: Any = type("Who", (), {"identity": identity, "device": device})
         return forged(occasion, who, made(occasion, *arguments), 2)
 
-    patch.setattr(round_answer, "prove_update", false)
+    patch.setattr(sums, "prove_update", false)
 
 
 def bad_length(patch: Patch) -> None:
     """A signal a million times too long, and for a proof what may pass for one."""
-    draft = round_answer.draft_update
-    patch.setattr(
-        round_answer, "draft_update", lambda *given: replace(d := draft(*given), signal=d.signal * 10**6 + 10**6)
-    )
-    patch.setattr(sums, "prove", lambda terms, *given: given[0].note * (terms.proof_bytes // 32))
+    draft = sums.draft_update
+    patch.setattr(sums, "draft_update", lambda *given: replace(d := draft(*given), signal=d.signal * 10**6 + 10**6))
+    patch.setattr(note_proof, "prove", lambda terms, *given: given[0].note * (terms.proof_bytes // 32))
 
 
 def false_complaint(patch: Patch) -> None:
     """About a share that is right."""
-    opened = round_answer.opened_shares
+    opened = sums.opened_shares
 
     def false(*arguments: Any, **named: Any) -> OpenedShares:
         found = opened(*arguments, **named)
         return replace(found, bad=(next(iter(found.shares)),))
 
-    patch.setattr(round_answer, "opened_shares", false)
+    patch.setattr(sums, "opened_shares", false)
 
 
 def false_answer(patch: Patch) -> None:
     """A sum that is off by one, well signed."""
-    answer = round_answer.answer
+    answer = sums.answer
 
     def false(occasion: Occasion, listed: Any, identity: Any, *rest: Any) -> CommitteeAnswer:
         said = answer(occasion, listed, identity, *rest)
         lie = msgspec.structs.replace(said, sums=bytes([said.sums[0] ^ 1]) + said.sums[1:])
         return msgspec.structs.replace(lie, signature=identity.sign(ANSWER, answer_text(occasion, lie)))
 
-    patch.setattr(round_answer, "answer", false)
+    patch.setattr(sums, "answer", false)
 
 
 @pytest.mark.parametrize("lie", [bad_share, bad_box, bad_length, false_complaint, false_answer])

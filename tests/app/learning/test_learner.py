@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from app.learning import model_versions
 from app.learning.learner import Learner
-from app.learning.learning_rates import LearningRates
+from app.learning.prior import LearningRates
 from app.learning.traits import SLOPE
 from app.learning.votes import TEMPERATURE, Vote, Votes
 from app.store import Store

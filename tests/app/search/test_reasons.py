@@ -15,8 +15,7 @@ from msgspec import structs
 
 from app.following.indexing import update_index
 from app.learning.learner import Learner
-from app.learning.learning_rates import LearningRates
-from app.learning.prior import theta_prior
+from app.learning.prior import LearningRates, theta_prior
 from app.learning.votes import Vote, Votes
 from app.search.explanation import contrast, explanation
 from app.search.reasons import LEAST, PARTS, Reasons, times

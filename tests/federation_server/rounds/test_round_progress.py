@@ -14,7 +14,7 @@ from federation_server.group import enrolment, group
 from federation_server.rounds.closing import Closed, close_due
 from federation_server.rounds.round_progress import Awaited
 from federation_server.rounds.rounds import Schedule
-from federation_server.sealed.inbox import awaited_now
+from federation_server.sealed.summing import awaited_now
 from tests.federation_server.groups import NOW, POLICY, START, VAULT, device, join, make_group, send
 
 EVERYBODY = Schedule(quorum=0, seconds=60)

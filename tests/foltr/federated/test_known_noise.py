@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import exp, log, sqrt
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from foltr.errors import ShapeError, ValueRangeError
 from foltr.federated import known_noise

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -236,15 +237,15 @@ def populations() -> dict[str, Population]:
     rng = np.random.default_rng(1)
     same = Population(data, KINDS[2], 3, 6)
     found = {
-        "own users": replace(same, users=in_turn(KINDS, 3)),
-        "users of every page": replace(same, users=replace(in_turn(KINDS, 3), mixed=True)),
-        "own effort": replace(same, n_local=np.array([1, 3, 8])),
+        "own users": msgspec.structs.replace(same, users=in_turn(KINDS, 3)),
+        "users of every page": msgspec.structs.replace(same, users=replace(in_turn(KINDS, 3), mixed=True)),
+        "own effort": msgspec.structs.replace(same, n_local=np.array([1, 3, 8])),
     }
     for name, partition in (("two grades each", Grades(each=2)), ("own labels", Intents())):
         shares = partition.split(labelled, 3, rng)
         ends = np.cumsum([0, *(share.n_queries for share in shares)])
-        found[name] = replace(same, data=join(shares), holds=np.stack([ends[:-1], ends[1:]], axis=1))
-    found["all at once"] = replace(
+        found[name] = msgspec.structs.replace(same, data=join(shares), holds=np.stack([ends[:-1], ends[1:]], axis=1))
+    found["all at once"] = msgspec.structs.replace(
         found["own labels"], users=found["users of every page"].users, n_local=found["own effort"].n_local
     )
     return found

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from foltr.federated.registry import METHODS
 from simulation.cells.trial import Circumstances, cell_events

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from simulation.data.cache import load_file, source_hash
 from simulation.data.datasets import fold_digests, impostor, load_fold

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from simulation.data.datasets import DATASETS, load_fold
 from simulation.data.letor import parse_file

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -118,6 +119,6 @@ def test_a_page_of_one_result_hides_nothing_and_is_not_asked_for() -> None:
     method, population = FPDGD(trial.ranker), trial.population
     draw = pages_of(method, Model(np.zeros(trial.ranker.n_params)), population, 0, rng)
     assert min(len(draw().ranking) for _ in range(50)) >= 2
-    narrow = replace(population, users=replace(population.users, examination=np.ones((1, 1))))
+    narrow = msgspec.structs.replace(population, users=replace(population.users, examination=np.ones((1, 1))))
     with pytest.raises(ValueRangeError, match="two results"):
         pages_of(method, Model(np.zeros(trial.ranker.n_params)), narrow, 0, rng)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from foltr.federated.fpdgd import FPDGD
@@ -20,7 +21,7 @@ TRAIN = load_fold("sample").train
 TRAIN = replace(TRAIN, features=TRAIN.features.astype(np.float64))  # scored in 64 bits by both paths
 METHOD = FPDGD(Linear(TRAIN.n_features), learning_rate=0.1)
 HONEST = Population(TRAIN, make_users("perfect", top_grade=4), 4, 5)
-POISONED = replace(HONEST, attack=Opposed(), n_malicious=1)
+POISONED = msgspec.structs.replace(HONEST, attack=Opposed(), n_malicious=1)
 N_ROUNDS = 7
 
 

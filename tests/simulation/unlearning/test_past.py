@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from simulation.attacks.backwards import Opposed
 from simulation.batched.fpdgd_rounds import reported_thetas, run_round

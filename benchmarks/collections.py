@@ -57,6 +57,8 @@ def shared_folder() -> Path:
 def read(name: str) -> Collection:
     """A collection in data/text, or a folder in the same form; queries without a relevant document are left out."""
     folder = shared_folder() / "data" / "text" / name
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no folder {folder}: wanted one of {', '.join(ALL)}, or one in the same form")
     documents = tuple(
         Document(row["id"], " ".join(row["title"].split()), row["text"])
         for row in map(json.loads, (folder / "documents.jsonl").read_text().splitlines())

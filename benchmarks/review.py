@@ -102,7 +102,7 @@ def medians(found: Sequence[Reading]) -> npt.NDArray[np.float64]:
 def main() -> None:
     wanted = arguments(
         __doc__,
-        collections=Option(("medline", "time"), choices=collections.ALL),
+        collections=Option(("medline", "time"), "names in data/text, or folders in the same form"),
         topics=30,
         seconds=Option(3600.0, "of the clock, for each collection"),
     )

@@ -56,34 +56,36 @@ def run_study(
     place = engines.make_engine(engine, jobs or cores(), first_alone=cold)
     if isinstance(place, engines.RayCluster):
         place.connected()  # no folder is made for a run that cannot begin
+    n_jobs = 1 if isinstance(place, engines.RayCluster) else jobs or cores()
     experiment = prepare(preset, root=root, folder=folder, resume=resume, reading=_Introduction(preset, cold=cold))
-    if experiment.impostor:
-        _say(experiment.impostor)
-    federations = [cell.preset.federation for cell in experiment.cells]
-    if any(one.attack for one in federations) and not any(one.malicious for one in federations):
-        _say("nobody attacks: federation.malicious is 0")
-    entry = environment(command, stand_in=_instead(experiment), data=experiment.digests)
-    keep_environment(folder, entry)
-    if cold:
-        _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
-    try:
-        outcome = _run(experiment, place, root, jobs=1 if isinstance(place, engines.RayCluster) else jobs or cores())
-    except OSError as error:  # a full disk most of all; rows that are whole stand
-        _say(f"{what_failed(error)}; to go on: {again}")
-        return FAILED_CELLS
-    if outcome.interrupted:
-        _say("interrupted; making tables and curves of what is there")
-    try:
-        with heard_interrupts():
-            _report(experiment, outcome, entry, pictures or drawn(preset.expect))
-    except KeyboardInterrupt:
-        _say(f"interrupted before all tables and pictures were made; to make them: {again}")
-        return INTERRUPTED
-    if outcome.interrupted or outcome.failed:
-        _say(f"{len(outcome.finished)} of {len(experiment.waiting)} cells finished; to go on: {again}")
-    else:
-        _say(f"results are in {folder}")
-    return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
+    with experiment.held:  # the traceback of an error that a library keeps would hold on to it
+        if experiment.impostor:
+            _say(experiment.impostor)
+        federations = [cell.preset.federation for cell in experiment.cells]
+        if any(one.attack for one in federations) and not any(one.malicious for one in federations):
+            _say("nobody attacks: federation.malicious is 0")
+        entry = environment(command, stand_in=_instead(experiment), data=experiment.digests)
+        keep_environment(folder, entry)
+        if cold:
+            _say("nothing is compiled yet: the first round of each method compiles, which takes up to a minute, once")
+        try:
+            outcome = _run(experiment, place, root, jobs=n_jobs)
+        except OSError as error:  # a full disk most of all; rows that are whole stand
+            _say(f"{what_failed(error)}; to go on: {again}")
+            return FAILED_CELLS
+        if outcome.interrupted:
+            _say("interrupted; making tables and curves of what is there")
+        try:
+            with heard_interrupts():
+                _report(experiment, outcome, entry, pictures or drawn(preset.expect))
+        except KeyboardInterrupt:
+            _say(f"interrupted before all tables and pictures were made; to make them: {again}")
+            return INTERRUPTED
+        if outcome.interrupted or outcome.failed:
+            _say(f"{len(outcome.finished)} of {len(experiment.waiting)} cells finished; to go on: {again}")
+        else:
+            _say(f"results are in {folder}")
+        return INTERRUPTED if outcome.interrupted else FAILED_CELLS if outcome.failed else DONE
 
 
 def anything_compiled() -> bool:

@@ -17,7 +17,7 @@ ROOMS = {
     "app": (192, 30_934),
     "console": (8, 1_118),
     "indexer": (106, 21_022),
-    "simulation": (90, 15_563),
+    "simulation": (90, 15_565),
     "federation_server": (54, 8_091),
     "foltr": (55, 8_018),
 }

@@ -5,10 +5,16 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from simulation import study
 from simulation.cells.preset import ExpectedValue
-from simulation.run_folder import CELLS, ROWS, Row
+from simulation.experiment import Experiment, prepare
+from simulation.run_folder import CELLS, ROWS, Row, hold
 from simulation.study import _reached
+from tests.simulation.small_study import preset
 
 
 def row(clicks: str, round_number: int) -> Row:
@@ -57,3 +63,17 @@ def test_rows_that_cannot_be_written_end_a_run_that_can_be_gone_on_with(tmp_path
     assert (done.returncode, len((folder / CELLS).read_text().splitlines())) == (1, 1), done.stderr
     assert done.stderr.splitlines()[-1].startswith("foltr-search: File too large; to go on: foltr-search")
     assert len((folder / ROWS).read_text().splitlines()) > 21
+
+
+def test_a_folder_is_let_go_of_at_the_end_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where something still refers to the run, as the traceback of an error does that a library has kept."""
+    kept: list[Experiment] = []
+
+    def prepared(*given: Any, **named: Any) -> Experiment:
+        kept.append(prepare(*given, **named))
+        return kept[-1]
+
+    monkeypatch.setattr(study, "prepare", prepared)
+    folder, shared = tmp_path / "run", {"root": None, "jobs": 1, "engine": "local", "command": ["x"], "again": "x"}
+    assert study.run_study(preset(seeds=1, sweep={}), folder=folder, resume=False, **shared) == 0  # type: ignore[arg-type]
+    hold(folder).close()

@@ -175,7 +175,7 @@ def all_members(connection: Connection) -> tuple[Member, ...]:
 
 def count_active(connection: Connection, *, now: int) -> int:
     """Members whose updates would be taken."""
-    return len(active_devices(connection, now=now))
+    return int(connection.execute(_N_ACTIVE, {"now": now}).scalar_one())
 
 
 def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:
@@ -183,7 +183,7 @@ def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:
     return members.c.ended.is_(None) & (members.c.expires.is_(None) | (members.c.expires > now))
 
 
-_ACTIVE = select(members.c.device).where(is_active(bindparam("now")))
+_ACTIVE, _N_ACTIVE = (select(one).where(is_active(bindparam("now"))) for one in (members.c.device, func.count()))
 
 
 def active_devices(connection: Connection, *, now: int) -> frozenset[str]:

@@ -47,27 +47,24 @@ def is_known(snapshot: Snapshot, term: str, fields: Fields) -> bool:
 
 def completions(snapshot: Snapshot, prefix: str, fields: Fields) -> tuple[str, ...]:
     """`prefix` itself and the most frequent indexed words that begin with it."""
-
-    def look_up() -> tuple[str, ...]:
-        total = Counter({prefix: 1 << 40})
-        for field in fields:
-            total.update(snapshot.terms_with_prefix(field, prefix))
-        return tuple(nsmallest(MAX_COMPLETIONS, total, key=lambda term: (-total[term], term)))
-
-    return snapshot.keep(("completions", prefix, fields), look_up)
+    question = ("completions", prefix, fields)
+    return snapshot.keep(question, lambda: _beginning(snapshot, prefix, fields, most=MAX_COMPLETIONS))
 
 
 def pairs(snapshot: Snapshot, half: str, fields: Fields) -> tuple[str, ...]:
     """A character and the indexed pairs that it begins, the most frequent first: each of them holds the word."""
+    whole = normalize("NFC", half)
+    question = ("pairs", half, fields)
+    return snapshot.keep(question, lambda: _beginning(snapshot, half, fields, most=MAX_PAIRS, letter=whole))
 
-    def look_up() -> tuple[str, ...]:
-        found = Counter({half: 1 << 40})
-        for field in fields:
-            found.update(snapshot.terms_with_prefix(field, half))
-        own = (term for term in found if normalize("NFC", term)[0] == normalize("NFC", half))  # 가 is no part of 각
-        return tuple(nsmallest(MAX_PAIRS, own, key=lambda term: (-found[term], term)))
 
-    return snapshot.keep(("pairs", half, fields), look_up)
+def _beginning(snapshot: Snapshot, prefix: str, fields: Fields, *, most: int, letter: str = "") -> tuple[str, ...]:
+    """`prefix` and the most frequent indexed words that begin with it, and with that letter: 가 is no part of 각."""
+    total = Counter({prefix: 1 << 40})
+    for field in fields:
+        total.update(snapshot.terms_with_prefix(field, prefix))
+    own = (term for term in total if normalize("NFC", term)[0] == letter) if letter else total
+    return tuple(nsmallest(most, own, key=lambda term: (-total[term], term)))
 
 
 def in_phrase(snapshot: Snapshot, words: Sequence[str], fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:

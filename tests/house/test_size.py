@@ -16,7 +16,7 @@ from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 ROOMS = {
     "app": (192, 30_934),
     "console": (8, 1_118),
-    "indexer": (106, 21_022),
+    "indexer": (106, 21_019),
     "simulation": (90, 15_565),
     "federation_server": (54, 8_091),
     "foltr": (55, 8_018),

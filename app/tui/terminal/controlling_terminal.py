@@ -90,7 +90,8 @@ def placed(text: str) -> str:
     Terminals draw a red heart one or two cells wide, a family two or eight, a vowel sign none or one: what follows
     would stand aside.
     """
-    text = _WITH_VOWEL_SIGNS.sub(_in_its_cells, text)
+    data = text.encode("utf-8", "surrogatepass")  # each letter of such words begins with one of two bytes
+    text = _WITH_VOWEL_SIGNS.sub(_in_its_cells, text) if b"\xe0" in data or b"\xe1" in data else text
     return _JOINED.sub(_in_its_cells, text) if any(joiner in text for joiner in _JOINERS) else text
 
 

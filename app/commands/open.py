@@ -66,7 +66,7 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
             rank = int(target) if target.isdecimal() and len(target) < 10 else 0
             return 0 if search.open_shown(decode_shown(opened_on), rank) else NOTHING_FOUND
         last = load_shown(search.store)
-        rank, row = _find(search, catalogue, last, target)
+        rank, row = find_target(search, catalogue, last, target)
         far = last.machines[rank - 1] if last is not None and rank and last.machines else ""
         data_dir = context.paths.data_dir
         if last is not None and far:
@@ -96,7 +96,9 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
         return _start(ready, last, rank, opened=record)
 
 
-def _find(search: Search, catalogue: Catalogue, page: ShownPage | None, target: str) -> tuple[int, DocumentRow | None]:
+def find_target(
+    search: Search, catalogue: Catalogue, page: ShownPage | None, target: str
+) -> tuple[int, DocumentRow | None]:
     """The rank on the last page that `target` names or is found at (0: none), and its document where it has one."""
     from app.paths import typed_path
 

@@ -46,6 +46,7 @@ foltr-search search todo --format '{rank}\\t{path}\\t{snippet}'
 foltr-search search invoice --order modified -n 3
 foltr-search search TODO --vimgrep          path:line:column:text, for editors
 foltr-search search report --explain        why each result ranks where it does
+foltr-search search --like 2 type:pdf       what is like result 2 of the last search
 foltr-search search --on desk,nas report    also other machines, over ssh
 """
 
@@ -87,7 +88,8 @@ class SearchCommand(Command):
     examples=EXAMPLES,
     context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
 )
-@click.argument("query", nargs=-1, required=True, shell_complete=query_words)
+@click.argument("query", nargs=-1, shell_complete=query_words)
+@click.option("--like", metavar="N|PATH", help="Search for documents like result N of the last search, or this file.")
 @click.option(
     "--limit", type=click.IntRange(1, 1000), metavar="N", help="Print N results, also -n N; default: one page."
 )
@@ -118,7 +120,7 @@ def command(query: tuple[str, ...], **options: Any) -> int:
 
         fields_of(options["template"])
     text = " ".join(query)
-    if not text.strip():
+    if not (text.strip() or options["like"]):
         say("the query is empty; see `foltr-search search --help`")
         return FAILED
     return _answer(load(), text, options)
@@ -132,6 +134,8 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     from indexer.errors import IndexDamaged
 
     limit = options["limit"] or context.settings.search.page_size
+    if options["like"]:
+        text = f"{_words_like(context, options['like'])} {text}".strip()
     request = SearchRequest(
         text=text,
         order=options["order"],
@@ -159,6 +163,22 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
             say(search.unkept)
     _start_on_demand(context)
     return FOUND if hits else NOTHING_FOUND
+
+
+def _words_like(context: Context, target: str) -> str:
+    """What to search for to find documents like this result or file; click.UsageError where that cannot be told."""
+    from app.commands.open import find_target
+    from app.likeness import query_like
+    from app.resident.on_behalf import search_for_command
+    from app.search.shown_page import load_shown
+
+    with search_for_command(context.settings, context.paths) as search:
+        row = find_target(search, search.catalogue, load_shown(search.store), target)[1]
+        words = query_like(search, row) if row is not None else ""
+    if not words:
+        why = "it is not indexed here" if row is None else "no other document holds one of its words"
+        raise click.UsageError(f"--like {target}: {why}")
+    return words
 
 
 def _start_on_demand(context: Context) -> None:

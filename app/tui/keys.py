@@ -61,6 +61,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("sizes", "z,alt+z", "Sizes", "Show or hide the sizes of the files."),
     Action("rows", "d,alt+d", "Dense rows", "Show each result in one line, or with its passage again."),
     Action("thread", "t,alt+i", "Thread", "Show the mails of the selected one's thread; there, go back to the query."),
+    Action("like", "L,alt+k", "Like this", "Search for documents like the selected one; there, go back to the query."),
     Action("stats", "f6,S,alt+s", "Statistics", "Show whether the learned order helps."),
     Action("folders", "f7,a,alt+a", "Folders", "The folders that are searched, with what is in them: add, remove."),
     Action("failures", "F", "Failures", "The files that could not be read: why, and read them again."),

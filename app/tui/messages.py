@@ -177,6 +177,12 @@ class NotOpened(Notice):
     error: str
 
 
+class LikeFound(Notice):
+    """What to search for to find documents like the selected one; "" for nothing."""
+
+    query: str
+
+
 class RecentRead(Notice):
     """What was opened and changed lately."""
 

@@ -15,7 +15,7 @@ from app.search.results import ORDERS, ResultPage, SearchRequest
 from app.tui.bars.facet_bar import FACETS
 from app.tui.bars.query_input import QueryInput
 from app.tui.bars.status_lines import ORDER_NAMES, StatusLine
-from app.tui.messages import Answered, SnippetsMade
+from app.tui.messages import Answered, LikeFound, SnippetsMade
 from app.tui.preview.side_pane import SidePane
 from app.tui.results_list import ResultsList
 from app.tui.screen_setup import Setup
@@ -51,8 +51,8 @@ class Questions:
         """what other machines brought while the page of this one was being read"""
         self._as_typed = ""
         """the text whose correction the user does not want"""
-        self._thread_shown = ("", "")
-        """the query that showed a thread, and the one before it"""
+        self._turned_to = ("", "")
+        """the query that a key made of the selected result, and the one before it"""
 
     @property
     def narrowing(self) -> str:
@@ -135,13 +135,30 @@ class Questions:
     def turn_thread(self) -> None:
         """Show the mails of the selected thread one by one; from there, go back to the query before."""
         hit = self._results.selected
-        if self._box.value == self._thread_shown[0]:
-            self._box.set_text(self._thread_shown[1])
-        elif hit is not None and hit.n_in_thread > 1:
-            self._thread_shown = (f"thread:{hit.thread}", self._box.value)
-            self._box.set_text(self._thread_shown[0])
+        thread = f"thread:{hit.thread}" if hit is not None and hit.n_in_thread > 1 else ""
+        self.turn_to(thread, otherwise="nothing else in a thread with this one")
+
+    def turn_like(self) -> None:
+        """Search for documents like the selected one; from there, go back to the query before."""
+        hit = self._results.selected
+        if hit is None:
+            self.turn_to("", otherwise="no result is selected")
         else:
-            self._line.say("nothing else in a thread with this one")
+            from app.likeness import query_like  # loads what searches, which the first frame goes without
+
+            self._session.work(lambda engine: self._session.tell(LikeFound(query_like(engine, hit))))
+
+    def turn_to(self, query: str, *, otherwise: str) -> None:
+        """Ask what was made of the selected result; where that is asked already, go back to the query before."""
+        made, before = self._turned_to
+        is_there = made != "" and self._box.value == made
+        if is_there and query in ("", made):
+            self._box.set_text(before)
+        elif query:
+            self._turned_to = (query, before if is_there else self._box.value)
+            self._box.set_text(query)
+        else:
+            self._line.say(otherwise)
 
     def offer_newer(self) -> None:
         """There is another page for this question, and the one that is being read stays until a key asks for it."""

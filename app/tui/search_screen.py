@@ -137,6 +137,7 @@ class SearchScreen(Screen[None]):
             "sizes": results.turn_sizes,
             "rows": lambda: results.show_rows(dense=not results.is_dense),
             "thread": questions.turn_thread,
+            "like": questions.turn_like,
             "stats": self._show_stats,
             "folders": self._show_folders,
             "failures": self._show_failures,
@@ -359,6 +360,10 @@ class SearchScreen(Screen[None]):
         """Show a page, and what stands over its preview in the same frame."""
         self.results.show_page(page, keep=keep, rows=rows)
         self._selected()
+
+    @on(messages.LikeFound)
+    def _like_found(self, message: messages.LikeFound) -> None:
+        self.questions.turn_to(message.query, otherwise="no other document holds one of its words")
 
     @on(messages.RecentRead)
     def _recent_read(self, message: messages.RecentRead) -> None:

@@ -27,6 +27,22 @@ def test_found_nothing_found_and_error_have_exit_codes_0_1_2(indexed: Device) ->
     assert "nothing found" in nothing.stderr
 
 
+def test_what_is_like_a_result_or_a_file_is_found(indexed: Device) -> None:
+    """Both lead to the same words, further ones narrow; what is not indexed, or like nothing, is said."""
+    heron = indexed.notes / "birds" / "heron.txt"
+    by_path = indexed.run("search", "--like", str(heron))
+    assert paths(by_path.stdout)[0] == str(heron)
+    kingfisher = str(indexed.notes / "birds" / "kingfisher.md")
+    assert kingfisher in paths(by_path.stdout)
+    indexed.run("search", "heron", "-n", "1")
+    assert indexed.run("search", "--like", "1").stdout == by_path.stdout
+    assert paths(indexed.run("search", "--like", str(heron), "type:markdown").stdout) == [kingfisher]
+    for given in ("9", str(indexed.notes), "/no/such"):
+        refused = indexed.run("search", "--like", given)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert given in refused.stderr
+
+
 def test_without_an_index_it_says_so(device: Device) -> None:
     """A first search before any indexing finds nothing and tells what to do."""
     done = device.run("search", "heron")

@@ -126,6 +126,29 @@ async def test_a_thread_is_one_row_until_a_key_shows_its_mails(stage: Stages, tm
     screen.session.close()
 
 
+async def test_documents_like_the_selected_one_are_a_key_away(stage: Stages, paths: Paths) -> None:
+    """What is searched for then stands in the box; from another result it goes on, from this one back."""
+    one = stage(open_engine=lambda: Search(Settings(), paths))
+    async with one.searched("turbine", size=(120, 40)) as pilot:
+        box = one.app.search_screen.box
+        await pilot.press("alt+k")
+        await one.until(pilot, lambda: box.value == "wind power")
+        await one.settle(pilot)
+        assert {hit.path.rsplit("/", 1)[1] for hit in one.app.search_screen.session.page.hits[:2]} == {
+            "turbine.md", "solar.md",
+        }  # fmt: skip
+        await pilot.press("alt+k")
+        await one.until(pilot, lambda: box.value == "turbine")
+        await pilot.press("escape")
+        await one.search(pilot, "landlord")
+        await pilot.press("alt+k")
+        await one.until(pilot, lambda: box.value == "wind")
+        await pilot.press("escape")
+        await one.search(pilot, "type:pdf nothing")
+        await pilot.press("alt+k")
+        await one.until(pilot, lambda: "no result is selected" in one.text)
+
+
 async def test_a_screen_left_open_over_midnight_tells_the_new_day(
     stage: Stages, paths: Paths, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from app.settings import ScreenSettings
 from app.tui.panels.action_lists import HelpScreen
 from tests.app.tui.conftest import Stages
 
-TALL = (110, 70)
+TALL = (110, 74)
 
 
 async def test_help_is_about_the_focused_part(stage: Stages) -> None:

@@ -59,9 +59,11 @@ def test_a_number_opens_and_is_learned_from(device: Device) -> None:
     opener.chmod(0o755)
     editor = {"FOLTR_OPEN__ENTER": "editor", "FOLTR_OPEN__EDITOR": f"{opener} {{path}}"}
     rank = names(device, "fish").index("kingfisher.md") + 1
+    device.run("search", "boat")
     lines = say(device, "fish", str(rank), "9" * 5000, "q", **editor)
     assert log.read_text().splitlines() == [str(device.notes / "birds" / "kingfisher.md")]
     assert any(line.startswith("There are results 1 to ") for line in lines)
+    assert device.run("open", str(rank), "--print").stdout == log.read_text()
     assert '"n_picks"' in device.run("model", "--json").stdout or "1 pick" in device.run("model").stdout
 
 

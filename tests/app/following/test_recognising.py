@@ -29,6 +29,7 @@ from indexer.documents import ExtractedDocument
 from indexer.errors import ExtractionError, IndexerError
 from indexer.extract.media import speech
 from indexer.extract.media.recognised import (
+    PICTURES,
     Attempt,
     Unrecognised,
     recall_pages,
@@ -121,6 +122,17 @@ except PermissionError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "recognising text needs no network\n", done.stderr
+
+
+def test_only_a_picture_without_a_text_of_its_own_is_given_one(tmp_path: Path) -> None:
+    """Not a member of an archive either, nor a document of another kind with the same bytes."""
+    store, digest, kind = tmp_path / "ocr.sqlite", b"7" * 32, min(PICTURES.types)
+    remember(store, digest, engine="tesseract", pages=["read"], reason="")
+    limits = Limits(recognised=str(store))
+    assert with_recognised(ExtractedDocument(text=" ", type=kind), digest, limits).text == "read"
+    for own in ({"text": "own"}, {"part": "page 2"}, {"type": "text"}):
+        document = ExtractedDocument(**{"text": "", "type": kind} | own)
+        assert with_recognised(document, digest, limits) is document
 
 
 def test_a_store_that_is_damaged_is_begun_anew(tmp_path: Path) -> None:

@@ -52,6 +52,13 @@ def test_the_bounds_hold_by_drawing(d: int, centre: float) -> None:
     assert 0 < inner <= exp(-nats)
 
 
+def test_the_bound_of_a_product_is_the_least_of_its_tilts() -> None:
+    """Chernoff's bound over 100,000 tilts, for other centres."""
+    s, d, first, second, nats = np.linspace(1e-5, 1 - 1e-5, 100_000), 10, 4.0, 1.0, log(100.0)
+    all_ = (nats - d / 2 * np.log(1 - s**2) + (s * 2.0 + s**2 * 2.5) / (1 - s**2)) / s
+    assert largest_product(d, first, second, nats) == pytest.approx(all_.min(), rel=1e-3)
+
+
 @pytest.mark.parametrize(("noise", "d", "n_rounds"), [(FORMER, 56, 64), (PRESENT, 10, 40)])
 def test_no_honest_member_is_left_out(noise: KnownNoise, d: int, n_rounds: int) -> None:
     """Fifty members who all push the whole clip one way, round after round: nobody is suspected."""

@@ -56,6 +56,7 @@ def test_a_digest_depends_on_every_field() -> None:
     other = Update(group_id="g", lineage=1, round=8, device="d", model_hash="m", manifest_hash="f", payload=b"\x00\x01")
     assert digest(UPDATE) != digest(other)
     assert digest(UPDATE) == digest(decode(encode(UPDATE), Update))
+    assert digest(b"") == "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8"
 
 
 def test_vectors_keep_every_bit() -> None:

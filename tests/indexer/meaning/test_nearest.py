@@ -133,6 +133,7 @@ def test_a_document_without_vectors_gets_what_its_text_score_lets_expect() -> No
 def test_a_falling_line_is_not_believed() -> None:
     """Better words never mean less: with similarities that fall, the mean is expected of all."""
     np.testing.assert_allclose(filled(np.array([0.6, 0.2, np.nan]), np.array([0.0, 1.0, 5.0])), [0.6, 0.2, 0.4])
+    np.testing.assert_allclose(filled(np.array([0.6, 0.2, np.nan]), np.array([1.0, 1.0, 1.1])), [0.6, 0.2, 0.4])
 
 
 def test_where_nothing_is_known_all_are_equal() -> None:

@@ -105,6 +105,12 @@ def test_expected_max_rr_is_the_mean_over_users_and_ends_with_the_page() -> None
     assert expected_max_rr(users, [[1, -1]])[0] == expected_max_rr(users, [[1]])[0]
 
 
+def test_two_who_click_otherwise_expect_the_mean_of_each() -> None:
+    """1 and 1/2 at the first of two results, the second as likely: (1 + 1/2 + 1/2 x 1/2 x 1/2) / 2."""
+    users = Users(np.array([[0.0, 1.0], [0.0, 0.5]]), np.zeros((1, 2)), np.ones((1, 2)))
+    assert expected_max_rr(users, [[1, 1]])[0] == pytest.approx((1 + 0.5 + 0.125) / 2)
+
+
 def test_many_like_users_are_as_one() -> None:
     """Three thousand users with the same bias, more than are worked on at once with 500 pages, expect the same."""
     pages = np.random.default_rng(0).integers(0, 5, (500, 8))

@@ -88,6 +88,8 @@ def test_who_adds_up_falsely_is_told_by_the_answer_alone() -> None:
                 check_answer(occasion, signed(occasion, msgspec.structs.replace(said, sums=false), who), wanted)
         with pytest.raises(FalseAnswerError):
             check_answer(occasion, signed(occasion, msgspec.structs.replace(said, sums=b""), who), wanted)
+        with pytest.raises(SealedSumError, match="does not hold"):  # who did not sign it is not named
+            check_answer(occasion, msgspec.structs.replace(said, signature=bytes(64)), wanted)
         assert check_answer(occasion, said, wanted) == point
     assert (summed(occasion, received, found[1:8])[0] == 9 * SENT[PEOPLE[0].device]).all()
 

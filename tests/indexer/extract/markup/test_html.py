@@ -22,7 +22,7 @@ def test_unseen_parts_are_left_out(single) -> None:
         "<html><head><title> A\n title </title><style>p{}</style></head><body>x<script>var zebra=1</script>"
         "<noscript>enable</noscript></body></html>",
     )
-    assert (document.text, document.title, document.type) == ("x", "A title", "html")
+    assert (document.text, document.title, document.type, document.truncated) == ("x", "A title", "html", "")
 
 
 def test_a_heading_serves_where_the_title_is_missing(single) -> None:

@@ -23,7 +23,8 @@ foltr-search --plain tax return 2024
 """
 HELP = (
     "Type words to search, a number to open that result, n for the next ones, p for those before, w and a number to "
-    "hear why it ranks there, t and a number for its text, q to leave. A slash searches what follows: /n, /2024."
+    "hear why it ranks there, t and a number for its text, l and a number for documents like it, q to leave. A slash "
+    "searches what follows: /n, /2024."
 )
 
 
@@ -80,6 +81,7 @@ class Dialogue:
         """Do what a line says; False to leave."""
         words = line.strip()
         letter, _, number = words.partition(" ")
+        about = {"w": self._say_why, "t": self._say_text, "l": self._ask_like}
         if words == "q":
             return False
         if words.startswith("/"):
@@ -90,8 +92,8 @@ class Dialogue:
             self._turn(1 if words == "n" else -1)
         elif words.isascii() and words.isdigit():
             self._with(words, self._open)
-        elif letter in ("w", "t") and number.isascii() and number.isdigit():
-            self._with(number, self._say_why if letter == "w" else self._say_text)
+        elif letter in about and number.isascii() and number.isdigit():
+            self._with(number, about[letter])
         elif words:
             self._ask(words)
         return True
@@ -183,3 +185,12 @@ class Dialogue:
         from console.printable import safe_text
 
         print(safe_text(headed(hit, self._search.preview(page, hit).text)))
+
+    def _ask_like(self, page: ResultPage, hit: Hit) -> None:
+        from app.likeness import query_like
+
+        if query := query_like(self._search, hit):
+            print(f"Searching: {query}")
+            self._ask(query)
+        else:
+            print("No other document holds one of its words.")

@@ -85,6 +85,14 @@ def test_why_text_and_a_query_that_looks_like_an_answer(indexed: Device) -> None
     assert lines[-1].startswith("Type words to search")
 
 
+def test_documents_like_a_result_are_found(indexed: Device) -> None:
+    """By words that are said; of a text that shares none with another nothing is asked."""
+    lines = say(indexed, "heron water", "l 1", "invoice", "l 1", "q")
+    asked = numbered(say(indexed, "heron fish", "q"))
+    assert numbered(lines[lines.index("Searching: heron fish") :])[: len(asked)] == asked
+    assert lines[-1] == "No other document holds one of its words."
+
+
 def test_what_was_said_has_its_moment(device: Device) -> None:
     """A passage of a recording begins with when it was said."""
     memo = device.notes / "memo.ogg"

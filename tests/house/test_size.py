@@ -14,7 +14,7 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_062),
+    "app": (193, 31_063),
     "console": (8, 1_118),
     "indexer": (106, 21_019),
     "simulation": (90, 15_565),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import tracemalloc
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,10 +18,10 @@ from sqlalchemy import Connection, func, select, update
 from app.federation import answering_device, group_roster, ledger, membership, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.group_status import overview, rows_in_words
-from app.federation.server import Correspondence
+from app.federation.server import Correspondence, Reach
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
-from federation_server.group import enrolment
+from federation_server.group import enrolment, roster_book
 from federation_server.group import group as the_group
 from federation_server.running.service import Service
 from federation_server.sealed import summing
@@ -362,6 +363,31 @@ def test_members_who_are_shown_two_rosters_can_see_it(sealed: Group, make_person
     assert one != other
 
 
+def test_a_long_roster_takes_the_memory_of_its_entries(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six hundred who wait are read in two pages without a state of the group for each; of a longer roster nothing."""
+    person, other = friends(sealed.made, make_person)[:2]
+    with writing(sealed.made.engine) as connection:
+        state = roster_book.state(connection)
+        for seed in range(600):
+            key = seed.to_bytes(32, "big")
+            asked = chain.enrolment(state.group_id, str(seed), Identity(key), box_public(key))
+            roster_book._write(connection, [entry := chain.join_entry(state, asked)])
+            state = chain.extend_roster(state, [entry])
+    member = membership.member(person.store)
+    with Reach(person.settings.federation, by=hasty).talk(member) as server:
+        tracemalloc.start()
+        try:
+            assert group_roster.follow(person.store, server) == state
+            assert tracemalloc.get_traced_memory()[1] < 10e6
+        finally:
+            tracemalloc.stop()
+    monkeypatch.setattr(group_roster, "LARGEST_ROSTER", 604)
+    with pytest.raises(Distrusted, match="has 605 entries, at most 604"):
+        other.sync()
+
+
 def a_round(everyone: list[Person]) -> None:
     """All answer, and add up."""
     for _ in range(2):
@@ -495,7 +521,7 @@ from pathlib import Path
 from tests.app.federation.groups import hasty
 from app.federation import round_answer
 from app.federation import ledger
-from app.federation.server import Correspondence
+from app.federation.server import Correspondence, Reach
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync

@@ -7,7 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from console.printable import safe_line
 from federation_server.group import roster_book
@@ -16,6 +29,7 @@ from federation_server.tables import (
     answers,
     depot_files,
     depots,
+    facts,
     guarded,
     invites,
     members,
@@ -178,9 +192,20 @@ def count_active(connection: Connection, *, now: int) -> int:
     return int(connection.execute(_N_ACTIVE, {"now": now}).scalar_one())
 
 
+LEAP = 3600
+"""seconds"""
+REACHED = "retention reached"
+"""the fact that says by which moment rows were old last, give or take LEAP (federation_server.running.retention)"""
+_REACHED = select(cast(facts.c.value, BigInteger)).where(facts.c.name == REACHED).scalar_subquery()
+
+
 def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:
-    """The condition on a row of `members` that its updates are taken."""
-    return members.c.ended.is_(None) & (members.c.expires.is_(None) | (members.c.expires > now))
+    """The condition on a row of `members` that its updates are taken.
+
+    No clock that is far ahead ends memberships at once: a round would not wait for these members, or be void.
+    """
+    lasts = members.c.expires.is_(None) | (members.c.expires > now) | (members.c.expires > _REACHED + LEAP)
+    return members.c.ended.is_(None) & lasts
 
 
 _ACTIVE, _N_ACTIVE = (select(one).where(is_active(bindparam("now"))) for one in (members.c.device, func.count()))

@@ -14,15 +14,11 @@ from __future__ import annotations
 from sqlalchemy import Connection, delete, exists, or_, select, tuple_
 
 from federation_server.group import enrolment, group
+from federation_server.group.enrolment import LEAP, REACHED
 from federation_server.rounds.rounds import DAY
 from federation_server.settings import ForgettingSection, RetentionSection
 from federation_server.tables import depot_files, forgettings, invites, members, updates
 from federation_server.tables import rounds as rounds_table
-
-LEAP = 3600
-"""seconds"""
-REACHED = "retention reached"
-"""the fact that says which moment was taken last, give or take LEAP"""
 
 
 def moment(connection: Connection, *, clock: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 import tracemalloc
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -30,8 +31,19 @@ from foltr.federated.envelope import Identity, box_public, new_box_key, open_doc
 from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
+from foltr.federated.sealed.points import generator
 from foltr.federated.sealed.sums import Occasion
-from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest, encode
+from foltr.federated.wire import (
+    ModelRecord,
+    NoiseCommitment,
+    RosterPage,
+    ShareList,
+    SumTask,
+    Terms,
+    decode,
+    digest,
+    encode,
+)
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied, few_coins
@@ -361,6 +373,29 @@ def test_members_who_are_shown_two_rosters_can_see_it(sealed: Group, make_person
     assert changes == as_many
     assert changes.startswith("7 changes of who is a member; where another member's has as many and differs")
     assert one != other
+
+
+def test_nothing_is_spent_on_a_round_that_too_few_are_left_for(sealed: Group, make_person: Make) -> None:
+    """Two of five whose membership ended are on the roster still: the others send nothing, and no round is lost, until
+    both are taken off it and two have come; also a note of a device that would send is refused."""
+    everyone = friends(sealed.made, make_person)
+    members = [membership.member(person.store) for person in everyone]
+    with writing(sealed.made.engine) as connection:
+        for member in members[3:]:
+            enrolment.end_membership(connection, member.device, now=int(time.time()))
+    for person in everyone[:3]:
+        assert "too few of the 5 on the roster are still members" in " ".join(person.sync().said)
+        assert not ledger.entries(person.store)
+    sent = NoiseCommitment(
+        group_id=members[0].group_id, lineage=1, round=1, device=members[0].device, point=generator("a point", 0)
+    )
+    with everyone[0].reach.talk(members[0]) as server, pytest.raises(Declined, match="too few on the roster"):
+        server.commit_noise(sent)
+    for member in members[3:]:
+        group_roster.vouch(everyone[0].store, everyone[0].reach, member.device, gone=True)
+    others = [welcome(sealed.made, make_person, everyone[0], seed=seed) for seed in (5, 6)]
+    a_round([*everyone[:3], *others])
+    assert closed_rounds(sealed) == 1
 
 
 def test_a_long_roster_takes_the_memory_of_its_entries(

@@ -7,20 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
-from sqlalchemy import (
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Row,
-    bindparam,
-    cast,
-    delete,
-    func,
-    insert,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, bindparam, delete, func, insert, select, tuple_, update
 
 from console.printable import safe_line
 from federation_server.group import roster_book
@@ -196,7 +183,7 @@ LEAP = 3600
 """seconds"""
 REACHED = "retention reached"
 """the fact that says by which moment rows were old last, give or take LEAP (federation_server.running.retention)"""
-_REACHED = select(cast(facts.c.value, BigInteger)).where(facts.c.name == REACHED).scalar_subquery()
+_REACHED = select(facts.c.value.cast(members.c.expires.type)).where(facts.c.name == REACHED).scalar_subquery()
 
 
 def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:

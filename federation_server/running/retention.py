@@ -7,6 +7,8 @@ follows the clock, and gains no more than LEAP each time it is asked for, once a
 
 A server that was off for a month has caught up after half a day; an hour with a wrong clock deletes what was due within
 two and a half days anyway.
+
+A round waits for members by this moment, too, whose time is over by the clock (federation_server.group.enrolment).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def lineage_label(lineage: int) -> str:
 def lineage_labelled(label: str) -> int | None:
     """The lineage of a label or a number; None for anything else."""
     if label.isdecimal():
-        return int(label[:19])  # more digits name none
+        return int(label[:18])  # more digits name none
     try:
         return int(datetime.fromisoformat(label).timestamp()) if label.endswith("Z") else None
     except ValueError:

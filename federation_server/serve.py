@@ -163,9 +163,9 @@ def serve(installation: Installation) -> None:
 
 
 def crowd_of(server: Server) -> Crowd:
-    """The connections of one process, those that are turned away counted."""
-    limits = server.service.settings.limits
-    return Crowd(limits.address_connections, server.proxies, server.counters.turned_away.inc, largest_crowd())
+    """The connections of one process, as many as its descriptors allow."""
+    server.crowd.largest = largest_crowd()
+    return server.crowd
 
 
 def service_of(installation: Installation, counters: Counters) -> Service:

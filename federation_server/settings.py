@@ -27,13 +27,15 @@ from foltr.privacy.mechanisms import Gaussian, Mechanism
 
 Port = Annotated[int, Meta(ge=0, le=65535)]
 Count = Annotated[int, Meta(ge=1)]
+Days = Annotated[int, Meta(ge=0, le=36_500)]
 
 
 Mode = Literal["sealed", "open", "grouped"]
 SETTINGS_FILE = "server.toml"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 DEVICES_GO = re.compile(
-    r"(https://([0-9a-z._-]+|\[[0-9a-f:.]+\])|http://(127\.0\.0\.1|\[::1\]|localhost))(:[0-9]{1,5})?(/[0-9a-z._~/-]*)?",
+    r"(https://([0-9a-z._-]+|\[[0-9a-f:.]+\])|http://(127\.0\.0\.1|\[::1\]|localhost))"
+    r"(:([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?(/[0-9a-z._~/-]*)?",
     re.IGNORECASE | re.ASCII,
 )
 """addresses that devices take: https, or http on their own machine (app.federation.transport)"""
@@ -85,7 +87,9 @@ class RoundsSection(Section, frozen=True):
     in_period: Annotated[
         int, Meta(ge=0), "Rounds in a period, then the group rests; 0: no end; fixed with the group."
     ] = 4
-    period_days: Annotated[Count, "What rounds and privacy are counted over; fixed with the group."] = 365
+    period_days: Annotated[
+        int, Meta(ge=1, le=36_500), "What rounds and privacy are counted over; fixed with the group."
+    ] = 365
 
 
 SHARED = (
@@ -158,10 +162,10 @@ class ForgettingSection(Section, frozen=True):
 class RetentionSection(Section, frozen=True):
     """How long rows stay."""
 
-    update_days: Annotated[int, Meta(ge=0), "Updates of closed rounds; 0 keeps none but FedEraser's."] = 30
-    invite_days: Annotated[int, Meta(ge=0), "Used and expired invites."] = 30
-    member_days: Annotated[int, Meta(ge=0), "A membership ends after so many days; 0 means never."] = 0
-    receipt_days: Annotated[Count, "Receipts of forget-me requests."] = 365
+    update_days: Annotated[Days, "Updates of closed rounds; 0 keeps none but FedEraser's."] = 30
+    invite_days: Annotated[Days, "Used and expired invites."] = 30
+    member_days: Annotated[Days, "A membership ends after so many days; 0 means never."] = 0
+    receipt_days: Annotated[int, Meta(ge=1, le=36_500), "Receipts of forget-me requests."] = 365
 
 
 class LimitsSection(Section, frozen=True):

@@ -196,8 +196,8 @@ def follow_lineage(store: Store, server: Correspondence, announced: Announcement
     except Declined as refusal:
         if refusal.reason == "gone-on":
             return (
-                f"the server was restored from a backup, and goes on without what round {before.round} had taught it: "
-                "your ranker stays until the group's is shown to serve you as well"
+                f"the server was restored from a backup, and goes on without the ranker of round {before.round} that "
+                "this device has: yours stays until the group's is shown to serve you as well"
             )
         newest = None
     if newest is None:

@@ -37,6 +37,8 @@ from foltr.federated.sealed.roster import Roster, RosterMember
 from foltr.federated.wire import Invite, InviteVoucher, RosterEntry, RosterPage, Signed, decode, encode
 
 T = TypeVar("T")
+LARGEST_ROSTER = 50_000
+"""entries: each takes half a millisecond, and a false server could go on for ever"""
 
 
 def entries(store: Store) -> tuple[RosterEntry, ...]:
@@ -61,27 +63,30 @@ def follow(store: Store, server: Correspondence, *, voucher: InviteVoucher | Non
 
     With `voucher`, as at joining, it must be the chain in which the inviter stood. A server gets lost entries back.
     """
-    found = known(store, server.member.group_id)
-    states = [found]
+    found, stood = known(store, server.member.group_id), None
+    until = voucher.roster_number if voucher is not None else 0
     while True:
-        signed, page = asked(store, server, partial(server.roster, found.number))
-        if page.number < found.number:
+        begins = found.number
+        signed, page = asked(store, server, partial(server.roster, begins))
+        if page.number < begins:
             signed, page = _returned(store, server, page)
-        if page.number < found.number or (page.number > found.number and not page.entries):
-            raise Distrusted(
-                f"the server's roster went back: {page.number} entries after {found.number}; ask its operator whether "
-                "an older backup was restored: if so, `foltr-search leave --local`, and join by a new invite"
-            )
+        if page.number > LARGEST_ROSTER:
+            raise Distrusted(f"the server's roster has {page.number:,} entries, at most {LARGEST_ROSTER:,} are read")
         try:
-            for entry in page.entries:
-                found = chain.extend_roster(found, (entry,))
-                states.append(found)
+            found = chain.extend_roster(found, (entry for entry in page.entries if entry.number < until))
+            stood = found if found.number == until else stood
+            found = chain.extend_roster(found, page.entries)
         except RecordError as error:
             raise Distrusted(f"the server's roster does not hold: {error}") from error
+        if page.number < begins or found.number == begins < page.number:
+            raise Distrusted(
+                f"the server's roster went back: {page.number} entries after {begins}; ask its operator whether "
+                "an older backup was restored: if so, `foltr-search leave --local`, and join by a new invite"
+            )
         _keep(store, page.entries, signed if (found.number, found.head) == (page.number, page.head) else None)
         if found.number >= page.number:
             break
-    _check_end(found, states, page.head, voucher)
+    _check_end(found, stood, page.head, voucher)
     return found
 
 
@@ -201,13 +206,13 @@ def _keep(store: Store, fresh: Sequence[RosterEntry], signed: Signed | None) -> 
             store.set_value(membership.ROSTER_SEEN, encode(signed))
 
 
-def _check_end(found: Roster, states: Sequence[Roster], head: str, voucher: InviteVoucher | None) -> None:
+def _check_end(found: Roster, stood: Roster | None, head: str, voucher: InviteVoucher | None) -> None:
     if found.head != head:
         raise Distrusted("the server's roster ends otherwise than this device has verified")
     try:
         chain.check_settled(found)
         if voucher is not None:
-            chain.check_inviter(states, voucher)
+            chain.check_inviter(stood, voucher)
     except RecordError as error:
         raise Distrusted(str(error)) from error
 

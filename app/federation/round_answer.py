@@ -214,6 +214,12 @@ def place(store: Store, server: Correspondence, announced: wire.Announcement) ->
         return RoundPlace(
             None, f"round {announced.round} opened before this device was vouched for; it takes part in the next"
         )
+    if announced.phase == "collect" and not announced.wanted:
+        return RoundPlace(
+            None,
+            f"sat out round {announced.round}: too few of the {len(cohort.members)} on the roster are still members, "
+            "the server says; who is gone is taken off it by `foltr-search vouch MEMBER --gone`",
+        )
     return RoundPlace(occasion_of(announced, cohort))
 
 

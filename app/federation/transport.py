@@ -329,7 +329,7 @@ def _refusal(answer: _Answer) -> Refusal:
 
 def _seconds(headers: Mapping[str, str]) -> float:
     text = headers.get("Retry-After", "")
-    return float(text) if text.isdigit() and len(text) < 6 else 0.0
+    return float(text) if text.isdecimal() and len(text) < 6 else 0.0
 
 
 def _reason(error: BaseException) -> str:

@@ -109,7 +109,7 @@ def round_name(version: str) -> tuple[int, int]:
     """(lineage, round) of LINEAGE.ROUND."""
     label, _, number = version.partition(".")
     lineage = lineage_labelled(label)
-    if lineage is None or not number.isdigit():
+    if lineage is None or not (number.isdecimal() and len(number) < 19):
         raise click.BadParameter(f"wanted LINEAGE.ROUND as `foltr-server rounds` lists them, got {version!r}")
     return lineage, int(number)
 

@@ -16,6 +16,7 @@ from federation_server.tables import (
     answers,
     depot_files,
     depots,
+    facts,
     guarded,
     invites,
     members,
@@ -178,9 +179,20 @@ def count_active(connection: Connection, *, now: int) -> int:
     return int(connection.execute(_N_ACTIVE, {"now": now}).scalar_one())
 
 
+LEAP = 3600
+"""seconds"""
+REACHED = "retention reached"
+"""the fact that says by which moment rows were old last, give or take LEAP (federation_server.running.retention)"""
+_REACHED = select(facts.c.value.cast(members.c.expires.type)).where(facts.c.name == REACHED).scalar_subquery()
+
+
 def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:
-    """The condition on a row of `members` that its updates are taken."""
-    return members.c.ended.is_(None) & (members.c.expires.is_(None) | (members.c.expires > now))
+    """The condition on a row of `members` that its updates are taken.
+
+    No clock that is far ahead ends memberships at once: a round would not wait for these members, or be void.
+    """
+    lasts = members.c.expires.is_(None) | (members.c.expires > now) | (members.c.expires > _REACHED + LEAP)
+    return members.c.ended.is_(None) & lasts
 
 
 _ACTIVE, _N_ACTIVE = (select(one).where(is_active(bindparam("now"))) for one in (members.c.device, func.count()))

@@ -91,6 +91,8 @@ def client_address(peer: str, forwarded: str | None, trusted: frozenset[str]) ->
 
 LARGEST_CROWD = 900
 """connections at once"""
+MOST_KNOWN = 10_000
+"""addresses of members that are remembered"""
 OTHER_FILES = 124
 """descriptors for files and the database; with a full crowd the 1,024 that systems commonly give a process"""
 HEAD_SECONDS = 10.0
@@ -111,17 +113,27 @@ class Crowd(Struct, eq=False):
     """addresses of proxies, that may have as many as there are"""
     on_refused: Callable[[], None] = lambda: None
     largest: int = LARGEST_CROWD
+    known: dict[str, None] = field(default_factory=dict)
+    """from where members asked something lately, who asked last at the end; never written down"""
     _open: Counter[str] = field(default_factory=Counter)
 
     def enter(self, address: str) -> bool:
-        """Count a connection in, if there is room for it."""
-        shared = address_group(address)
-        full = self._open[shared] >= self.per_address and address not in self.trusted
-        if full or self._open.total() >= self.largest:
+        """Count a connection in, if there is room for it: a third is left to members, however many strangers come."""
+        shared, is_trusted = address_group(address), address in self.trusted
+        room = self.largest if is_trusted or shared in self.known else max(self.largest * 2 // 3, 1)
+        if self._open.total() >= room or (self._open[shared] >= self.per_address and not is_trusted):
             self.on_refused()
             return False
         self._open[shared] += 1
         return True
+
+    def recognise(self, address: str) -> None:
+        """A member's request came from there."""
+        shared = address_group(address)
+        self.known.pop(shared, None)
+        self.known[shared] = None
+        if len(self.known) > MOST_KNOWN:
+            del self.known[next(iter(self.known))]
 
     def leave(self, address: str) -> None:
         shared = address_group(address)

@@ -7,6 +7,8 @@ follows the clock, and gains no more than LEAP each time it is asked for, once a
 
 A server that was off for a month has caught up after half a day; an hour with a wrong clock deletes what was due within
 two and a half days anyway.
+
+A round waits for members by this moment, too, whose time is over by the clock (federation_server.group.enrolment).
 """
 
 from __future__ import annotations
@@ -14,15 +16,11 @@ from __future__ import annotations
 from sqlalchemy import Connection, delete, exists, or_, select, tuple_
 
 from federation_server.group import enrolment, group
+from federation_server.group.enrolment import LEAP, REACHED
 from federation_server.rounds.rounds import DAY
 from federation_server.settings import ForgettingSection, RetentionSection
 from federation_server.tables import depot_files, forgettings, invites, members, updates
 from federation_server.tables import rounds as rounds_table
-
-LEAP = 3600
-"""seconds"""
-REACHED = "retention reached"
-"""the fact that says which moment was taken last, give or take LEAP"""
 
 
 def moment(connection: Connection, *, clock: int) -> int:

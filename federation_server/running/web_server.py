@@ -28,7 +28,7 @@ from federation_server.database import error_text, has_room, is_current, is_full
 from federation_server.group.depots import LARGEST_CHANGE
 from federation_server.group.signed_requests import Request, credentials
 from federation_server.refusals import Refused
-from federation_server.running.limits import Buckets, address_group, client_address
+from federation_server.running.limits import Buckets, Crowd, address_group, client_address
 from federation_server.running.monitoring import Counters
 from federation_server.running.service import Service
 from foltr.errors import FoltrError
@@ -60,6 +60,7 @@ class Server:
         self.addresses = Buckets(limits.address_per_minute, 60.0, time.monotonic)
         self.joins = Buckets(limits.joins_per_hour, 3600.0, time.monotonic)
         self.proxies = frozenset(service.settings.server.trusted_proxies)
+        self.crowd = Crowd(limits.address_connections, self.proxies, self.counters.turned_away.inc)
         self.largest_body = service.largest_body()
         self.arriving = Counter[str]()
         """bytes of bodies that are being read, by address"""
@@ -157,11 +158,14 @@ class Server:
     def route(self, path: str, method: str, answer: Answer) -> Route:
         """An address with its limits, its time measured, and every refusal told and counted."""
 
-        async def answered(http: HttpRequest) -> Response:
+        async def limited(http: HttpRequest) -> Response:
             began = time.perf_counter()
             try:
                 self.addresses.spend(self.address(http))
-                return self._for(http, await answer(http))
+                answered = await answer(http)
+                if http.client and getattr(http.state, "is_signed", False):
+                    self.crowd.recognise(http.client.host)
+                return self._for(http, answered)
             except Refused as refused:
                 return self._for(http, self._refusal(refused))
             except ClientDisconnect:
@@ -172,7 +176,7 @@ class Server:
             finally:
                 self.counters.seconds.labels(path).observe(time.perf_counter() - began)
 
-        return Route(path, answered, methods=[method])
+        return Route(path, limited, methods=[method])
 
     def _for(self, http: HttpRequest, answer: Response) -> Response:
         """The answer, signed as the one to this request if that is signed: nothing on the way gives it to another."""
@@ -209,6 +213,7 @@ class Server:
         if declared.isdecimal() and int(declared[:20]) > largest:
             raise _too_large(largest)
         claimed = credentials(http.headers)
+        http.state.is_signed = True  # by whom, is looked at before it is answered
         # With the address, or a stranger could use up the requests of a device whose pseudonym it knows.
         self.devices.spend(f"{claimed.device} {self.address(http)}")
         return Request(claimed, http.method, _path(http), await self.body(http, largest=largest))

@@ -24,7 +24,7 @@ from federation_server.tables import rounds as rounds_table
 from federation_server.vault import Vault
 from foltr.federated import wire
 from foltr.federated.fpdgd import FPDGD
-from foltr.federated.sealed.committee import LARGEST_COMMITTEE, CohortError, cohort_of, quorums
+from foltr.federated.sealed.committee import LARGEST_COMMITTEE, Cohort, CohortError, cohort_of, quorums
 from foltr.federated.sealed.complaints import FalseComplaintError, check_complaint
 from foltr.federated.sealed.note_proof import NoteClaim, NoteTerms
 from foltr.federated.sealed.points import SIZE, PointError, check_points
@@ -130,7 +130,7 @@ def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coin
 
     They hang on the round's secret key, which no member knows, and on the commitment, which the server does not choose.
     """
-    connection, (round_, _) = desk.connection, _of_cohort(desk, device, sent)
+    connection, (round_, where) = desk.connection, _of_cohort(desk, device, sent)
     try:
         check_points([sent.point])
     except PointError as error:
@@ -140,9 +140,22 @@ def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coin
         raise Refused("already-reported")
     if known is None and round_.phase != "collect":
         raise Refused("wrong-phase", "the round's list is fixed")
+    if known is None and not can_end(connection, round_, where.cohort, now=desk.now):
+        raise Refused("wrong-phase", "too few on the roster are still members")
     if known is None:
         connection.execute(insert(noises).values(point=sent.point, device=device, **round_.place))
     return wire.Coins(round=round_.number, seed=_coins(desk.vault, round_, device, sent.point))
+
+
+def can_end(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> bool:
+    """Whether those on the roster who are still members are enough to hide one another, and to add up what they send.
+
+    A note that is taken while they are not is spent, and the round with it, one for each sender.
+    """
+    active = enrolment.active_devices(connection, now=now)
+    n_hands = sum(member.device in active for member in cohort.committee)
+    senders = (active - lies(connection, here, "proof").keys()) | message_hashes(connection, here).keys()
+    return n_hands >= cohort.threshold and cohort.has_enough(senders)
 
 
 class Offered(Struct, frozen=True):

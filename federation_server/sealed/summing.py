@@ -138,10 +138,13 @@ def is_due(connection: Connection, known: SealedRounds, agreed: Terms, here: Rou
 
 
 def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: Round, *, now: int) -> int:
-    """Updates with which the open round's list is fixed at once; 0 while its cohort is too small."""
+    """Updates with which the open round's list is fixed at once; 0 while its cohort, or what is left of it, is too
+    small."""
     try:
         present = _Open(connection, here, known.occasion(connection, here, agreed), now)
     except CohortError:
+        return 0
+    if here.phase == "collect" and not inbox.can_end(connection, here, present.cohort, now=now):
         return 0
     return len(present.could_send() | inbox.message_hashes(connection, here).keys())
 
@@ -176,6 +179,9 @@ def _of_sums(found: Awaited, present: _Open) -> Awaited:
     if liars and not cohort.has_enough(could | arrived):
         refused = f"{count(len(liars), 'note')} refused for want of a proof; too few members are left"
         return structs.replace(found, other=f"{refused}, so the round is lost on {iso_minute(here.deadline)}")
+    if not inbox.can_end(connection, here, cohort, now=present.now):
+        there = f"{len(could)} of the {len(cohort.members)} on the roster are still members, too few for a round"
+        return structs.replace(found, other=f"{there}: a member takes off who is gone (`foltr-server members`)")
     return structs.replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(could - arrived))
 
 

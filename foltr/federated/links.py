@@ -12,6 +12,8 @@ from foltr.errors import RecordError
 from foltr.federated.wire import Invite, R, Signed, decode, encode
 
 PREFIX, MOVED = "foltr://join/", "foltr://move/"
+AROUND = "\"'`<>()[]“”‘’„‚«»‹›.,;:"
+"""what people and programs put around a link"""
 LONGEST = 8192
 """characters; a link holds an address, two fingerprints and a token"""
 
@@ -23,7 +25,7 @@ def to_link(record: Invite | Signed) -> str:
 
 
 def from_link(text: str) -> Invite:
-    """The invite in a link; space around it and line breaks within (mail programs fold) are taken off.
+    """The invite in a link; quotes around it, and line breaks within (mail programs fold), are taken off.
 
     RecordError for anything else.
     """
@@ -37,7 +39,7 @@ def read_move(text: str) -> Signed:
 
 def _read(text: str, prefix: str, kind: type[R], what: str) -> R:
     """The record in a link of `prefix`, as `from_link` reads it; `what` names such a link in errors."""
-    link = "".join(text.split())
+    link = "".join(text.split()).strip(AROUND)
     if not link.startswith(prefix):
         raise RecordError(f"an {what} begins with {prefix}")
     if len(link) > LONGEST:

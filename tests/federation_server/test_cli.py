@@ -102,6 +102,14 @@ def test_an_error_is_told_and_has_code_two(tmp_path: Path, capsys: Output, argum
     assert "Traceback" not in error
 
 
+@pytest.mark.parametrize("name", ["1.²", f"1.{'9' * 20}", f"{'9' * 20}.1"])
+def test_a_round_that_no_number_names_is_none(tmp_path: Path, capsys: Output, name: str) -> None:
+    """A number that no database holds, or that is none, is told like any other wrong one."""
+    assert main(["--folder", str(tmp_path), "init"]) == 0
+    for command in (["rounds", "show", name], ["model", "rollback", name]):
+        test_an_error_is_told_and_has_code_two(tmp_path, capsys, command)
+
+
 def test_what_the_system_says_is_told_in_its_words(tmp_path: Path, capsys: Output) -> None:
     """Without a number, and with the place: a file where the folder should be, a folder where a file should be."""
     (tmp_path / "made" / "server.toml").mkdir(parents=True)

@@ -58,6 +58,8 @@ def test_a_rule_is_a_table_in_the_file_and_in_a_variable(tmp_path: Path) -> None
         ("[rounds]\nquorom = 5\n", "line 2: unknown key `rounds.quorom`; the nearest known one is `rounds.quorum`"),
         ("[round]\nquorum = 5\n", "line 1: unknown key `round`; the nearest table is `[rounds]`"),
         ("\n[server]\nport = 70000\n", "line 3: server.port wants a whole number from 0 to 65535, got 70000"),
+        ("[retention]\nmember_days = 99999999999999999\n", "wants a whole number from 0 to 36500, got 99"),
+        ("server.public = 'https://host:65536'\n", "wanted an address such as https://host:8421"),
         ("[server\n", "wanted a TOML file, got: "),
         ("[aggregation]\nrule = { rule = 'sum' }\n", "line 2: aggregation.rule wants a table with rule = one of mean"),
         ('[aggregation]\nrule = { rule = "krum", m = 1 }\n', "unknown field `m`"),

@@ -14,12 +14,12 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_063),
+    "app": (193, 31_074),
     "console": (8, 1_118),
     "indexer": (106, 21_019),
     "simulation": (90, 15_565),
-    "federation_server": (54, 8_091),
-    "foltr": (55, 8_018),
+    "federation_server": (54, 8_141),
+    "foltr": (55, 8_038),
 }
 """files and lines, at most"""
 CROWDED = {}

@@ -18,7 +18,7 @@ had really left is then proved to a newcomer by the inviter's word alone (`Invit
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -58,12 +58,14 @@ class Roster(msgspec.Struct, frozen=True):
     number: int
     """entries so far"""
     head: str
-    members: Mapping[int, RosterMember] = msgspec.field(default_factory=dict)
+    members: dict[int, RosterMember] = msgspec.field(default_factory=dict)
     """who is in the group, by the number of the entry by which it joined"""
-    erased: Mapping[int, bool] = msgspec.field(default_factory=dict)
+    erased: dict[int, bool] = msgspec.field(default_factory=dict)
     """whether vouched for, by number: members whose entry was erased and whose leaving must still follow"""
-    invite_keys: frozenset[bytes] = frozenset()
+    invite_keys: set[bytes] = msgspec.field(default_factory=set)
     """that were used"""
+    device_keys: set[bytes] = msgspec.field(default_factory=set)
+    """of the members"""
 
     @property
     def vouched(self) -> tuple[RosterMember, ...]:
@@ -87,6 +89,7 @@ def entry_hash(entry: RosterEntry) -> str:
 
 def extend_roster(roster: Roster, entries: Iterable[RosterEntry]) -> Roster:
     """The roster with these entries behind it; RosterError names the first that does not hold."""
+    roster = _copy(roster)
     for entry in entries:
         if entry.number < roster.number:
             continue  # already verified, and the chain of hashes does not let it have changed
@@ -94,9 +97,9 @@ def extend_roster(roster: Roster, entries: Iterable[RosterEntry]) -> Roster:
             raise RosterError(f"entry {entry.number} of the roster does not continue the chain at {roster.number}")
         if entry.body is not None and digest(entry.body) != entry.body_hash:
             raise RosterError(f"entry {entry.number} of the roster was altered")
-        after = _after(roster, entry)
+        after = _STEPS[entry.kind](roster, entry)
         _check_signatures(roster, entry)
-        roster = after
+        roster = _put(roster, entry, after)
     return roster
 
 
@@ -104,7 +107,7 @@ def stored_roster(group_id: str, entries: Iterable[RosterEntry]) -> Roster:
     """The roster of entries that were verified when they were stored: without checking signatures again."""
     roster = empty_roster(group_id)
     for entry in entries:
-        roster = _after(roster, entry)
+        roster = _put(roster, entry, _STEPS[entry.kind](roster, entry))
     return roster
 
 
@@ -120,15 +123,14 @@ def members_hash(roster: Roster) -> str:
     return hashlib.blake2b(repr(rows).encode(), digest_size=32).hexdigest()
 
 
-def check_inviter(before: Sequence[Roster], voucher: InviteVoucher) -> None:
-    """RosterError unless one of these states, as a newcomer verified them, is the one in which the inviter stood.
+def check_inviter(stood: Roster | None, voucher: InviteVoucher) -> None:
+    """RosterError unless this state, as a newcomer verified it, is the one in which the inviter stood.
 
-    `before` are the states after each entry, or at least after entry `voucher.roster_number`.
+    It is the state after `voucher.roster_number` entries, None where there are fewer.
     """
-    state = next((one for one in before if one.number == voucher.roster_number), None)
-    if state is None or (state.head, members_hash(state)) != (voucher.roster_head, voucher.members):
+    if stood is None or (stood.head, members_hash(stood)) != (voucher.roster_head, voucher.members):
         raise RosterError("the server shows another group than the member who invited is in")
-    if not any(m.device_key == voucher.device_key for m in state.vouched):
+    if not any(m.device_key == voucher.device_key for m in stood.vouched):
         raise RosterError("the member who invited is not in the group that the server shows")
 
 
@@ -248,47 +250,63 @@ def _entry(roster: Roster, kind: str, about: int, *, vouched: bool, body: Roster
 
 def _is_founder(roster: Roster) -> bool:
     """Whether nobody is there who could vouch."""
-    return not roster.vouched and not any(roster.erased.values())
+    return not any(member.vouched for member in roster.members.values()) and not any(roster.erased.values())
 
 
-def _after(roster: Roster, entry: RosterEntry) -> Roster:
-    return msgspec.structs.replace(_STEPS[entry.kind](roster, entry), number=entry.number + 1, head=entry_hash(entry))
+def _copy(roster: Roster) -> Roster:
+    """One that `_put` may change: once for many entries, or they would take the square of their number."""
+    held = {name: getattr(roster, name).copy() for name in ("members", "erased", "invite_keys", "device_keys")}
+    return msgspec.structs.replace(roster, **held)
 
 
-def _join(roster: Roster, entry: RosterEntry) -> Roster:
+_Subject = RosterMember | bool | None
+"""what an entry makes of whom it is about: a member; erased, whether vouched for; or gone"""
+
+
+def _put(roster: Roster, entry: RosterEntry, after: _Subject) -> Roster:
+    """The roster with one more entry, of which a step gave this; what it holds is changed in place."""
+    before = roster.members.pop(entry.about, None)
+    roster.erased.pop(entry.about, None)
+    if before is not None:
+        roster.device_keys.remove(before.device_key)
+    if isinstance(after, RosterMember):
+        roster.members[entry.about] = after
+        roster.device_keys.add(after.device_key)
+    elif after is not None:
+        roster.erased[entry.about] = after
+    if entry.kind == "join" and entry.body is not None:
+        roster.invite_keys.add(entry.body.invite_key)
+    return msgspec.structs.replace(roster, number=entry.number + 1, head=entry_hash(entry))
+
+
+def _join(roster: Roster, entry: RosterEntry) -> _Subject:
     body = entry.body
     if entry.about != entry.number:
         raise RosterError(f"entry {entry.number} of the roster joins another")
     if body is None:
-        return msgspec.structs.replace(roster, erased={**roster.erased, entry.number: entry.vouched})
+        return entry.vouched
     if body.invite_key in roster.invite_keys:
         raise RosterError(f"entry {entry.number} of the roster uses an invite for the second time")
-    if any(member.device_key == body.device_key for member in roster.members.values()):
+    if body.device_key in roster.device_keys:
         raise RosterError(f"entry {entry.number} of the roster repeats a member's key")
     if entry.vouched != (body.voucher >= 0 or _is_founder(roster)):
         raise RosterError(f"entry {entry.number} of the roster is wrong about who vouched")
-    fresh = RosterMember(entry.number, body.device_key, body.box_key, entry.vouched, body.voucher)
-    return msgspec.structs.replace(
-        roster, members={**roster.members, entry.number: fresh}, invite_keys=roster.invite_keys | {body.invite_key}
-    )
+    return RosterMember(entry.number, body.device_key, body.box_key, entry.vouched, body.voucher)
 
 
-def _vouch(roster: Roster, entry: RosterEntry) -> Roster:
+def _vouch(roster: Roster, entry: RosterEntry) -> _Subject:
     if entry.body is None and entry.about in roster.erased:
-        return msgspec.structs.replace(roster, erased={**roster.erased, entry.about: True})
+        return True
     member = roster.members.get(entry.about)
     if member is None or member.vouched or entry.body is None or not entry.vouched:
         raise RosterError(f"entry {entry.number} of the roster vouches for nobody")
-    known = msgspec.structs.replace(member, vouched=True, voucher=entry.body.voucher)
-    return msgspec.structs.replace(roster, members={**roster.members, entry.about: known})
+    return msgspec.structs.replace(member, vouched=True, voucher=entry.body.voucher)
 
 
-def _leave(roster: Roster, entry: RosterEntry) -> Roster:
-    if entry.about in roster.erased:
-        return msgspec.structs.replace(roster, erased={n: v for n, v in roster.erased.items() if n != entry.about})
-    if entry.about not in roster.members or entry.body is None or entry.vouched:
+def _leave(roster: Roster, entry: RosterEntry) -> _Subject:
+    if entry.about not in roster.erased and (entry.about not in roster.members or entry.body is None or entry.vouched):
         raise RosterError(f"entry {entry.number} of the roster takes off nobody")
-    return msgspec.structs.replace(roster, members={n: m for n, m in roster.members.items() if n != entry.about})
+    return None
 
 
 _STEPS = {"join": _join, "vouch": _vouch, "leave": _leave}

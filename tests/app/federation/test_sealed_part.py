@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+import tracemalloc
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -17,10 +19,10 @@ from sqlalchemy import Connection, func, select, update
 from app.federation import answering_device, group_roster, ledger, membership, round_answer
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.group_status import overview, rows_in_words
-from app.federation.server import Correspondence
+from app.federation.server import Correspondence, Reach
 from app.federation.sync import Sync
 from federation_server.database import reading, writing
-from federation_server.group import enrolment
+from federation_server.group import enrolment, roster_book
 from federation_server.group import group as the_group
 from federation_server.running.service import Service
 from federation_server.sealed import summing
@@ -29,8 +31,19 @@ from foltr.federated.envelope import Identity, box_public, new_box_key, open_doc
 from foltr.federated.method import Model
 from foltr.federated.sealed import roster as chain
 from foltr.federated.sealed.committee import quorums
+from foltr.federated.sealed.points import generator
 from foltr.federated.sealed.sums import Occasion
-from foltr.federated.wire import ModelRecord, RosterPage, ShareList, SumTask, Terms, decode, digest, encode
+from foltr.federated.wire import (
+    ModelRecord,
+    NoiseCommitment,
+    RosterPage,
+    ShareList,
+    SumTask,
+    Terms,
+    decode,
+    digest,
+    encode,
+)
 from foltr.privacy.accounting import Ledger, gaussian_epsilon
 from foltr.privacy.mechanisms import Gaussian
 from tests import copied, few_coins
@@ -362,6 +375,54 @@ def test_members_who_are_shown_two_rosters_can_see_it(sealed: Group, make_person
     assert one != other
 
 
+def test_nothing_is_spent_on_a_round_that_too_few_are_left_for(sealed: Group, make_person: Make) -> None:
+    """Two of five whose membership ended are on the roster still: the others send nothing, and no round is lost, until
+    both are taken off it and two have come; also a note of a device that would send is refused."""
+    everyone = friends(sealed.made, make_person)
+    members = [membership.member(person.store) for person in everyone]
+    with writing(sealed.made.engine) as connection:
+        for member in members[3:]:
+            enrolment.end_membership(connection, member.device, now=int(time.time()))
+    for person in everyone[:3]:
+        assert "too few of the 5 on the roster are still members" in " ".join(person.sync().said)
+        assert not ledger.entries(person.store)
+    sent = NoiseCommitment(
+        group_id=members[0].group_id, lineage=1, round=1, device=members[0].device, point=generator("a point", 0)
+    )
+    with everyone[0].reach.talk(members[0]) as server, pytest.raises(Declined, match="too few on the roster"):
+        server.commit_noise(sent)
+    for member in members[3:]:
+        group_roster.vouch(everyone[0].store, everyone[0].reach, member.device, gone=True)
+    others = [welcome(sealed.made, make_person, everyone[0], seed=seed) for seed in (5, 6)]
+    a_round([*everyone[:3], *others])
+    assert closed_rounds(sealed) == 1
+
+
+def test_a_long_roster_takes_the_memory_of_its_entries(
+    sealed: Group, make_person: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Six hundred who wait are read in two pages without a state of the group for each; of a longer roster nothing."""
+    person, other = friends(sealed.made, make_person)[:2]
+    with writing(sealed.made.engine) as connection:
+        state = roster_book.state(connection)
+        for seed in range(600):
+            key = seed.to_bytes(32, "big")
+            asked = chain.enrolment(state.group_id, str(seed), Identity(key), box_public(key))
+            roster_book._write(connection, [entry := chain.join_entry(state, asked)])
+            state = chain.extend_roster(state, [entry])
+    member = membership.member(person.store)
+    with Reach(person.settings.federation, by=hasty).talk(member) as server:
+        tracemalloc.start()
+        try:
+            assert group_roster.follow(person.store, server) == state
+            assert tracemalloc.get_traced_memory()[1] < 10e6
+        finally:
+            tracemalloc.stop()
+    monkeypatch.setattr(group_roster, "LARGEST_ROSTER", 604)
+    with pytest.raises(Distrusted, match="has 605 entries, at most 604"):
+        other.sync()
+
+
 def a_round(everyone: list[Person]) -> None:
     """All answer, and add up."""
     for _ in range(2):
@@ -495,7 +556,7 @@ from pathlib import Path
 from tests.app.federation.groups import hasty
 from app.federation import round_answer
 from app.federation import ledger
-from app.federation.server import Correspondence
+from app.federation.server import Correspondence, Reach
 from app.settings import Settings
 from app.store import Store
 from app.federation.sync import Sync

@@ -245,5 +245,21 @@ def test_who_leaves_makes_room() -> None:
 def test_a_trusted_proxy_speaks_for_many_and_all_together_are_bounded() -> None:
     """The proxy's own address has no bound but that of all connections."""
     crowd = Crowd(1, frozenset({"10.0.0.1"}), largest=4)
-    assert [crowd.enter("10.0.0.1") for _ in range(3)] == [True] * 3
-    assert [crowd.enter(address) for address in ("10.0.0.2", "10.0.0.3")] == [True, False]
+    assert [crowd.enter(address) for address in ("10.0.0.2", *["10.0.0.1"] * 4)] == [True] * 4 + [False]
+
+
+def test_strangers_from_everywhere_leave_room_for_members(live: Running) -> None:
+    """Connections from more addresses than there is room for: a new one is turned away, one that a member asked from
+    before is served as long as they last; a request that is signed by nobody's key, and refused, is no member's."""
+    somebody, stranger = Client(live.made.public_address), Client(live.made.public_address)
+    assert somebody.join(live.invite()).ok
+    somebody.session.close()
+    with open_from(live, OTHER) as falsely:
+        head = "".join(f"{name}: {text}\r\n" for name, text in stranger.headers("GET", "/v1/round").items())
+        falsely.sendall(f"GET /v1/round HTTP/1.1\r\nHost: x\r\n{head}\r\n".encode())
+        assert falsely.recv(65536).startswith(b"HTTP/1.1 401")
+    live.server.crowd.largest = 90
+    with ExitStack() as stack:
+        for number in range(100):
+            stack.enter_context(open_from(live, f"127.0.1.{number + 1}"))
+        assert (call(live, OTHER), call(live, ONE)) == (0, 200)

@@ -8,8 +8,8 @@ from pathlib import Path
 from sqlalchemy import func, select
 
 from federation_server.database import reading
+from federation_server.group.enrolment import LEAP
 from federation_server.rounds.rounds import DAY
-from federation_server.running.retention import LEAP
 from federation_server.tables import invites, rounds, updates
 from tests.federation_server.client import Running, make_server, member, running
 from tests.waiting import until

@@ -103,6 +103,36 @@ def test_a_poll_writes_nothing(live: Running, ada: Client) -> None:
     assert [path.read_bytes() for path in (database, database.with_name("group.sqlite-wal"))] == before
 
 
+def test_nobody_is_forgotten_at_another_s_word(live: Running, ada: Client, tmp_path: Path) -> None:
+    """Not when another member signs, when what the member signed is altered, old, repeated, or was said to another
+    group: its update stays; and who asked is forgotten once."""
+    bob = member(live.made)
+    assert ada.update(0.1).ok
+    told = ada.announcement()
+    leave, forget = (encode(Farewell(group_id=told.terms.group_id, forget=forget)) for forget in (False, True))
+    as_ada = bob.headers("POST", "/v1/farewell", forget) | {"Foltr-Device": ada.device}
+    old = ada.headers("POST", "/v1/farewell", forget, at=int(time.time()) - 400)
+    asked = ada.headers("GET", "/v1/round")
+    for headers, refusal in (
+        (as_ada, "bad-signature"),
+        (ada.headers("POST", "/v1/farewell", leave), "bad-signature"),
+        (old, "clock"),
+        (old | {"Foltr-Time": str(int(time.time()))}, "bad-signature"),
+        (asked, "bad-signature"),
+    ):
+        assert reason(bob.send("POST", "/v1/farewell", forget, headers)) == refusal
+    wrong = encode(Farewell(group_id=told.terms.group_id, forget=True, roster_signature=bytes(64)))
+    assert reason(bob.send("POST", "/v1/farewell", wrong)) == "bad-vouching"
+    once = bob.headers("POST", "/v1/farewell", forget)
+    with running(make_server(tmp_path / "other")) as other:
+        elsewhere = Client(other.made.public_address)
+        assert reason(elsewhere.send("POST", "/v1/farewell", forget, once)) == "unknown-device"
+    assert bob.send("POST", "/v1/farewell", forget, once).ok
+    assert reason(bob.send("POST", "/v1/farewell", forget, once)) == "unknown-device"
+    assert ada.announcement().received
+    assert reason(bob.send("GET", "/v1/round")) == "unknown-device"
+
+
 def test_a_request_to_join_sent_again_makes_no_second_member(live: Running) -> None:
     """A proxy that sends everything twice and hands on the last answer keeps nobody out: it is that of the first. Who
     is no member any more does not come back by it."""

@@ -24,6 +24,7 @@ from federation_server.rounds import history
 from federation_server.rounds.rounds import Closed
 from federation_server.sealed import inbox
 from federation_server.serve import open_installation
+from federation_server.settings import RetentionSection
 from federation_server.tables import answers, journal, lists, named, noises, rounds, shares
 from foltr.federated.envelope import Identity
 from foltr.federated.sealed.note_proof import drawn_noise, false_claims
@@ -338,8 +339,12 @@ def test_too_few_true_messages_are_no_sum(sqlite: Running) -> None:
 @pytest.mark.parametrize("days", [8, -400])
 def test_a_clock_that_was_wrong_loses_no_round(sqlite: Running, days: int) -> None:
     """A server that was off for a week, or whose clock was wrong for a while, in either phase: nothing is void, the
-    deadline is the usual one once the clock is right, though four of five have answered, and all notes are added up."""
+    deadline is the usual one once the clock is right, though four of five have answered, and all notes are added up.
+    Nor is anybody's membership over by that clock."""
+    server = sqlite.service
+    server.settings = msgspec.structs.replace(server.settings, retention=RetentionSection(member_days=5))
     people = members(sqlite.made, 5)
+    server.clean()
     told, first, right = people[0].announcement(), people[0].theta(), sqlite.service.clock
 
     def jump() -> Announcement:

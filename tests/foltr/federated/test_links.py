@@ -19,9 +19,10 @@ def test_a_link_carries_its_invite_unchanged(address: str, token: str, certifica
 
 
 def test_a_link_that_was_folded_by_a_mail_program_is_read() -> None:
-    """White space around and line breaks inside of a link do not matter."""
+    """White space and quotes around a link and line breaks inside of it do not matter."""
     link = to_link(INVITE)
-    assert from_link(f"  {link[:40]}\r\n {link[40:]}\n") == INVITE
+    for begin, end in (("  ", "\n"), ("<", ">"), ("“", "”."), (" '", "'\n")):
+        assert from_link(f"{begin}{link[:40]}\r\n {link[40:]}{end}") == INVITE
 
 
 def test_a_link_has_only_characters_that_need_no_quoting() -> None:

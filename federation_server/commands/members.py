@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 
 import click
 import msgspec
@@ -35,9 +36,21 @@ from federation_server.sealed.summing import hands_without
 from foltr.errors import FoltrError
 
 
+def _number(ctx: click.Context, parameter: click.Parameter, value: float) -> float:
+    """What is within no range, and outside of none, is none."""
+    if math.isnan(value):
+        raise click.BadParameter("wanted a number, got nan")
+    return value
+
+
+_hours = click.option(
+    "--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True, callback=_number
+)
+
+
 @click.group(cls=CommandsInFull, invoke_without_command=True)
 @click.option("--note", default="", help="Who it is for; `invite list` shows it.")
-@click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
+@_hours
 @click.option("--qr", is_flag=True, help="Draw the link as a QR code as well, on stderr.")
 @click.pass_context
 def invite(ctx: click.Context, note: str, hours: float, qr: bool) -> None:
@@ -73,7 +86,7 @@ def list_invites() -> int:
 
 @invite.command()
 @click.argument("prefix")
-@click.option("--hours", type=click.FloatRange(min=0.01, max=24 * 365), default=1.0, show_default=True)
+@_hours
 def again(prefix: str, hours: float) -> None:
     """Replace the unused invite whose listed id begins with PREFIX: revoke it, and print a new link with its note.
 

@@ -81,6 +81,7 @@ def test_the_list_says_for_whom_an_invite_was_and_what_became_of_it(
         assert run(made.folder, "invite", "--note", "Ada") == 0
         link = capsys.readouterr().out
         assert Client(made.public_address).join(from_link(link)).ok
+    assert run(made.folder, "invite", "--hours", "nan") == 2
     for note, hours in (("Bob", "1"), ("Cy", "1")):
         assert run(made.folder, "invite", "--note", note, "--hours", hours) == 0
     setup.invitation(made, note="Di", seconds=-1, now=int(time.time()))

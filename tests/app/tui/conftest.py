@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 from msgspec.structs import replace
+from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.events import Paste
@@ -272,9 +273,10 @@ class Stage:
     """what was announced; the screen forgets it after some seconds, on a busy machine before a test can look"""
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
-        """Wait until something is so, and what belongs to it is laid out; fails after two minutes."""
+        """Wait until something is so, and what belongs to it is laid out and drawn; fails after two minutes."""
         await self._wait(condition, what)
         await pilot.pause()
+        self.app.screen._compositor.render_strips()
 
     async def _wait(self, condition: Callable[[], bool], what: str = "") -> None:
         end = time.monotonic() + 120
@@ -359,6 +361,20 @@ def style_sheets_are_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parsed_once)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def frames_are_drawn_for_who_looks() -> Iterator[None]:
+    """Textual throws the frames of a screen without a terminal away: they are a third of a test, and here are drawn
+    when a test waits for something or looks."""
+    render = Compositor.render_update
+
+    def drawn_for_a_picture(compositor: Compositor, full: bool = False, **named: Any) -> Any:
+        return render(compositor, full, **named) if full else compositor._dirty_regions.clear()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Compositor, "render_update", drawn_for_a_picture)
         yield
 
 

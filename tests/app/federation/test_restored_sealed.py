@@ -243,9 +243,7 @@ def test_entries_that_do_not_continue_the_chain_are_refused(
 
 
 @pytest.mark.parametrize("phase", ["collect", "sum", "rest"])
-def test_who_leaves_in_a_round_is_forgotten(
-    after_a_round: Path, tmp_path: Path, make_person: Make, phase: str
-) -> None:
+def test_who_leaves_in_a_round_is_forgotten(after_a_round: Path, tmp_path: Path, make_person: Make, phase: str) -> None:
     """Wherever the round is: the receipt says "noise", the journal keeps to it, the roster's entry is blanked when no
     message rests on it any more, and the others' next round holds them alone."""
     made = a_copy(after_a_round, tmp_path / "first")
@@ -366,7 +364,7 @@ def test_the_newest_ranker_and_what_is_left_of_the_year_come_back(tmp_path: Path
     older one is adopted, the third round is the next, and server and devices say that it is the last of the year."""
     made = make_server(tmp_path / "first", quorum=0, floor=3, in_period=3, mode="sealed", privacy=TWO_WEIGHTS)
     with running(made) as live:
-        everyone = friends(made, make_person, 5, n_pages=20)
+        everyone = friends(made, make_person)
         hold_round(live, everyone, alone=True)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
         hold_round(live, everyone, alone=True)

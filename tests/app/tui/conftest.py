@@ -279,11 +279,12 @@ class Stage:
         self.app.screen._compositor.render_strips()
 
     async def _wait(self, condition: Callable[[], bool], what: str = "") -> None:
-        end = time.monotonic() + 120
+        end, pause = time.monotonic() + 120, 0.002
         while time.monotonic() < end:
             if condition():
                 return
-            await asyncio.sleep(0.005)  # a pause of the pilot's sends a message to each widget
+            await asyncio.sleep(pause)  # one of the pilot's sends a message to each widget
+            pause = min(1.5 * pause, 0.05)  # to look at the text is to draw it
         raise AssertionError(f"never happened: {what or condition}")
 
     @property
@@ -370,11 +371,13 @@ def frames_are_drawn_for_who_looks() -> Iterator[None]:
     when a test waits for something or looks."""
     render = Compositor.render_update
 
-    def drawn_for_a_picture(compositor: Compositor, full: bool = False, **named: Any) -> Any:
-        return render(compositor, full, **named) if full else compositor._dirty_regions.clear()
+    def drawn_over_another(compositor: Compositor, full: bool = False, **named: Any) -> Any:
+        """Or for a picture: what lies behind a panel is kept as it is first drawn."""
+        is_drawn = full or named.get("screen_stack")
+        return render(compositor, full, **named) if is_drawn else compositor._dirty_regions.clear()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compositor, "render_update", drawn_for_a_picture)
+        patch.setattr(Compositor, "render_update", drawn_over_another)
         yield
 
 

@@ -17,7 +17,6 @@ from typing import Any
 import pytest
 from msgspec import structs
 from msgspec.structs import replace
-from textual._compositor import Compositor
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 from textual.events import Paste
@@ -273,18 +272,16 @@ class Stage:
     """what was announced; the screen forgets it after some seconds, on a busy machine before a test can look"""
 
     async def until(self, pilot: Pilot[int], condition: Callable[[], bool], what: str = "") -> None:
-        """Wait until something is so, and what belongs to it is laid out and drawn; fails after two minutes."""
+        """Wait until something is so, and what belongs to it is laid out; fails after two minutes."""
         await self._wait(condition, what)
         await pilot.pause()
-        self.app.screen._compositor.render_strips()
 
     async def _wait(self, condition: Callable[[], bool], what: str = "") -> None:
-        end, pause = time.monotonic() + 120, 0.002
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             if condition():
                 return
-            await asyncio.sleep(pause)  # one of the pilot's sends a message to each widget
-            pause = min(1.5 * pause, 0.05)  # to look at the text is to draw it
+            await asyncio.sleep(0.005)  # a pause of the pilot's sends a message to each widget
         raise AssertionError(f"never happened: {what or condition}")
 
     @property
@@ -362,22 +359,6 @@ def style_sheets_are_parsed_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stylesheet, "_parse_rules", parsed_once)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def frames_are_drawn_for_who_looks() -> Iterator[None]:
-    """Textual throws the frames of a screen without a terminal away: they are a third of a test, and here are drawn
-    when a test waits for something or looks."""
-    render = Compositor.render_update
-
-    def drawn_over_another(compositor: Compositor, full: bool = False, **named: Any) -> Any:
-        """Or for a picture: what lies behind a panel is kept as it is first drawn."""
-        is_drawn = full or named.get("screen_stack")
-        return render(compositor, full, **named) if is_drawn else compositor._dirty_regions.clear()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Compositor, "render_update", drawn_over_another)
         yield
 
 

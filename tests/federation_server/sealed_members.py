@@ -105,12 +105,8 @@ def begin(
     return Begun(made, people, told, first, listed)
 
 
-def copied(begun: Begun, folder: Path, database: str = "") -> Begun:
-    """The same in another folder, by default with a copy of the database that lies in it."""
+def copied(begun: Begun, folder: Path) -> Begun:
     shutil.copytree(begun.made.folder, folder)
-    if database:
-        file, before = folder / "server.toml", begun.made.settings.server.database
-        file.write_text(file.read_text().replace(before, database))
     return replace(begun, made=open_installation(folder / "server.toml"))
 
 

@@ -7,8 +7,7 @@ acknowledgement sends again. The ranker must be that of a run without a fault, t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -23,7 +22,6 @@ from federation_server.tables import models, rounds
 from foltr.federated.wire import Announcement
 from tests import few_coins
 from tests.federation_server.client import Client, ServerProcess, afterwards, instead, reason, running
-from tests.federation_server.conftest import one_more
 from tests.federation_server.sealed_members import STEPS, Begun, begin, copied, moved, send_answer, share
 
 pytestmark = pytest.mark.usefixtures("few_coins")
@@ -54,42 +52,21 @@ PLACES = [("sqlite", point) for point in POINTS] + [("postgresql", point) for po
 
 @pytest.fixture(scope="module")
 def in_files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bool], Begun]:
-    """One begun for either phase: four have sent their update, or all, and four their answer."""
+    """One begun for either phase: four have sent their update, or all, and four their answer. Each test on SQLite goes
+    on with a copy."""
     return cache(lambda summing: begin(tmp_path_factory.mktemp("begun"), n_notes=4 + summing, n_answers=4 * summing))
 
 
-@pytest.fixture(scope="module")
-def in_postgresql(
-    tmp_path_factory: pytest.TempPathFactory, postgresql: str, postgresql_tables: str
-) -> Iterator[Callable[[bool], Begun]]:
-    """The same in databases of PostgreSQL."""
-    with ExitStack() as stack:
-
-        @cache
-        def begun(summing: bool) -> Begun:
-            url = stack.enter_context(one_more(postgresql, postgresql_tables))
-            return begin(tmp_path_factory.mktemp("begun"), url, n_notes=4 + summing, n_answers=4 * summing)
-
-        yield begun
-
-
-@pytest.fixture
-def begun(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Begun]:
-    """A copy of one of them, with the point at which the server dies."""
-    database, point = request.param
-    if database == "sqlite":
-        yield copied(request.getfixturevalue("in_files")(point in SUM), tmp_path / "server")
-        return
-    one = request.getfixturevalue("in_postgresql")(point in SUM)
-    with one_more(request.getfixturevalue("postgresql"), one.made.engine.url.database) as url:
-        yield copied(one, tmp_path / "server", url)
-
-
-@pytest.mark.parametrize(
-    ("begun", "point"), [(place, place[1]) for place in PLACES], indirect=["begun"], ids=map("-".join, PLACES)
-)
-def test_killed_in_every_phase_of_a_sealed_round(begun: Begun, point: str) -> None:
+@pytest.mark.parametrize(("database_url", "point"), PLACES, indirect=["database_url"])
+def test_killed_in_every_phase_of_a_sealed_round(
+    tmp_path: Path, database_url: str, point: str, in_files: Callable[[bool], Begun]
+) -> None:
     """Five members' updates are each added up once, wherever the server dies; the next round opens."""
+    if database_url.startswith("sqlite"):
+        begun = copied(in_files(point in SUM), tmp_path / "server")
+    else:
+        n_notes, n_answers = (5, 4) if point in SUM else (4, 0)
+        begun = begin(tmp_path / "server", database_url, n_notes=n_notes, n_answers=n_answers)
     made, people, told, first, listed = begun.made, begun.people, begun.told, begun.first, begun.listed
     server = ServerProcess(made, few_coins.IN_A_PROCESS + POINTS[point])
     fixed = killed_by(server, people[4], told, listed.list_hash if point in SUM else "")

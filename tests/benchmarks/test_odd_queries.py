@@ -30,7 +30,7 @@ def test_none_raises_whatever_is_asked(tmp_path: Path) -> None:
     search, words = made(tmp_path)
     try:
 
-        @settings(max_examples=60, deadline=None, database=None)
+        @settings(max_examples=40, deadline=None, database=None)
         @given(st.sampled_from(KINDS), st.integers(0, 2**32))
         def asked(kind: object, seed: int) -> None:
             assert callable(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -10,6 +11,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.whole.test_closed_streams import EACH
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,8 +42,8 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-def run(home: Path, line: str) -> subprocess.CompletedProcess[str]:
-    environment = {
+def environment(home: Path) -> dict[str, str]:
+    return {
         "HOME": str(home),
         "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
@@ -49,8 +52,11 @@ def run(home: Path, line: str) -> subprocess.CompletedProcess[str]:
         "FOLTR_OPEN__OPENER": "true",  # no desktop here
         "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache")),  # kernels compiled before
     }
+
+
+def run(home: Path, line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        line, shell=True, env=environment, cwd=home, capture_output=True, text=True, check=False,
+        line, shell=True, env=environment(home), cwd=home, capture_output=True, text=True, check=False,
         stdin=subprocess.DEVNULL, timeout=300,
     )  # fmt: skip
 
@@ -76,15 +82,21 @@ def elsewhere(line: str) -> bool:
 
 
 def test_every_simulation_of_the_readme_runs(home: Path) -> None:
-    """Each line of the laboratory, on the bundled sample in place of a data set's folder, and for two rounds."""
+    """Each line of the laboratory, on the bundled sample in place of a data set's folder, and for two rounds; in a copy
+    of one process that has loaded what they use."""
     lines = [line.partition("#")[0] for line in shown_commands() if shlex.split(line, comments=True)[1] == "--simulate"]
     assert len(lines) >= 3
+    given, codes = [], home / "codes"
     short = "--rounds 2 --clients 2 --folds 1 --seeds 1 --evaluate-every 1 --jobs 1 --pictures offline_ndcg"
     for line in lines:
         line = line.replace("synthetic", "sample").replace("mq2008", "sample").replace("--data DIR", "")
         line = line.replace("--preset", "sample --preset")
-        done = run(home, line if "--list" in line else f"{line} {short}")
-        assert done.returncode == 0, (line, done.stderr)
+        given.append(shlex.split(line if "--list" in line else f"{line} {short}")[1:])
+    done = subprocess.run(
+        ["sh", "-c", EACH, sys.executable, "app.__main__", str(codes), json.dumps(given), "simulation.study"],
+        env=environment(home), cwd=home, capture_output=True, text=True, check=True, timeout=900,
+    )  # fmt: skip
+    assert json.loads(codes.read_text()) == [0] * len(given), (given, done.stderr)
 
 
 def test_the_first_search_of_the_readme_finds_something(home: Path) -> None:

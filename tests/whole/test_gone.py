@@ -24,7 +24,8 @@ from indexer.meaning.encoder import kind_of
 from indexer.meaning.vectors import FILE as VECTORS
 from indexer.meaning.vectors import read
 from indexer.storage.mail_threads import message_key
-from tests.app.conftest import ROOT, make_device
+from tests import copied
+from tests.app.conftest import make_device
 from tests.app.resident.conftest import serving
 from tests.tiny_encoder import write_encoder
 
@@ -51,10 +52,8 @@ SECRETS = (
 
 @pytest.fixture
 def device(tmp_path: Path) -> Device:
-    """One with files that say the secrets in every way, on a system whose SQLite overwrites nothing."""
+    """One with files that say the secrets in every way."""
     made = make_device(tmp_path)
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "sitecustomize.py").write_text(WITHOUT_OVERWRITING)
     folder = made.notes / "wombat"
     folder.mkdir()
     (folder / "quokka.txt").write_text("The numbat and the heron meet the echidna.\n")
@@ -66,12 +65,9 @@ def device(tmp_path: Path) -> Device:
     return made
 
 
-def environment(device: Device, **more: str) -> dict[str, str]:
-    return {"PYTHONPATH": f"{device.home / 'site'}{os.pathsep}{ROOT}", "FOLTR_OPEN__MAIL": "true {path}", **more}
-
-
 def run(device: Device, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-    done = device.run(*arguments, env=environment(device, **more))
+    variables = device.environment(FOLTR_OPEN__MAIL="true {path}", **more)
+    done = copied.run(arguments, variables=variables, cwd=device.home, code=WITHOUT_OVERWRITING + copied.COMMAND)
     assert done.returncode == 0, done.stderr
     return done
 
@@ -114,7 +110,7 @@ def test_no_byte_of_a_deleted_file_is_left(device: Device, beside: str) -> None:
     """After the next `index`, beside a process that keeps index and catalogue open too; what stays is found as ever."""
     with ExitStack() as running:
         if beside == "serve":
-            running.enter_context(serving(device, **environment(device)))
+            running.enter_context(serving(device, code=WITHOUT_OVERWRITING + copied.COMMAND))
         fill(device)
         assert left(device) == set(SECRETS)
         key = message_key("platypus@x").to_bytes(8, "big")

@@ -17,7 +17,7 @@ from tests.app.resident.conftest import PATIENCE, serving
 from tests.whole.many_hands import ManyHands
 from tests.whole.power_cut import COMPILER
 
-N_STEPS = 50
+N_STEPS = 30
 SEED = 15
 
 

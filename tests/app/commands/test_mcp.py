@@ -41,7 +41,8 @@ def answer_of(result: Any) -> dict[str, Any]:
 
 
 async def test_an_agent_searches_fetches_and_asks_why(device: Device) -> None:
-    """In the folder that was named; what it may see is said at the start, and no tool changes anything."""
+    """In the folder that was named; what it may see is said at the start, and no tool changes anything. What is indexed
+    meanwhile is found."""
     device.index()
     birds = device.notes / "birds"
     before = model(device)
@@ -74,19 +75,12 @@ async def test_an_agent_searches_fetches_and_asks_why(device: Device) -> None:
             assert "invoice" not in refused.content[0].text
         outside = answer_of(await client.call_tool("search", {"query": f"boat OR dir:{device.notes}/tax"}))
         assert outside["results"] == []
-    assert model(device) == before
-    assert device.run("open", "1").stderr.startswith("foltr-search: there is no last search")
-
-
-async def test_a_file_that_is_indexed_meanwhile_is_found(device: Device) -> None:
-    """The server looks for a newer commit before each answer."""
-    device.index()
-    async with client_of(device, device.notes) as client:
-        assert answer_of(await client.call_tool("search", {"query": "platypus"}))["results"] == []
-        (device.notes / "new.txt").write_text("A platypus.\n")
+        (birds / "new.txt").write_text("A platypus.\n")
         device.index()
         found = answer_of(await client.call_tool("search", {"query": "platypus"}))["results"]
         assert [Path(one["id"]).name for one in found] == ["new.txt"]
+    assert model(device) == before
+    assert device.run("open", "1").stderr.startswith("foltr-search: there is no last search")
 
 
 def test_whatever_comes_is_answered_in_one_line(device: Device) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -14,6 +16,8 @@ from sqlalchemy import select
 from app.federation import group_ranker, group_roster, ledger, membership, round_answer, server_move
 from app.federation.failures import Declined, Distrusted, FederationError
 from app.federation.group_status import overview
+from app.settings import FederationSettings, Settings
+from app.store import Store
 from federation_server import backup
 from federation_server.commands.checkup import checks
 from federation_server.database import reading
@@ -24,11 +28,21 @@ from federation_server.running.dashboard import page
 from federation_server.serve import Installation
 from federation_server.tables import answers, lists, rounds, shares
 from foltr.federated.wire import RosterEntry, Signed, decode
-from tests.app.federation.groups import Person, a_copy, friends, told_to, welcome
+from tests.app.federation.groups import (
+    DEVICES,
+    Person,
+    a_copy,
+    first_member,
+    first_members,
+    friends,
+    told_to,
+    welcome,
+)
 from tests.app.federation.test_restored_server import place, restored, seen
 from tests.app.federation.test_server_move import announce, elsewhere
 from tests.federation_server.client import Running, make_server, run, running
 from tests.federation_server.sealed_members import TWO_WEIGHTS
+from tests.few_coins import take_few
 
 pytestmark = pytest.mark.usefixtures("few_coins")
 
@@ -67,6 +81,22 @@ def hold_round(live: Running, everyone: list[Person], *, n: int = 0, alone: bool
     return here.lineage, here.number
 
 
+@pytest.fixture(scope="module")
+def after_a_round(five_friends: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That group with a sixth member, whose first round is added up and whose second nobody has answered."""
+    folder = tmp_path_factory.mktemp("six") / "server"
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        take_few(patch)
+        live = stack.enter_context(running(a_copy(five_friends, folder)))
+        stores = [Store(home / "state.sqlite") for home in sorted((folder / DEVICES).glob("*"))]
+        everyone = [Person(store, Settings(federation=FederationSettings(timeout_seconds=120.0))) for store in stores]
+        everyone.append(welcome(live.made, partial(first_member, folder), everyone[0], seed=5))
+        hold_round(live, everyone, alone=True)
+        for person in everyone:
+            person.store.close()
+    return folder
+
+
 def hand_back_all(everyone: list[Person]) -> None:
     """Whoever knows the newest ranker has handed it back before anybody answers."""
     for person in everyone:
@@ -82,7 +112,7 @@ def entries(made: Installation) -> tuple[RosterEntry, ...]:
 def test_the_roster_is_handed_back(
     made: Installation, tmp_path: Path, make_person: Make, phase: str, first: str
 ) -> None:
-    """A backup within a round holds no message of it. Restored after two members and a round more, all sync, and the
+    """A backup within a round holds no message of it. Restored after its end and two members more, all sync, and the
     next round has all seven, whether the first to come is one that the backup knows or not."""
     with running(made) as live:
         everyone = friends(made, make_person)
@@ -94,7 +124,6 @@ def test_the_roster_is_handed_back(
         hold_round(live, everyone)
         everyone.append(welcome(made, make_person, everyone[4], seed=5))
         everyone.append(welcome(made, make_person, everyone[5], seed=6))
-        hold_round(live, everyone, n=5)  # somebody had answered it already
         for person in everyone:
             person.sync()  # so that all know the roster's end
     before = entries(made)
@@ -214,12 +243,12 @@ def test_entries_that_do_not_continue_the_chain_are_refused(
 
 
 @pytest.mark.parametrize("phase", ["collect", "sum", "rest"])
-def test_who_leaves_in_a_round_is_forgotten(made: Installation, make_person: Make, phase: str) -> None:
+def test_who_leaves_in_a_round_is_forgotten(after_a_round: Path, tmp_path: Path, make_person: Make, phase: str) -> None:
     """Wherever the round is: the receipt says "noise", the journal keeps to it, the roster's entry is blanked when no
     message rests on it any more, and the others' next round holds them alone."""
+    made = a_copy(after_a_round, tmp_path / "first")
     with running(made) as live:
-        *everyone, leaving = friends(made, make_person, 6)
-        hold_round(live, [*everyone, leaving])
+        *everyone, leaving = first_members(made, make_person)
         me, number = device(leaving), told_to(everyone[0]).round
         others = {"collect": everyone[:2], "sum": everyone, "rest": []}[phase]
         for person in [*others, *([leaving] if phase != "rest" else [])]:
@@ -229,7 +258,7 @@ def test_who_leaves_in_a_round_is_forgotten(made: Installation, make_person: Mak
         assert kept.receipt.method == "noise"
         assert told_to(everyone[0]).round == number
         assert kept.receipt.state == ("waiting" if phase == "sum" else "done")
-        for n in (5 + (phase == "sum"), 5):
+        for n in (6, 5) if phase == "sum" else (5,):
             hold_round(live, everyone, n=n)
         assert [one.receipt.state for one in leaving.joining().progress()] == ["done"]
         assert [finding.holds for finding in leaving.joining().findings()] == [True]
@@ -283,14 +312,14 @@ def test_a_ghost_waits_for_a_members_signature(
 
 
 def test_who_lost_the_device_and_joins_again_is_one_person(
-    made: Installation, tmp_path: Path, make_person: Make
+    after_a_round: Path, tmp_path: Path, make_person: Make
 ) -> None:
     """Who brought in the new device says so: the year goes on where it was, the ghost is off the roster, in one step.
     Nobody else can say it, nor of a member that has answered: that would spend another's year. Who did not bring in the
     lost one waits for the operator to end its membership."""
+    made = a_copy(after_a_round, tmp_path / "first")
     with running(made) as live:
-        everyone = friends(made, make_person, 6)
-        hold_round(live, everyone, alone=True)
+        everyone = first_members(made, make_person)
         lost = device(everyone.pop())
         again = welcome(made, make_person, everyone[2], seed=7)
         with pytest.raises(Declined, match="only who brought in a later member"):
@@ -335,7 +364,7 @@ def test_the_newest_ranker_and_what_is_left_of_the_year_come_back(tmp_path: Path
     older one is adopted, the third round is the next, and server and devices say that it is the last of the year."""
     made = make_server(tmp_path / "first", quorum=0, floor=3, in_period=3, mode="sealed", privacy=TWO_WEIGHTS)
     with running(made) as live:
-        everyone = friends(made, make_person, 5, n_pages=20)
+        everyone = friends(made, make_person)
         hold_round(live, everyone, alone=True)
         backup.write(made.engine, tmp_path / "backup", now=int(time.time()))
         hold_round(live, everyone, alone=True)

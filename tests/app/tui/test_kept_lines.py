@@ -19,7 +19,7 @@ KEYS = (
 )  # fmt: skip
 SIZES = ((120, 40), (60, 20), (80, 24), (200, 60))
 THEMES = ("textual-dark", "textual-light", "nord", "ansi-dark")
-N_STEPS = 30
+N_STEPS = 20
 
 
 def _cells(lines: list[Strip]) -> list[list[tuple[str, object]]]:

@@ -47,7 +47,11 @@ POINTS = {
 """of which one lets the last answer leave first"""
 
 
-@pytest.mark.parametrize("point", POINTS)
+PLACES = [("sqlite", point) for point in POINTS] + [("postgresql", point) for point in POINTS if "inside" in point]
+"""between two transactions it is all the same which database keeps what was committed"""
+
+
+@pytest.mark.parametrize(("database_url", "point"), PLACES, indirect=["database_url"])
 def test_killed_at_every_state_of_a_round(tmp_path: Path, database_url: str, point: str) -> None:
     """Three members' updates are each counted once, wherever the server dies of the third one; the next round works."""
     made = make_server(tmp_path / "server", database=database_url)
@@ -99,7 +103,7 @@ def test_two_processes_close_a_round_once(tmp_path: Path, postgresql: str) -> No
         members = [member(made) for _ in range(8)]
         for number, client in enumerate(members):
             client.address = (made, other)[number % 2].public_address
-        for wanted in range(1, 5):
+        for wanted in (1, 2):
             told = members[0].announcement()
             assert told.round == wanted
             assert all(answer.ok for answer in pool.map(lambda client: client.update(0.5, told), members))  # noqa: B023
@@ -107,8 +111,8 @@ def test_two_processes_close_a_round_once(tmp_path: Path, postgresql: str) -> No
                 time.sleep(0.02)  # the process that did not close it has not looked yet
         with reading(made.engine) as connection:
             closed = connection.execute(select(rounds.c.round, rounds.c.n_updates).where(rounds.c.state == "closed"))
-            assert {row[0]: row[1] for row in closed} == {1: 8, 2: 8, 3: 8, 4: 8}
-            assert connection.execute(select(func.count()).select_from(models)).scalar_one() == 5
+            assert {row[0]: row[1] for row in closed} == {1: 8, 2: 8}
+            assert connection.execute(select(func.count()).select_from(models)).scalar_one() == 3
             assert connection.execute(select(func.count()).where(rounds.c.state == "open")).scalar_one() == 1
 
 

@@ -37,7 +37,7 @@ json_values = st.recursive(
 
 
 @given(st.binary(max_size=2000) | json_values.map(lambda value: repr(value).encode("utf-8", "replace")))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_the_decoder_gives_a_record_or_an_error(data: bytes) -> None:
     """Any bytes are a record of the kind or a RecordError."""
     for kind in RECORDS:
@@ -66,7 +66,7 @@ def test_decoding_takes_memory_in_proportion(data: bytes) -> None:
 
 
 @given(st.binary(max_size=400), st.integers(), st.integers(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_an_update_is_an_offer_or_a_refusal(data: bytes, lineage: int, round: int, right: bool) -> None:
     """Any box, and any bytes inside a good box, are an offer or refused."""
     expected = EXPECTED
@@ -80,7 +80,7 @@ def test_an_update_is_an_offer_or_a_refusal(data: bytes, lineage: int, round: in
 
 
 @given(st.binary(max_size=40), st.integers(0, 40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_a_payload_is_taken_or_refused(payload: bytes, at: int) -> None:
     """Any payload in an otherwise right update; what is taken is finite and within the bound."""
     expected = EXPECTED
@@ -94,7 +94,7 @@ def test_a_payload_is_taken_or_refused(payload: bytes, at: int) -> None:
 
 
 @given(st.dictionaries(st.sampled_from(["foltr-device", "foltr-time", "foltr-nonce", "foltr-signature"]), st.text()))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_headers_are_credentials_or_unsigned(headers: dict[str, str]) -> None:
     """Any headers are credentials of bounded length, or refused."""
     assert _reason_or(lambda: len(credentials(headers).device)) in (32, "unsigned")

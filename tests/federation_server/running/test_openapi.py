@@ -21,7 +21,7 @@ def test_no_request_makes_the_server_fail(live: Running, ada: Client) -> None:
     for operation in operations:
         allowed, forbidden = (operation.as_strategy(generation_mode=mode) for mode in schemathesis.GenerationMode)
 
-        @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+        @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
         @given(case=allowed | forbidden)
         def garbage(case: object) -> None:
             _has_an_answer(requests.Request(**_arguments(case, address)).prepare(), ada)

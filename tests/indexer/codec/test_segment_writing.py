@@ -90,7 +90,7 @@ def segment(folder: Path, name: str, texts: list[str]) -> SegmentFiles:
     return SegmentFiles(folder, name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(parts=st.lists(TEXTS, min_size=1, max_size=4), data=st.data(), run=st.integers(1, 5))
 def test_merged_segments_are_byte_for_byte_one_written_at_once(
     merge_folder: Path, parts: list[list[str]], data: st.DataObject, run: int

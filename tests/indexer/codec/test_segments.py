@@ -75,7 +75,7 @@ def segment_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("segments")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(body=FIELD, title=FIELD)
 def test_a_segment_reads_as_it_was_written(segment_folder: Path, body: Places, title: Places) -> None:
     """Terms, frequencies, documents, occurrences and positions come back for every field."""
@@ -170,7 +170,7 @@ def test_a_file_that_is_not_whole_is_named(tmp_path: Path, extension: str, damag
             SegmentFiles(tmp_path, "s")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_overwritten_bytes_are_read_or_named(segment_folder: Path, data: st.DataObject) -> None:
     """Bytes changed in place cannot all be noticed, but reading them never fails in another way than IndexDamaged."""

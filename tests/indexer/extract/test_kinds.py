@@ -272,7 +272,7 @@ def attempt(name: str, data: bytes, limits: Limits) -> None:
 
 
 @pytest.mark.parametrize("kind", sorted(NAMES))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.binary(max_size=300), words=st.lists(WORDS, max_size=30))
 def test_arbitrary_content_is_text_or_one_failure(kind: str, data: bytes, words: list[str]) -> None:
     """Any bytes under any name give an extraction or an ExtractionError, never anything else."""
@@ -309,7 +309,7 @@ def containers() -> list[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize(("name", "whole"), containers(), ids=lambda value: value if isinstance(value, str) else "")
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=75, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(at=st.integers(0, 5_000), patch=st.binary(max_size=6), cut=st.integers(0, 5_000))
 def test_damaged_containers_are_partial_or_one_failure(
     name: str, whole: bytes, at: int, patch: bytes, cut: int

@@ -10,7 +10,7 @@ from indexer.query.parse import parse
 from tests.indexer.query.typed import NOW, any_text, queryish
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(any_text | queryish, st.booleans())
 @example("ext:a AND ext:b OR ext:c", False)
 @example("a AND", False)
@@ -68,7 +68,7 @@ def joined(kind: type[And] | type[Or], some: list[Node]) -> Node:
     return kind(tuple(flat))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.recursive(words | phrases | filters, grow, max_leaves=12))
 def test_every_tree_has_a_text(tree: Node) -> None:
     """parse(render(tree)) is the tree, for any tree of words, phrases, filters and operators."""

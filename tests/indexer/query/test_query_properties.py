@@ -13,7 +13,7 @@ from indexer.query.parse import parse
 from tests.indexer.query.typed import NOW, any_text, queryish
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(any_text | queryish, st.booleans())
 @example("\ud800:\0", False)
 @example('title:"', True)

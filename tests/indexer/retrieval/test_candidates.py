@@ -424,7 +424,7 @@ def matcher(snapshot: Snapshot, documents: list[Document], languages: tuple[str,
     return Matcher(ConceptLookup(snapshot, languages), below, nothing_named)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(documents=COLLECTIONS, trees=st.lists(TREES, min_size=4, max_size=8), languages=st.sampled_from([(), ("en",)]))
 def test_trees_admit_what_they_say(
     make_index: MakeIndex, documents: list[Document], trees: list[Node], languages: tuple[str, ...]

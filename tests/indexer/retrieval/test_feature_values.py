@@ -203,7 +203,7 @@ def test_equal_candidates_have_no_range() -> None:
     assert scaled(np.zeros((0, len(FEATURES)))).shape == (0, len(FEATURES))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     st.lists(st.floats(0, 1e9).map(lambda value: round(value, 6)), min_size=1, max_size=6),
     st.floats(0.1, 1e3), st.floats(-1e3, 1e3),
@@ -233,7 +233,7 @@ QUERIES = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(documents=DOCUMENTS, text=QUERIES, by_date=st.booleans())
 def test_every_value_lies_between_0_and_1(
     make_index: MakeIndex, documents: list[dict[str, Any]], text: str, by_date: bool

@@ -146,7 +146,7 @@ def test_half_a_pair_is_known() -> None:
     assert "都" in spread(Analyzer().analyse("東京都"))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(TEXTS)
 def test_whole_texts_are_analysed_as_token_by_token(text: str) -> None:
     """Array work over remembered tokens gives what taking each token apart gives, in a fresh and in a used analyzer."""

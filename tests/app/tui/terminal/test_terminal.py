@@ -22,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from app.tui.terminal.terminal_capabilities import QUESTION
+from tests import copied
 
 LEFT = b"\x1b[?1049l"
 """leaves the alternate screen"""
@@ -201,13 +202,12 @@ def test_keys_that_cannot_be_read_end_the_screen_as_any_crash_does(environment: 
 def searching(environment: dict[str, str], folder: Path) -> Iterator[Terminal]:
     """The program in 120 columns over an index of a folder, of a terminal of which nothing else is known; Ctrl+Q ends
     it well."""
-    program = [sys.executable, "-m", "app"]
-    index = [*program, "index", "-q", str(folder)]
-    subprocess.run(index, check=True, env={**os.environ, **environment}, timeout=180)
+    indexed = copied.run(["index", "-q", str(folder)], variables={**os.environ, **environment}, cwd=folder)
+    assert indexed.returncode == 0, indexed.stderr
     with pytest.MonkeyPatch.context() as patch:
         for name in ("COLORTERM", "TMUX", "NO_COLOR", "COLUMNS", "LINES"):
             patch.delenv(name, raising=False)
-        terminal = Terminal(program, **environment)
+        terminal = Terminal([sys.executable, "-m", "app"], **environment)
     fcntl.ioctl(terminal.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
     try:
         yield terminal

@@ -24,7 +24,7 @@ from simulation.engines import Reported
 from simulation.errors import PresetError
 from simulation.experiment import check_method
 from simulation.run_folder import Row
-from simulation.studies.reconstruction import pages_of, proven_mu
+from simulation.studies.reconstruction import Evidence, auc_of_two, pages_of, proven_mu
 
 CAPS = {"longest_step": 0.15, "longest_query": 0.15}
 USERS, N_ROUNDS, N_PAGES = 16, 2, 8
@@ -122,3 +122,10 @@ def test_a_page_of_one_result_hides_nothing_and_is_not_asked_for() -> None:
     narrow = msgspec.structs.replace(population, users=replace(population.users, examination=np.ones((1, 1))))
     with pytest.raises(ValueRangeError, match="two results"):
         pages_of(method, Model(np.zeros(trial.ranker.n_params)), narrow, 0, rng)
+
+
+@pytest.mark.parametrize(("scores", "auc"), [((3.0, -1.0, -5.0), 2 / 6), ((1.0, -1.0), 1 / 2), ((2.0, 1.0), 1.0)])
+def test_the_auc_counts_which_of_two_trials_is_ahead(scores: tuple[float, ...], auc: float) -> None:
+    """Of x_a and -x_b with a other than b the first wins: 3 > 1 and -1 > -3 of six; equal ones count half."""
+    found = [Evidence(opened=0, log_likelihood=np.array([x, 0.0]), mu=np.zeros((2, 2))) for x in scores]
+    assert auc_of_two(found) == pytest.approx(auc)

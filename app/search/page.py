@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 import numpy as np
 from msgspec import Struct
@@ -20,6 +20,7 @@ from app.search.shown_page import ShownPage
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.meaning.nearest import Closeness
 from indexer.query.nodes import Problem, Query
+from indexer.query.values import midnight
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS
 from indexer.retrieval.features import MANIFEST_HASH
@@ -53,7 +54,7 @@ Arranged = tuple[dict[int, list[int]], tuple[int, ...]]
 
 def end_of_day(now: float) -> float:
     """The next local midnight: ages are counted to it, so that a page changes with the date and not by the minute."""
-    return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
+    return midnight(date.fromtimestamp(now) + timedelta(days=1))
 
 
 def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: int | None) -> Arranged:

@@ -18,8 +18,8 @@ from app.search.results import FacetCount, Facets, SearchRequest
 from console.printable import display_path
 from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
-from indexer.retrieval.candidates import FolderIds
 from indexer.query.values import midnight
+from indexer.retrieval.candidates import FolderIds
 from indexer.retrieval.feature_values import age
 from indexer.schema import folder_key
 from indexer.storage.catalogue import Catalogue

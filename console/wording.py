@@ -141,24 +141,47 @@ def count_vowel_signs() -> None:
         widths[:] = sorted(others + [own for own in widths if own[0] >= 0x20000 or own[2]])
 
 
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_JOINING = frozenset("\u200d\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+"""what belongs to the sign before it and is no mark to Unicode: the joiner, the frame of a key, skin tones"""
+
+
+def between_letters(text: str, at: int, step: int) -> int:
+    """`at`, or the next place by `step` that is not within a letter with its marks, a joined emoji or a flag."""
+    while 0 < at < len(text) and (
+        text[at] in _JOINING
+        or text[at - 1] == "\u200d"
+        or unicodedata.category(text[at])[0] == "M"
+        or (text[at] in _FLAGS and (at - len(text[:at].rstrip(_FLAGS))) % 2)
+    ):
+        at += step
+    return at
+
+
 def fit(text: str, width: int) -> str:
     """`text` in at most `width` columns, cut with an ellipsis."""
     if columns(text) <= width:
         return text
-    kept = text[: max(0, width)]
-    while kept and columns(kept) > width - 1:
-        kept = kept[:-1]
-    return kept.rstrip() + "…" if width > 0 else ""
+    end = taken = 0
+    while end < len(text):
+        after = between_letters(text, end + 1, 1)
+        if (taken := taken + columns(text[end:after])) >= width:
+            break
+        end = after
+    return text[:end].rstrip() + "…" if width > 0 else ""
 
 
 def fit_left(text: str, width: int) -> str:
     """`text` in at most `width` columns, cut at its beginning: the end of a path tells more."""
     if columns(text) <= width:
         return text
-    kept = text[max(0, len(text) - width) :]
-    while kept and columns(kept) > width - 1:
-        kept = kept[1:]
-    return "…" + kept if width > 0 else ""
+    taken, start = 0, len(text)
+    while start:
+        before = between_letters(text, start - 1, -1)
+        if (taken := taken + columns(text[before:start])) >= width:
+            break
+        start = before
+    return "…" + text[start:] if width > 0 else ""
 
 
 def fit_path(path: str, width: int) -> str:
@@ -181,16 +204,18 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """
     lines: list[tuple[int, int]] = []
     start = blank = taken = 0
-    for position, character in enumerate(text):
-        taken += columns(character)
-        if character == " ":
+    after = 0
+    while (position := after) < len(text):
+        after = between_letters(text, position + 1, 1)
+        taken += columns(text[position:after])
+        if text[position:after] == " ":
             blank = position
             continue
         while taken > width and position > start:
             end, following = (blank, blank + 1) if blank > start else (position, position)
             lines.append((start, end))
             start = blank = following
-            taken = columns(text[start : position + 1])
+            taken = columns(text[start:after])
     lines.append((start, len(text)))
     trimmed = ((start, start + len(text[start:end].rstrip(" "))) for start, end in lines)
     return [line for line in trimmed if line[0] < line[1]]

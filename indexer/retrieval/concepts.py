@@ -10,6 +10,7 @@ are none either, or a piece is a function word (peut-il), its pieces are asked f
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
@@ -25,7 +26,7 @@ from indexer.retrieval import adjacency, variants
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
-from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
+from indexer.text.analysis import fold, is_half, is_ideographic, raw_terms, raw_tokens, sequence, whole_term
 from indexer.text.language import is_function_word
 
 COMPLETED = 0.1
@@ -85,6 +86,14 @@ class Concept(Meant, frozen=True, eq=False):
     def key(self) -> str:
         """Its name in every index: a joined word in a row is not the same as its pieces anywhere."""
         return f"{self.node.position}{'+' if self.pieces else ' '}{' '.join(self.surface)}"
+
+    @property
+    def word(self) -> str:
+        """What was typed, folded; of scripts that are indexed in pairs the whole word, and Korean in syllables."""
+        name = self.surface[0]
+        typed = (raw for raw in map(fold, raw_tokens(self.node.text)) if name in raw)
+        whole = unicodedata.normalize("NFC", next(typed, name))
+        return whole if is_ideographic(whole) else name
 
     @property
     def n_bytes(self) -> int:

@@ -154,6 +154,13 @@ def test_some_of_the_words_are_enough(make_index: MakeIndex) -> None:
     assert lacking == {0: ("stork",), 1: ("herons",)} | dict.fromkeys(range(2, 8), ())
 
 
+def test_a_missing_word_is_told_as_it_was_typed(make_index: MakeIndex) -> None:
+    """Not the pairs of characters that are looked up for it, nor the letters of a Korean syllable."""
+    snapshot = make_index(["학생 heron", "heron"]).snapshot()
+    found = search(snapshot, "학생입니다 東京都 heron")
+    assert dict(zip(ids(snapshot, found), found.missing_words, strict=True))[1] == ("학생입니다", "東京都")
+
+
 @pytest.mark.parametrize(("n_whole", "n_part", "relaxed"), [(4, 1, True), (5, 1, False), (4, 0, False), (0, 1, True)])
 def test_an_answer_with_few_that_hold_all_the_words_says_so(
     make_index: MakeIndex, n_whole: int, n_part: int, relaxed: bool

@@ -22,7 +22,7 @@ from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import in_groups
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings
 from indexer.storage.snapshot import Snapshot
-from indexer.text.analysis import fold, is_half
+from indexer.text.analysis import fold, is_half, marked_name, raw_tokens, sequence
 from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
 
 Fields = tuple[str, ...]
@@ -67,8 +67,15 @@ def _beginning(snapshot: Snapshot, prefix: str, fields: Fields, *, most: int, le
     return tuple(nsmallest(most, own, key=lambda term: (-total[term], term)))
 
 
-def in_phrase(snapshot: Snapshot, words: Sequence[str], fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
-    """The terms that may stand at each place of a phrase: its last character may be the first of a pair."""
+def in_phrase(snapshot: Snapshot, text: str, fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
+    """The terms that may stand at each place of a phrase: its last character may be the first of a pair.
+
+    A name with a mark, as -v, is meant with it if a document has it so.
+    """
+    words: list[str] = []
+    for raw in raw_tokens(text):
+        mark = marked_name(raw)
+        words += (mark, *sequence(raw)[1:]) if mark and is_known(snapshot, mark, fields) else sequence(raw)
     ways: list[tuple[str, ...]] = [(word,) for word in words]
     return [*ways[:-1], pairs(snapshot, words[-1], fields)] if not exact and words and is_half(words[-1]) else ways
 

@@ -150,6 +150,11 @@ def whole_term(raw: str) -> str:
     return whole if _worth_keeping(whole) else ""
 
 
+def marked_name(raw: str) -> str:
+    """The term of a raw token that is a name with its mark, as C++, -v and __init__; "" for others."""
+    return "" if is_ideographic(raw) else _taken_apart(raw)[2]
+
+
 def is_ideographic(text: str) -> bool:
     """Whether `text` holds a character of a script that is indexed in pairs."""
     return not text.isascii() and _cjk().search(text) is not None

@@ -154,6 +154,17 @@ def test_some_of_the_words_are_enough(make_index: MakeIndex) -> None:
     assert lacking == {0: ("stork",), 1: ("herons",)} | dict.fromkeys(range(2, 8), ())
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [('"-Os"', [0]), ('"gcc -Os"', [0]), ('="-Os"', [0]), ("-W*", [0]), ('"C++ code"', [2]), ('"os"', [0, 1]),
+     ('"-code"', [2]), ('"no-cache here"', [0, 1]), ('"--no-cache here"', [0])],
+)  # fmt: skip
+def test_a_flag_in_quotes_or_with_a_star_is_the_flag(make_index: MakeIndex, text: str, expected: list[int]) -> None:
+    """So is any name with a mark; where no document has the mark, the name is looked for without it."""
+    snapshot = make_index(["gcc -Os -Wall --no-cache here", "the os of water, no-cache here", "C++ code"]).snapshot()
+    assert sorted(ids(snapshot, search(snapshot, text))) == expected
+
+
 def test_a_missing_word_is_told_as_it_was_typed(make_index: MakeIndex) -> None:
     """Not the pairs of characters that are looked up for it, nor the letters of a Korean syllable."""
     snapshot = make_index(["학생 heron", "heron"]).snapshot()

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from console.printable import display_path
+from console.printable import between_letters, display_path
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -139,23 +139,6 @@ def count_vowel_signs() -> None:
         codes = (code for start, end, _ in marks for code in range(start, end + 1))
         others = [(code, code, 0) for code in codes if unicodedata.category(chr(code)) != "Mc"]
         widths[:] = sorted(others + [own for own in widths if own[0] >= 0x20000 or own[2]])
-
-
-_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-_JOINING = frozenset("\u200d\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
-"""what belongs to the sign before it and is no mark to Unicode: the joiner, the frame of a key, skin tones"""
-
-
-def between_letters(text: str, at: int, step: int) -> int:
-    """`at`, or the next place by `step` that is not within a letter with its marks, a joined emoji or a flag."""
-    while 0 < at < len(text) and (
-        text[at] in _JOINING
-        or text[at - 1] == "\u200d"
-        or unicodedata.category(text[at])[0] == "M"
-        or (text[at] in _FLAGS and (at - len(text[:at].rstrip(_FLAGS))) % 2)
-    ):
-        at += step
-    return at
 
 
 def fit(text: str, width: int) -> str:

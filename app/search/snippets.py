@@ -20,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.search.results import Snippet
-from console.printable import UNSAFE
-from console.wording import between_letters
+from console.printable import UNSAFE, between_letters
 from indexer.text.analysis import PAIRED, fold, is_ideographic, is_marked
 from indexer.text.markdown import FENCE_SIGN, HASHES
 

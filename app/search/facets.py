@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from app.search.page import midnight
 from app.search.results import FacetCount, Facets, SearchRequest
 from console.printable import display_path
 from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
-from indexer.query.values import midnight
 from indexer.retrieval.candidates import FolderIds
 from indexer.retrieval.feature_values import age
 from indexer.schema import folder_key

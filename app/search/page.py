@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 from msgspec import Struct
@@ -20,7 +20,6 @@ from app.search.shown_page import ShownPage
 from foltr.online.interleaving import FIRST, team_draft
 from indexer.meaning.nearest import Closeness
 from indexer.query.nodes import Problem, Query
-from indexer.query.values import midnight
 from indexer.retrieval.candidates import FEW, Candidates
 from indexer.retrieval.concepts import MAX_CONCEPTS
 from indexer.retrieval.features import MANIFEST_HASH
@@ -55,6 +54,11 @@ Arranged = tuple[dict[int, list[int]], tuple[int, ...]]
 def end_of_day(now: float) -> float:
     """The next local midnight: ages are counted to it, so that a page changes with the date and not by the minute."""
     return midnight(date.fromtimestamp(now) + timedelta(days=1))
+
+
+def midnight(day: date) -> float:
+    """When a day begins here, in seconds since the epoch."""
+    return datetime.combine(day, datetime.min.time()).timestamp()
 
 
 def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: int | None) -> Arranged:

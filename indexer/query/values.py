@@ -147,7 +147,7 @@ def _period(text: str, now: datetime) -> tuple[int, int]:
             return int(match["seconds"]), int(match["seconds"])
         if (word := re.sub(r"[-_\s]", "", text.lower())) in _NAMED:
             first, last = _NAMED[word](now.date())
-            return midnight(first), midnight(last)
+            return _seconds(first), _seconds(last)
     except (ValueError, OverflowError, OSError):
         pass  # the 30th of February, 99999y: said below
     raise NotUnderstoodError(f"no date {text!r}: write 2024, 2024-01, 2024-01-15, today, last-week, 7d, >2024 or a..b")
@@ -159,11 +159,11 @@ def _calendar(match: re.Match[str]) -> tuple[int, int]:
     if year not in YEARS:
         raise ValueError(year)
     if month is None:
-        return midnight(date(year, 1, 1)), midnight(date(year + 1, 1, 1))
+        return _seconds(date(year, 1, 1)), _seconds(date(year + 1, 1, 1))
     if day is None:
-        return midnight(date(year, month, 1)), midnight(_months_later(date(year, month, 1), 1))
+        return _seconds(date(year, month, 1)), _seconds(_months_later(date(year, month, 1), 1))
     if "H" not in fields:
-        return midnight(date(year, month, day)), midnight(date(year, month, day) + timedelta(1))
+        return _seconds(date(year, month, day)), _seconds(date(year, month, day) + timedelta(1))
     start = int(datetime(year, month, day, fields["H"], fields["M"], fields.get("S", 0)).timestamp())
     return start, start + (1 if "S" in fields else 60)
 
@@ -173,8 +173,8 @@ def _ago(n: int, unit: str, now: datetime) -> int:
         return int(now.timestamp()) - 3600 * n
     today = now.date()
     if unit in "dw":
-        return midnight(today - timedelta(n * (7 if unit == "w" else 1)))
-    return midnight(_months_later(today, -n * (12 if unit == "y" else 1)))
+        return _seconds(today - timedelta(n * (7 if unit == "w" else 1)))
+    return _seconds(_months_later(today, -n * (12 if unit == "y" else 1)))
 
 
 def _months_later(day: date, n: int) -> date:
@@ -184,8 +184,7 @@ def _months_later(day: date, n: int) -> date:
     return date(year, month + 1, min(day.day, (following - timedelta(1)).day))
 
 
-def midnight(day: date) -> int:
-    """When a day begins here, in seconds since the epoch."""
+def _seconds(day: date) -> int:
     return int(datetime(day.year, day.month, day.day).timestamp())
 
 

@@ -76,7 +76,7 @@ def _read_roots(paths: Paths) -> _Roots:
 
 def remember_root(paths: Paths, folder: str | os.PathLike[str]) -> str:
     """Add a folder to the remembered roots and give its real path; raises SettingsError where there is none."""
-    name = os.path.realpath(os.path.expanduser(folder))
+    name = os.path.realpath(typed_path(folder))
     if not Path(name).is_dir():
         raise SettingsError(f"{os.fspath(folder)}: wanted a folder to index, and there is none")
     with _to_change(paths) as stored:

@@ -92,9 +92,12 @@ class DeviceProgram(CommandsByName, Group):
         name = args[0]
         if name in COMMANDS or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        if os.sep in name and not os.path.isdir(name):
+        from app.paths import as_spelt
+
+        is_folder = os.path.isdir(as_spelt(os.path.expanduser(name)))
+        if os.sep in name and not is_folder:
             raise click.UsageError(f"there is no folder {name}", ctx)
-        if os.path.isdir(os.path.expanduser(name)):
+        if is_folder:
             from app.commands.screen import on_folder
 
             return "screen", on_folder, args

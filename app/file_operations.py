@@ -15,6 +15,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from app.paths import typed_path
 from console.durable import sync
 from console.printable import display_path
 from indexer.extract.sources.known import source_of
@@ -37,7 +38,7 @@ def folder_of(text: str) -> str:
 
     Raises FileOperationError where there is none that can be written to, or made.
     """
-    path = Path(os.path.expanduser(text.strip()))
+    path = typed_path(text.strip())
     if not text.strip():
         raise FileOperationError("wanted the path of a folder, got nothing")
     is_new = not os.path.lexists(path) and os.path.isdir(path.parent)
@@ -45,7 +46,7 @@ def folder_of(text: str) -> str:
         raise FileOperationError(f"wanted a folder, and there is none: {display_path(str(path))}")
     if not os.access(path.parent if is_new else path, os.W_OK | os.X_OK):
         raise FileOperationError(f"wanted a folder that can be written to, got {display_path(str(path))}")
-    return str(path.absolute())
+    return str(path)
 
 
 def taken(paths: Sequence[str], folder: str) -> list[str]:

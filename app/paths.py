@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -88,4 +89,15 @@ class Paths(msgspec.Struct, frozen=True):
 
 def typed_path(name: str | os.PathLike[str]) -> Path:
     """The absolute path that somebody means; Path.expanduser raises where nobody has the name behind a ~."""
-    return Path(os.path.expanduser(name)).absolute()
+    return Path(as_spelt(os.path.expanduser(name))).absolute()
+
+
+def as_spelt(path: str) -> str:
+    """`path` with each name's letters composed, or not, as the disk has them; as it came where there is none such."""
+    if path.isascii() or os.path.lexists(path):
+        return path
+    place = Path()
+    for name in Path(path).parts:
+        spelt = (place / form for form in (name, *(unicodedata.normalize(form, name) for form in ("NFC", "NFD"))))
+        place = next(filter(os.path.lexists, spelt), place / name)
+    return str(place)

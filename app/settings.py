@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -17,6 +16,7 @@ from msgspec import Meta, field
 
 from app.paths import Paths as Paths
 from app.paths import SettingsError as SettingsError
+from app.paths import typed_path
 from console.configuration import Assignment, Effective, Scheme, Section
 from console.durable import content_of
 from indexer.documents import MAX_FILE_BYTES, MEGABYTE, TYPES
@@ -295,7 +295,7 @@ def _each(is_usable: Callable[[str], object], names: list[str], wanted: str) -> 
 
 def _absolute(folders: list[str]) -> list[str]:
     _each(lambda folder: os.path.isabs(os.path.expanduser(folder)), folders, "absolute folders (or ~/...)")
-    return [str(Path(os.path.expanduser(folder))) for folder in folders]
+    return [str(typed_path(folder)) for folder in folders]
 
 
 def _known_languages(languages: list[str]) -> list[str]:

@@ -8,6 +8,8 @@ loses only what a terminal obeys or what turns the direction, for it is copied f
 
 from __future__ import annotations
 
+import unicodedata
+
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0), *range(0xD800, 0xE000)}
@@ -42,3 +44,20 @@ def safe_line(text: str) -> str:
 def display_path(path: str) -> str:
     """`path` for a terminal, of the same length: undecodable bytes, controls and directions are made visible."""
     return path if path.isascii() and path.isprintable() else path.translate(_NAME)
+
+
+_FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_JOINING = frozenset("\u200d\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
+"""what belongs to the sign before it and is no mark to Unicode: the joiner, the frame of a key, skin tones"""
+
+
+def between_letters(text: str, at: int, step: int) -> int:
+    """`at`, or the next place by `step` that is not within a letter with its marks, a joined emoji or a flag."""
+    while 0 < at < len(text) and (
+        text[at] in _JOINING
+        or text[at - 1] == "\u200d"
+        or unicodedata.category(text[at])[0] == "M"
+        or (text[at] in _FLAGS and (at - len(text[:at].rstrip(_FLAGS))) % 2)
+    ):
+        at += step
+    return at

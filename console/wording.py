@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from console.printable import display_path
+from console.printable import between_letters, display_path
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -145,20 +145,26 @@ def fit(text: str, width: int) -> str:
     """`text` in at most `width` columns, cut with an ellipsis."""
     if columns(text) <= width:
         return text
-    kept = text[: max(0, width)]
-    while kept and columns(kept) > width - 1:
-        kept = kept[:-1]
-    return kept.rstrip() + "…" if width > 0 else ""
+    end = taken = 0
+    while end < len(text):
+        after = between_letters(text, end + 1, 1)
+        if (taken := taken + columns(text[end:after])) >= width:
+            break
+        end = after
+    return text[:end].rstrip() + "…" if width > 0 else ""
 
 
 def fit_left(text: str, width: int) -> str:
     """`text` in at most `width` columns, cut at its beginning: the end of a path tells more."""
     if columns(text) <= width:
         return text
-    kept = text[max(0, len(text) - width) :]
-    while kept and columns(kept) > width - 1:
-        kept = kept[1:]
-    return "…" + kept if width > 0 else ""
+    taken, start = 0, len(text)
+    while start:
+        before = between_letters(text, start - 1, -1)
+        if (taken := taken + columns(text[before:start])) >= width:
+            break
+        start = before
+    return "…" + text[start:] if width > 0 else ""
 
 
 def fit_path(path: str, width: int) -> str:
@@ -181,16 +187,18 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """
     lines: list[tuple[int, int]] = []
     start = blank = taken = 0
-    for position, character in enumerate(text):
-        taken += columns(character)
-        if character == " ":
+    after = 0
+    while (position := after) < len(text):
+        after = between_letters(text, position + 1, 1)
+        taken += columns(text[position:after])
+        if text[position:after] == " ":
             blank = position
             continue
         while taken > width and position > start:
             end, following = (blank, blank + 1) if blank > start else (position, position)
             lines.append((start, end))
             start = blank = following
-            taken = columns(text[start : position + 1])
+            taken = columns(text[start:after])
     lines.append((start, len(text)))
     trimmed = ((start, start + len(text[start:end].rstrip(" "))) for start, end in lines)
     return [line for line in trimmed if line[0] < line[1]]

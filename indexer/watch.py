@@ -83,6 +83,15 @@ class Notifier:
         self._notify.close()
 
 
+def folder_at(path: str) -> tuple[int, int] | None:
+    """The device and inode of what lies there now."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 FIRST_PAUSE = 2.0
 """seconds after the first reading"""
 LONGEST_PAUSE = 120.0
@@ -217,6 +226,8 @@ class Follower(msgspec.Struct):
     """to show with the first scan"""
     _folders: dict[str, tuple[int, int]] = msgspec.field(default_factory=dict)
     """each watched path, and which folder lay there: one that takes its place is not watched"""
+    _roots: list[tuple[int, int] | None] = msgspec.field(default_factory=list)
+    """which folder lay at each root when all was looked at last; None for none"""
     _pacer: Pacer = msgspec.field(default_factory=Pacer)
     _notifier: Notifier | None = None
     _late: list[str] = msgspec.field(default_factory=list)
@@ -263,7 +274,7 @@ class Follower(msgspec.Struct):
             self._scan()
             return
         self._trouble = FIRST_TROUBLE
-        is_due = now - self._scanned >= self._scan_pause() or self._is_time_to_wipe()
+        is_due = now - self._scanned >= self._scan_pause() or self._is_time_to_wipe() or self._roots != self._at_roots()
         if is_due or len(changed) > MANY_PATHS or self.work.is_chosen_anew():
             self._scan()
         else:
@@ -275,6 +286,10 @@ class Follower(msgspec.Struct):
             self._work_while_idle()
         if now - self._worked > LOOK_SECONDS * 5:
             self.work.rest()
+
+    def _at_roots(self) -> list[tuple[int, int] | None]:
+        """Nothing tells when a root comes back: what watched it went with it, and nobody watches the folder above."""
+        return [folder_at(root) for root in self.updater.job.roots]
 
     def _work_while_idle(self) -> None:
         before, self._more_idle_work, self._idled = self._more_idle_work, False, time.monotonic()
@@ -331,7 +346,7 @@ class Follower(msgspec.Struct):
     def _scan_all(self, note: str = "") -> UpdateSummary:
         if (folders := self.work.folders()) is not None:
             self.updater.job = msgspec.structs.replace(self.updater.job, roots=folders)
-        wipe_all = self._is_time_to_wipe()
+        wipe_all, self._roots = self._is_time_to_wipe(), self._at_roots()
         summary = self.updater.scan(note=note, wipe_all=wipe_all)
         if wipe_all:
             self._wiped = time.monotonic()

@@ -25,9 +25,9 @@ from typing import Any, TypeAlias, TypeVar
 import msgspec
 
 from app.assistants.request_log import Requests
-from app.following.indexing import as_spelt, why
+from app.following.indexing import why
 from app.learning.pick_keys import load_key
-from app.paths import Paths
+from app.paths import Paths, as_spelt, typed_path
 from app.search.results import Hit, ResultPage, SearchRequest
 from app.search.search import Search
 from app.search.snippets import passage
@@ -153,9 +153,9 @@ class Granted:
         if not folders:
             raise RefusedError("wanted one folder or more that an agent may see, got none")
         for folder in folders:
-            if not os.path.isdir(os.path.expanduser(folder)):
+            if not typed_path(folder).is_dir():
                 raise RefusedError(f"{folder}: wanted a folder that an agent may see, and there is none")
-        self.folders = tuple(dict.fromkeys(os.path.realpath(os.path.expanduser(folder)) for folder in folders))
+        self.folders = tuple(dict.fromkeys(os.path.realpath(typed_path(folder)) for folder in folders))
         self._secrets = (SECRETS, tuple(settings.index.secrets))
         self._learns = learns and bool(paths.assistant)
         self._settings = settings if self._learns else msgspec.structs.replace(settings, learning=UNTAUGHT)
@@ -280,7 +280,7 @@ class Granted:
 
     def why(self, path: str) -> dict[str, Any]:
         """Whether a file below the folders can be found by a search."""
-        given = os.path.expanduser(as_spelt(path))
+        given = as_spelt(os.path.expanduser(path))
         if "\0" in path or not os.path.isabs(given) or not self.holds(given):
             raise RefusedError("wanted an absolute path below the folders that may be seen")
         answer = why(self._settings, self._paths, os.path.realpath(given))

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from app.assistants.configurations import ASSISTANTS, Configuration, ConfigurationError
-from app.commands.command import FOUND, NOTHING_FOUND, Group, ask, load, print_json, printed_path, say
+from app.commands.command import FOUND, NOTHING_FOUND, Group, TypedPath, ask, load, print_json, printed_path, say
 from app.data_folder import ASSISTANT
 from app.standard_folders import home_folder
 from console.printable import safe_line
@@ -71,7 +71,7 @@ def list_() -> int:
 
 @command.command("install", examples="foltr-search assistant install claude-code ~/Notes ~/Documents/manuals")
 @_name
-@click.argument("folders", nargs=-1, required=True, type=click.Path(exists=True, file_okay=False, resolve_path=True))
+@click.argument("folders", nargs=-1, required=True, type=TypedPath(exists=True, file_okay=False, resolve_path=True))
 @click.option("--learn", is_flag=True, help="Learn a separate ranking from what it fetches; yours never changes.")
 @_yes
 def install(name: str, folders: tuple[str, ...], learn: bool, yes: bool) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from app.commands.command import Command, ask, printed_path, say
+from app.commands.command import Command, TypedPath, ask, printed_path, say
 
 BACKUP_EXAMPLES = """
 foltr-search backup --to ~/foltr-2026-11.zip
@@ -43,7 +43,7 @@ def backup(target: Path) -> int:
 
 
 @click.command(cls=Command, examples=RESTORE_EXAMPLES)
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=TypedPath(exists=True, dir_okay=False, path_type=Path))
 @click.option("--verify", "only_verify", is_flag=True, help="Only check the backup.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def restore(file: Path, only_verify: bool, yes: bool) -> int:

@@ -73,6 +73,15 @@ class Context(Struct, frozen=True):
     paths: Paths
 
 
+class TypedPath(click.Path):
+    """A path as somebody types it: with ~ where no shell has replaced it, and accents other than those on the disk."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from app.paths import as_spelt
+
+        return super().convert(value if os.path.lexists(value) else as_spelt(os.path.expanduser(value)), param, ctx)
+
+
 def setting_option(*names: str, key: str, **attributes: Any) -> Callable[[_F], _F]:
     """A named flag for one setting, equal to `--set key=value`."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, Command, Context, load, say, setting_option
+from app.commands.command import FAILED, INTERRUPTED, Command, Context, TypedPath, load, say, setting_option
 from app.commands.completion import remembered_folders
 from console.wording import count
 
@@ -31,7 +31,7 @@ foltr-search index --optimize              merge the parts of the index, drop de
 
 
 @click.command(cls=Command, examples=EXAMPLES)
-@click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=click.Path(exists=True, file_okay=False))
+@click.argument("folders", nargs=-1, metavar="[FOLDER]...", type=TypedPath(exists=True, file_okay=False))
 @click.option("--source", "sources", multiple=True, metavar="NAME",
               help="Read another program's data from now on: firefox, chromium, thunderbird, maildir, imessage, "
               "whatsapp, telegram, slack, discord.")  # fmt: skip

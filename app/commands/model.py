@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.commands.command import Group, ask, load, print_json, say
+from app.commands.command import Group, TypedPath, ask, load, print_json, say
 from app.commands.completion import kept_days
 from console.wording import count, iso_minute
 
@@ -97,7 +97,7 @@ def export(file: Path) -> int:
 
 
 @command.command("import", examples="foltr-search model import model.json")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=TypedPath(exists=True, dir_okay=False, path_type=Path))
 @click.option("--by-name", is_flag=True, help="From another version: keep weights of same-named features.")
 def import_(file: Path, by_name: bool) -> int:
     """Use the model in FILE from now on; `reset` brings back the version of an earlier day."""

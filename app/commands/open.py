@@ -50,6 +50,7 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
     load_numpy()
     from app.document_to_open import Place, Prepared, prepare
     from app.external_programs import OpenError, plan
+    from app.paths import typed_path
     from app.resident.on_behalf import only_alone, search_for_command
     from app.search.shown_page import decode_shown, load_shown
     from console.printable import display_path
@@ -74,7 +75,7 @@ def command(target: str, how: How | None, print_only: bool, opened_on: bytes | N
             row, how = search.machines.bring(last, rank, how, data_dir, whole=not print_only)
             if how != "pager" and not print_only:
                 say(f"a copy from {far}: what is changed in it does not go back")
-        path = row.path if row is not None else os.path.expanduser(target)
+        path = row.path if row is not None else str(typed_path(target))
         if rank and row is None:
             say(f"result {rank} of the last search is no longer indexed; search again")
             return NOTHING_FOUND

@@ -7,7 +7,17 @@ import sys
 
 import click
 
-from app.commands.command import FAILED, INTERRUPTED, NOTHING_FOUND, Command, load, print_line, printed_path, say
+from app.commands.command import (
+    FAILED,
+    INTERRUPTED,
+    NOTHING_FOUND,
+    Command,
+    TypedPath,
+    load,
+    print_line,
+    printed_path,
+    say,
+)
 
 EXAMPLES = """
 vim "$(foltr-search --pick)"
@@ -17,7 +27,7 @@ foltr-search --pick report ext:pdf
 
 
 @click.command(cls=Command, hidden=True)
-@click.argument("folder", type=click.Path(exists=True, file_okay=False))
+@click.argument("folder", type=TypedPath(exists=True, file_okay=False))
 @click.pass_context
 def on_folder(ctx: click.Context, folder: str) -> int:
     """Open the screen on FOLDER."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import unicodedata
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from functools import partial
@@ -129,13 +128,7 @@ def why(settings: Settings, paths: Paths, path: str | os.PathLike[str]) -> Why:
     roots = _with_sources(settings, paths, index_roots(settings, paths))
     with closing(Catalogue.open(paths.catalogue)) as catalogue:
         rules = crawl_rules(settings, paths)
-        return why_path(_place(as_spelt(os.fspath(path)), roots), roots=roots, rules=rules, catalogue=catalogue)
-
-
-def as_spelt(path: str) -> str:
-    """`path` with its letters composed, or not, as one that there is has them; as it came when there is none."""
-    spelt = (path, *(unicodedata.normalize(form, path) for form in ("NFC", "NFD")))
-    return next((one for one in spelt if os.path.lexists(os.path.expanduser(one))), path)
+        return why_path(_place(os.fspath(path), roots), roots=roots, rules=rules, catalogue=catalogue)
 
 
 def _place(path: str, roots: Sequence[str]) -> str:

@@ -6,26 +6,28 @@ A narrowing is a mask over the documents.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from app.search.page import midnight
 from app.search.results import FacetCount, Facets, SearchRequest
 from console.printable import display_path
 from indexer.documents import TYPES
 from indexer.postings import Ints, Mask
 from indexer.retrieval.candidates import FolderIds
-from indexer.retrieval.feature_values import DAY, age
+from indexer.retrieval.feature_values import age
 from indexer.schema import folder_key
 from indexer.storage.catalogue import Catalogue
 from indexer.storage.snapshot import Snapshot
 
-TIMES = (("today", "today", DAY), ("week", "last 7 days", 7 * DAY), ("month", "last 30 days", 30 * DAY),
-         ("year", "last 12 months", 365 * DAY))  # fmt: skip
-"""value, label, and how far back it reaches in seconds"""
+TIMES = (("today", "today", 1), ("week", "last 7 days", 7), ("month", "last 30 days", 30),
+         ("year", "last 12 months", 365))  # fmt: skip
+"""value, label, and how many days of the local calendar it reaches back, today included"""
 
 MAX_FOLDERS = 8
 """that are counted for one page"""
@@ -104,11 +106,12 @@ def folder_names(snapshot: Snapshot, catalogue: Catalogue) -> FolderNames:
 
 def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames, *, within: str, roots: tuple[str, ...],
               now: float) -> Facets:  # fmt: skip
+    """What the `admitted` documents may be narrowed to; `now` is tonight, the next midnight."""
     documents, chosen = snapshot.documents, admitted.nonzero()[0]
 
     def kinds() -> Ints:
         """[n_numbers] the type of each and how many of the times it is too old for, in one number."""
-        n_passed = np.searchsorted([seconds for _, _, seconds in TIMES], age(documents["modified"], now), side="right")
+        n_passed = np.searchsorted(list(_reach(now).values()), age(documents["modified"], now), side="left")
         return np.asarray(n_passed + (len(TIMES) + 1) * documents["type"].astype(np.int64))
 
     own = snapshot.keep(("kinds", now), kinds)[chosen]
@@ -124,6 +127,12 @@ def facets_of(snapshot: Snapshot, admitted: Mask, names: FolderNames, *, within:
     )
 
 
+def _reach(tonight: float) -> dict[str, float]:
+    """How many seconds each time reaches back from `tonight`; a day on which clocks change has 23 or 25 hours."""
+    tomorrow = date.fromtimestamp(tonight)
+    return {value: tonight - midnight(tomorrow - timedelta(days)) for value, _, days in TIMES}
+
+
 def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds, *, now: float) -> Mask | None:
     """The documents that the request's facets leave; None when it sets none."""
     if not (request.type or request.folder or request.time or request.within):
@@ -134,8 +143,7 @@ def narrowing(snapshot: Snapshot, request: SearchRequest, folder_ids: FolderIds,
     if request.type:
         mask &= snapshot.documents["type"] == (TYPES.index(request.type) if request.type in TYPES else -1)
     if request.time:
-        seconds: Mapping[str, float] = {value: s for value, _, s in TIMES}
-        mask &= age(snapshot.documents["modified"], now) < seconds.get(request.time, 0.0)
+        mask &= age(snapshot.documents["modified"], now) <= _reach(now).get(request.time, -1.0)
     if request.folder:
         mask &= snapshot.having(folder_ids(request.folder))
     return mask

@@ -53,7 +53,12 @@ Arranged = tuple[dict[int, list[int]], tuple[int, ...]]
 
 def end_of_day(now: float) -> float:
     """The next local midnight: ages are counted to it, so that a page changes with the date and not by the minute."""
-    return datetime.combine(date.fromtimestamp(now) + timedelta(days=1), datetime.min.time()).timestamp()
+    return midnight(date.fromtimestamp(now) + timedelta(days=1))
+
+
+def midnight(day: date) -> float:
+    """When a day begins here, in seconds since the epoch."""
+    return datetime.combine(day, datetime.min.time()).timestamp()
 
 
 def arranged(ranked: Ranked, request: SearchRequest, *, page_size: int, draw: int | None) -> Arranged:

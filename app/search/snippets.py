@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.search.results import Snippet
-from console.printable import UNSAFE
+from console.printable import UNSAFE, between_letters
 from indexer.text.analysis import PAIRED, fold, is_ideographic, is_marked
 from indexer.text.markdown import FENCE_SIGN, HASHES
 
@@ -36,6 +36,8 @@ _SYLLABLE = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 """a Korean one whose letters are written apart, as names of files on a Mac have them"""
 _INDIAN = "\u0900-\u0963\u0966-\u0dff"
 """letters and vowel signs of India's scripts"""
+_DOTS = frozenset("\u0902\u0982\u0a82\u0b02\u0c02\u0c82")
+"""signs of a nasal, for which India's texts also have the letter"""
 _FOLDING = (range(0x80, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0xFFF0), range(0x1D400, 0x1D800))
 """code points outside of which nothing folds to anything else (but for rarities)"""
 _JOINED = (
@@ -259,6 +261,10 @@ def _letters(part: str, alphabet: str) -> str:
         n = next((n for n in (3, 2) if part[at : at + n] in signs and at + n <= len(part)), 1)
         spelled = part[at : at + n]
         plain = re.escape(spelled)
+        if spelled in _DOTS:
+            plain = f"[{spelled}{''.join(chr(ord(spelled) - 2 + own) for own in (0x19, 0x1E, 0x23, 0x28, 0x2E))}]"
+        elif "\u0620" <= spelled <= "\u06ff":
+            plain += "\u200c?"
         partly = "|ﬀi|fﬁ" if spelled == "ffi" else "|ﬀl|fﬂ" if spelled == "ffl" else ""
         pattern += plain if n == 1 else f"(?:{plain}|[{signs[spelled]}]{partly})"
         at += n
@@ -284,8 +290,6 @@ MATCHES_PER_CHUNK = 400
 STEM = 4
 """letters by which forms of one word are taken as the same: house, houses, housing"""
 
-_JOINING = frozenset(("\u200d", *map(chr, range(0x1F3FB, 0x1F400))))
-"""what makes one emoji of several, and tones of skin"""
 _BLANKS = re.compile(r"[\s\ud800-\udfff" + re.escape(re.sub(r"[\ud800-\udfff]", "", UNSAFE)) + "]+")
 """white space, and whatever could disturb a terminal"""
 _ASCII_BLANKS = {code: " " for code in range(128) if _BLANKS.match(chr(code))}
@@ -451,7 +455,7 @@ def _compose(text: str, spans: Sequence[Span], width: int) -> tuple[str, tuple[S
     line += _squeezed(text[position:end])
     room = max(0, width - 2 - (marks[-1][1] - marks[0][0]))
     left = max(0, min(marks[0][0] - room // 3, len(line) - (width - 2)))
-    left = _between_letters(line, _word_start(line, left, marks[0][0]), 1) if left or begin else 0
+    left = between_letters(line, _word_start(line, left, marks[0][0]), 1) if left or begin else 0
     if not left and not begin:
         left = len(line) - len(line.lstrip())
     right = left + width - 2
@@ -479,16 +483,7 @@ def _cut(line: str, width: int, *, least: int = 0) -> str:
     if len(line) <= width:
         return line
     blank = line.rfind(" ", max(least, width - 20, 1), width + 1)
-    return line[: _between_letters(line, width, -1) if blank < 0 else blank]
-
-
-def _between_letters(line: str, at: int, step: int) -> int:
-    """`at`, or the next place from there by `step` that is not within a letter with its marks, or a joined emoji."""
-    while 0 < at < len(line) and (
-        line[at] in _JOINING or line[at - 1] == "\u200d" or unicodedata.category(line[at])[0] == "M"
-    ):
-        at += step
-    return at
+    return line[: between_letters(line, width, -1) if blank < 0 else blank]
 
 
 def _squeezed(text: str) -> str:

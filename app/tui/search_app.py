@@ -22,6 +22,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from app.clipboard import copy, terminal_sequence
+from app.paths import typed_path
 from app.search.results import ORDERS
 from app.settings import Paths, Settings
 from app.tui.background_indexing import Background
@@ -245,7 +246,7 @@ def start(
         history=StoredHistory(settings, paths),
         read_stats=read_stats,
         group=None if settings.federation.sync == "off" else make_group,
-        folder=os.path.realpath(os.path.expanduser(folder)) if folder else "",
+        folder=os.path.realpath(typed_path(folder)) if folder else "",
         keymap=usable(settings.screen.keys),
         problems=problems_of(settings.screen.keys),
         picking=picking,

@@ -219,7 +219,7 @@ class Candidates(Struct, frozen=True, eq=False):
         missing: list[tuple[str, ...]] = [()] * self.docs.size
         if self.n_all_words < self.n_matches:
             held = self.held
-            words = [concept.surface[0] for concept in self.concepts]
+            words = [concept.word for concept in self.concepts]
             lacking: dict[bytes, tuple[str, ...]] = {}
             for row in np.flatnonzero(~held.all(axis=1)).tolist():
                 key = held[row].tobytes()

@@ -10,6 +10,7 @@ are none either, or a piece is a function word (peut-il), its pieces are asked f
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import accumulate
@@ -25,7 +26,16 @@ from indexer.retrieval import adjacency, variants
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS
 from indexer.schema import TEXT_FIELDS
 from indexer.storage.snapshot import PLACE_BITS, Answer, Snapshot, stored_field
-from indexer.text.analysis import fold, is_half, raw_terms, raw_tokens, sequence, whole_term
+from indexer.text.analysis import (
+    fold,
+    is_half,
+    is_ideographic,
+    marked_name,
+    raw_terms,
+    raw_tokens,
+    sequence,
+    whole_term,
+)
 from indexer.text.language import is_function_word
 
 COMPLETED = 0.1
@@ -85,6 +95,14 @@ class Concept(Meant, frozen=True, eq=False):
     def key(self) -> str:
         """Its name in every index: a joined word in a row is not the same as its pieces anywhere."""
         return f"{self.node.position}{'+' if self.pieces else ' '}{' '.join(self.surface)}"
+
+    @property
+    def word(self) -> str:
+        """What was typed, folded; of scripts that are indexed in pairs the whole word, and Korean in syllables."""
+        name = self.surface[0]
+        typed = (raw for raw in map(fold, raw_tokens(self.node.text)) if name in raw)
+        whole = unicodedata.normalize("NFC", next(typed, name))
+        return whole if is_ideographic(whole) else name
 
     @property
     def n_bytes(self) -> int:
@@ -214,7 +232,7 @@ def node_concepts(lookup: ConceptLookup, node: Word | Phrase, *, most: int) -> l
     """The concepts of one word or phrase of the query; of pieces that are asked for one by one the first `most`."""
     fields = QUERY_FIELDS.get(node.field, (node.field or "body",))
     if isinstance(node, Phrase):
-        ways = variants.in_phrase(lookup.snapshot, sequence(node.text), fields, exact=node.exact)
+        ways = variants.in_phrase(lookup.snapshot, node.text, fields, exact=node.exact)
         return [Concept(node, tuple((term,) for term in terms), terms[:1], fields) for terms in ways]
     raws = raw_tokens(node.text)
     if not node.exact:
@@ -259,6 +277,10 @@ def _of_unknown(lookup: ConceptLookup, node: Word, concept: Concept) -> list[Con
 
 def _next_to_each_other(snapshot: Snapshot, node: Word, raws: list[str], fields: tuple[str, ...]) -> Concept | None:
     """A joined word as one concept, its pieces in a row; None for a word that is not joined."""
+    mark = marked_name(raws[0]) if len(raws) == 1 else ""
+    if mark and node.prefix and not node.unfinished:
+        begun = variants.completions(snapshot, mark, fields)
+        return Concept(node, tuple((term,) for term in begun), (mark,), fields, is_beginning=True)
     written = adjacency.as_written(node.text)
     parts = tuple(sequence(node.text))
     whole = whole_term(raws[0]) if len(raws) == 1 else ""

@@ -22,7 +22,7 @@ from indexer.query.nodes import And, Node, Query, Word
 from indexer.retrieval.adjacency import in_groups
 from indexer.retrieval.dates import MONTH_NAMES, MONTHS, date_spellings
 from indexer.storage.snapshot import Snapshot
-from indexer.text.analysis import fold, is_half
+from indexer.text.analysis import fold, is_half, marked_name, raw_tokens, sequence
 from indexer.text.language import FLEETING, LANGUAGES, PREFIXING, stem
 
 Fields = tuple[str, ...]
@@ -67,8 +67,15 @@ def _beginning(snapshot: Snapshot, prefix: str, fields: Fields, *, most: int, le
     return tuple(nsmallest(most, own, key=lambda term: (-total[term], term)))
 
 
-def in_phrase(snapshot: Snapshot, words: Sequence[str], fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
-    """The terms that may stand at each place of a phrase: its last character may be the first of a pair."""
+def in_phrase(snapshot: Snapshot, text: str, fields: Fields, *, exact: bool) -> list[tuple[str, ...]]:
+    """The terms that may stand at each place of a phrase: its last character may be the first of a pair.
+
+    A name with a mark, as -v, is meant with it if a document has it so.
+    """
+    words: list[str] = []
+    for raw in raw_tokens(text):
+        mark = marked_name(raw)
+        words += (mark, *sequence(raw)[1:]) if mark and is_known(snapshot, mark, fields) else sequence(raw)
     ways: list[tuple[str, ...]] = [(word,) for word in words]
     return [*ways[:-1], pairs(snapshot, words[-1], fields)] if not exact and words and is_half(words[-1]) else ways
 
@@ -189,13 +196,20 @@ LEAST_COMPLETED = 4
 """signs of a code that is looked for as the beginning of others"""
 
 
+AFFIXES = frozenset(["مي", "نمي", "ها", "هاي", "هايي", "تر", "ترين"])
+"""what Persian writes apart, joined, or between both, with a sign of no width; as folded"""
+
+
 def spellings(snapshot: Snapshot, text: str, fields: Fields) -> Ways:
     """How the index also writes a day, a month, a long number, a code or a word with a hyphen: 19.3.2019 as 2019-03-19,
     wi-fi as wifi where that is as common, in groups or in one; a code that it lacks as those that begin with it."""
     typed = fold(text)
     number = _JOINTS.sub("", typed)
-    if number.isalpha() and "-" not in typed:
-        return ()
+    if number.isalpha() and not ("-" in typed or "\u200c" in typed):
+        cut = ((typed[:n], typed[n:]) for n in range(2, len(typed) - 1))
+        return tuple(
+            way for way in cut if not AFFIXES.isdisjoint(way) and all(is_known(snapshot, w, fields) for w in way)
+        )
     if number.isalpha():
         n_joined, n_typed = (max(snapshot.document_frequency(f, term) for f in fields) for term in (number, typed))
         return ((number,),) if 0 < n_joined >= n_typed else ()
@@ -389,7 +403,9 @@ def _in_one(snapshot: Snapshot, words: list[str], links: Iterable[str]) -> tuple
     """The words of the index that neighbours make up: of two words, or of the groups of a code."""
     first, last, whole = words[0], words[-1], "".join(words)
     found = list[str]()
-    if whole.isalpha() and len(words) == 2 and min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
+    if whole.isalpha() and len(words) == 2 and not AFFIXES.isdisjoint(words):
+        found = [whole]
+    elif whole.isalpha() and len(words) == 2 and min(map(len, words)) >= LEAST_JOINED and len(whole) >= LEAST_BOTH:
         found = [whole, *(a + link + b for a, b in ((first, last), (last, first)) for link in links)]
     elif not whole.isalpha() and not whole.isdecimal() and whole.isalnum():
         is_numbered = len(words) == 2 and first.isalpha() and len(first) >= LEAST_JOINED and last.isdecimal()

@@ -3,9 +3,9 @@
 A raw token is a run of word characters with joints inside ("3.2.20", "foo_bar", "user's", "camelCase"). It
 gives one term for each piece at successive positions, the parts of a camel-cased piece at the piece's own
 position, and, where pieces are joined by anything but an apostrophe, the whole at the position of its first
-piece. Terms are lower case without accents; they are not stemmed (queries are expanded instead). Text in scripts
-without blanks between words (Chinese, Japanese, Thai ...) and in Korean gives overlapping pairs of characters, one
-position each, and its last character.
+piece; a sign of no width between them is left out of it. Terms are lower case without accents; they are not stemmed
+(queries are expanded instead). Text in scripts without blanks between words (Chinese, Japanese, Thai ...) and in
+Korean gives overlapping pairs of characters, one position each, and its last character.
 What gives no term (encoded data, an underline) takes no position, so a phrase is a run of successive positions.
 """
 
@@ -33,11 +33,11 @@ N_REMEMBERED, MAX_REMEMBERED = 10_000, 300
 MAX_RAW_LENGTH = 200
 """characters; longer raw tokens are not remembered, and a longer piece or whole cannot fold to a term"""
 
-_TOKEN = r"{0}+(?:[.\-@'’]{0}+)*(?:\+\+|#(?!\w))?"
+_TOKEN = r"{0}+(?:[.\-@'’\u200c]{0}+)*(?:\+\+|#(?!\w))?"
 _RAW = re.compile(_TOKEN.format(r"\w"))
 _OPTION = r"(?:(?<!{0})(?<!-)--?(?=[^\W\d_]))?"
 _RAW_OPTIONS = re.compile((_OPTION + _TOKEN).format(r"\w"))
-_JOINT = re.compile(r"[._\-@'’]+")
+_JOINT = re.compile(r"[._\-@'’\u200c]+")
 _CAMEL = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^A-Za-z]+")
 _HASH = re.compile(r"(?=.*\d)[0-9a-f]{32,}$")
 
@@ -64,7 +64,7 @@ PAIRED = (
 )
 """the letters of the scripts that are indexed in pairs: East Asia's; Thai, Lao, Burmese and Khmer with their marks"""
 _DIGITS = {zero + n: str(n) for zero in (0x660, 0x6F0, 0x966, 0x9E6) for n in range(10)}
-STROKED = str.maketrans("łøđħŧıکیʼ", "lodhtiكي’", "ـ") | str.maketrans({"œ": "oe", "æ": "ae"}) | _DIGITS
+STROKED = str.maketrans("łøđħŧıکیʼ", "lodhtiكي’", "ـ\u200d") | str.maketrans({"œ": "oe", "æ": "ae"}) | _DIGITS
 """letters whose stroke, or missing dot, is an accent to whoever has not got them on the keyboard, ligatures, Persian
 letters for which keyboards have Arabic ones, digits of Arabia, Persia and India; what draws Arabic words out goes"""
 _HALF_WIDTH = re.compile("[ｦ-ﾟ]+")
@@ -77,6 +77,17 @@ _HALF_WIDTH = re.compile("[ｦ-ﾟ]+")
 def _cjk() -> re.Pattern[str]:
     """Characters of the scripts that are indexed in pairs."""
     return re.compile(f"[{PAIRED}]+")
+
+
+@cache
+def _nasal() -> re.Pattern[str]:
+    """In scripts of India a nasal before a consonant of its class, and one on a vowel: people write a dot for it."""
+    blocks = (0x900, 0x980, 0xA80, 0xB00, 0xC00, 0xC80)
+    sets = [
+        f"{chr(block + first + 4)}{chr(block + 0x4D)}(?=[{chr(block + first)}-{chr(block + first + 3)}])"
+        for block in blocks for first in (0x15, 0x1A, 0x1F, 0x24, 0x2A)
+    ]  # fmt: skip
+    return re.compile("|".join((*sets, f"[{''.join(chr(block + 1) for block in blocks)}]")))
 
 
 @cache
@@ -102,6 +113,8 @@ def _fold(text: str) -> str:
     text = text.casefold().translate(STROKED)
     if text.isascii():
         return text
+    if max(text) >= "\u0900":
+        text = _nasal().sub(lambda nasal: chr(ord(nasal[0][0]) & ~0x7F | 2), text)
     decomposed = unicodedata.normalize("NFKD", text)
     bare = "".join(c for c in decomposed if not unicodedata.combining(c) or "\u0e00" <= c <= "\u17ff")
     return bare.casefold().translate(STROKED)  # what was taken apart may be capitals, or stroked: ℂ is C, ℏ is ħ
@@ -111,11 +124,11 @@ def raw_tokens(text: str) -> list[str]:
     """The raw tokens of `text` in order; letters and accents that are written apart are put together first.
 
     The apostrophe ʼ, a letter to Unicode, is one like others; Japanese of half width is written in full; soft hyphens,
-    which come with what is pasted, are none.
+    which come with what is pasted, and signs that only draw letters together, are none.
     """
     if text.isascii():
         return _plain_tokens(text)
-    text = unicodedata.normalize("NFC", text).replace("ʼ", "’").replace("\xad", "")
+    text = unicodedata.normalize("NFC", text).replace("ʼ", "’").replace("\xad", "").replace("\u200d", "")
     text = _HALF_WIDTH.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
     return _raw_marked().findall(text) if _mark().search(text) else _plain_tokens(text)
 
@@ -150,6 +163,11 @@ def whole_term(raw: str) -> str:
     return whole if _worth_keeping(whole) else ""
 
 
+def marked_name(raw: str) -> str:
+    """The term of a raw token that is a name with its mark, as C++, -v and __init__; "" for others."""
+    return "" if is_ideographic(raw) else _taken_apart(raw)[2]
+
+
 def is_ideographic(text: str) -> bool:
     """Whether `text` holds a character of a script that is indexed in pairs."""
     return not text.isascii() and _cjk().search(text) is not None
@@ -182,7 +200,7 @@ def _taken_apart(raw: str) -> tuple[list[str], str, str]:
 def _whole(pieces: list[str], body: str) -> str:
     if len(pieces) < 2 or len(body) > MAX_RAW_LENGTH or "'" in body or "’" in body:
         return ""
-    return fold(_JOINT.sub(lambda joint: joint[0][0], body.strip("._-@")))
+    return fold(_JOINT.sub(lambda joint: joint[0][0], body.strip("._-@")).replace("\u200c", ""))
 
 
 def _piece_terms(piece: str) -> list[str]:
@@ -256,7 +274,7 @@ def _runs(text: str) -> Sequence[bytes] | Sequence[str]:
     """
     data = text.encode("utf-8", "surrogatepass")
     if len(data) != len(text):
-        if "ʼ" in text or "\xad" in text or (b"\xef" in data and _HALF_WIDTH.search(text)):
+        if "ʼ" in text or "\xad" in text or "\u200d" in text or (b"\xef" in data and _HALF_WIDTH.search(text)):
             return raw_tokens(text)
         if not unicodedata.is_normalized("NFC", text):
             return raw_tokens(text)

@@ -85,6 +85,16 @@ def test_long_paths_lose_their_middle() -> None:
     assert fit_path("~/aaaaaa/bbbbbb/name.txt", 6) == "…/nam…"
 
 
+@pytest.mark.parametrize("sign", ["👨\u200d👩\u200d👧\u200d👦", "🇩🇪", "👍🏽", "❤\ufe0f", "e\u0301", "न्"])
+def test_what_is_drawn_as_one_is_kept_or_cut_whole(sign: str) -> None:
+    """A joined emoji, a flag, a tone of skin and a letter's mark, at the end, at the beginning and in wrapped lines."""
+    text = sign * 6
+    for width in range(2, columns(text)):
+        cut, left = fit(text, width).removesuffix("…"), fit_left(text, width).removeprefix("…")
+        assert cut == left == sign * ((width - 1) // columns(sign))
+        assert {text[start:end] for start, end in wrap(text, columns(sign))} == {sign}
+
+
 texts = st.text(st.sampled_from("ab é漢字\u0301 /"), max_size=60)
 
 

@@ -14,9 +14,9 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_074),
-    "console": (8, 1_118),
-    "indexer": (106, 21_019),
+    "app": (193, 31_113),
+    "console": (8, 1_145),
+    "indexer": (106, 21_090),
     "simulation": (90, 15_565),
     "federation_server": (54, 8_154),
     "foltr": (55, 8_038),

@@ -181,6 +181,21 @@ def test_a_root_that_became_another_folder_unseen_is_followed_after_the_next_sca
         watched.until(lambda: "new.txt" in watched.known())
 
 
+def test_a_root_that_comes_back_is_followed_again(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the next look, and not with the next whole scan; what lay there stays indexed meanwhile."""
+    monkeypatch.setattr("indexer.watch.LOOK_SECONDS", 0.2)
+    with watched.follow():
+        shutil.rmtree(watched.files)
+        watched.until(lambda: watched.updater.folders == {})
+        time.sleep(0.5)
+        assert watched.known() == {"first.txt"}
+        watched.files.mkdir()
+        (watched.files / "new.txt").write_text("new")
+        watched.until(lambda: watched.known() == {"new.txt"})
+        (watched.files / "later.txt").write_text("later")
+        watched.until(lambda: "later.txt" in watched.known())
+
+
 def test_watching_is_tried_again_after_each_scan(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """The system's limit may be reached only for a while."""
     monkeypatch.setenv("FOLTR_FORCE_POLL", "1")

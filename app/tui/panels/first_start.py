@@ -16,6 +16,7 @@ from textual.geometry import Region
 from textual.widgets import Button, Input, OptionList, Static
 from textual.widgets.option_list import Option
 
+from app.paths import as_spelt
 from app.tui.key_queue import BETWEEN_BUTTONS, Panel, RowList
 from console.printable import safe_line
 from console.wording import fit_path, short_path
@@ -175,7 +176,7 @@ class FirstStart(Panel[tuple[str, ...]]):
         """Add a folder the user typed; "" or one line that says why not."""
         from app.suggested_folders import RootSuggestion
 
-        path = Path(os.path.expanduser(text.strip()))
+        path = Path(as_spelt(os.path.expanduser(text.strip())))
         if not text.strip():
             return "Wanted the path of a folder."
         try:

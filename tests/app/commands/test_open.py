@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import sys
+import unicodedata
 import zipfile
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
@@ -160,3 +161,17 @@ def test_a_rank_of_any_length_is_one_message(device: Device, digits: str) -> Non
     done = device.run("open", digits)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"has results 1 to 1, not {digits[:20]};" in done.stderr
+
+
+@pytest.mark.parametrize(("disk", "typed"), [("NFC", "NFD"), ("NFD", "NFC")])
+def test_accents_may_be_typed_otherwise_than_on_the_disk(device: Device, disk: str, typed: str) -> None:
+    """`index`, `open` and `index --forget` find the folder and the file, each name spelt in a way of its own."""
+    folder = device.home / unicodedata.normalize(disk, "Übung")
+    folder.mkdir()
+    name = unicodedata.normalize(typed, "Café.txt")
+    (folder / name).write_text("A bittern.", encoding="utf-8")
+    other = device.home / unicodedata.normalize(typed, "Übung")
+    assert device.run("index", str(other)).returncode == 0
+    done = device.run("open", "--print", str(other / unicodedata.normalize(disk, name)))
+    assert done.stdout == f"{folder / name}\n", done.stderr
+    assert device.run("index", "--forget", str(other)).returncode == 0

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from datetime import datetime, timedelta
 
 import numpy as np
 import pytest
 
 from app.search.facets import MAX_FOLDERS, TIMES, FolderNames, facets_of, narrowing
+from app.search.page import end_of_day
 from app.search.results import Facets, SearchRequest
 from indexer.documents import TYPES
 from indexer.schema import DOCUMENT, folder_key
 from indexer.storage.snapshot import Snapshot
 
 DAY = 86_400.0
-NOW = time.time()
+NOW = end_of_day(time.time())
 PATHS = ["/notes/a/x.txt", "/notes/a/b/y.pdf", "/notes/c/z.txt", "/notes/top.txt", "/mail/in.mbox"]
 AGES = [0.5 * DAY, 3 * DAY, 20 * DAY, 200 * DAY, 2_000 * DAY]
 KINDS = ["text", "pdf", "text", "text", "mail"]
@@ -103,5 +105,26 @@ def test_without_facets_there_is_no_narrowing(snapshot: Snapshot) -> None:
 
 def test_every_time_reaches_further_back() -> None:
     """The times are in ascending order, each with a label."""
-    assert [seconds for _, _, seconds in TIMES] == sorted(seconds for _, _, seconds in TIMES)
+    assert [days for _, _, days in TIMES] == sorted(days for _, _, days in TIMES)
     assert all(label for _, label, _ in TIMES)
+
+
+@pytest.mark.parametrize("day", ["2026-03-29", "2026-10-25"])
+def test_times_are_days_of_the_calendar(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch, day: str) -> None:
+    """On a day on which clocks change "today" begins at midnight, and so does each of those before."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        begins = datetime.fromisoformat(day)
+        week = begins - timedelta(6)
+        moments = [(begins, 0), (begins, -1), (week, 0), (week, -1), (begins, 3600)]
+        snapshot.documents["modified"] = [moment.timestamp() + more for moment, more in moments]
+        tonight = end_of_day(begins.timestamp() + 43_200)
+        found = {
+            value: narrowing(snapshot, SearchRequest("x", time=value), lambda folder: set(), now=tonight)
+            for value in ("today", "week")
+        }
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert [mask is not None and mask.tolist() for mask in found.values()] == [[1, 0, 0, 0, 1], [1, 1, 1, 0, 1]]

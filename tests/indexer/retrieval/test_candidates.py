@@ -14,11 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.search.snippets import matches
 from indexer.query.nodes import And, Filter, Node, Not, Or, Phrase, Word, is_filter
 from indexer.query.parse import parse
 from indexer.retrieval import concepts
 from indexer.retrieval.candidates import COVERAGE_POWER, K1, WEIGHTS, B, Candidates, Matcher, best, find, idf
 from indexer.retrieval.concepts import ConceptLookup
+from indexer.retrieval.variants import with_neighbours
 from indexer.schema import DOCUMENT
 from indexer.storage.index import Index
 from indexer.storage.snapshot import Snapshot
@@ -152,6 +154,41 @@ def test_some_of_the_words_are_enough(make_index: MakeIndex) -> None:
     assert sorted(ids(snapshot, found)[:6]) == [2, 3, 4, 5, 6, 7]
     lacking = dict(zip(ids(snapshot, found), found.missing_words, strict=True))
     assert lacking == {0: ("stork",), 1: ("herons",)} | dict.fromkeys(range(2, 8), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [('"-Os"', [0]), ('"gcc -Os"', [0]), ('="-Os"', [0]), ("-W*", [0]), ('"C++ code"', [2]), ('"os"', [0, 1]),
+     ('"-code"', [2]), ('"no-cache here"', [0, 1]), ('"--no-cache here"', [0])],
+)  # fmt: skip
+def test_a_flag_in_quotes_or_with_a_star_is_the_flag(make_index: MakeIndex, text: str, expected: list[int]) -> None:
+    """So is any name with a mark; where no document has the mark, the name is looked for without it."""
+    snapshot = make_index(["gcc -Os -Wall --no-cache here", "the os of water, no-cache here", "C++ code"]).snapshot()
+    assert sorted(ids(snapshot, search(snapshot, text))) == expected
+
+
+SPELT = [
+    ["हिन्दी", "हिंदी"], ["चाँद", "चांद"], ["અઙ્ગ", "અંગ"], ["ශ්\u200dරී", "ශ්රී"],
+    ["می\u200cخواهم", "میخواهم", "می خواهم"], ["کتاب\u200cها", "کتابها", "کتاب ها"], ["Auf\u200clage", "Auflage"],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("spelt", SPELT, ids=lambda spelt: spelt[0])
+def test_spellings_of_india_and_persia_find_each_other(make_index: MakeIndex, spelt: list[str]) -> None:
+    """A dot for a nasal, a sign of no width, joined or apart; and each that is one word is marked in the text."""
+    snapshot = make_index([*spelt, "जन्म کلام हनम خواهر"]).snapshot()
+    for text in spelt:
+        found = find(matcher_of(snapshot, ()), with_neighbours(parse(text), snapshot, ()), limit=9)
+        assert sorted(ids(snapshot, found)[: len(spelt)]) == [*range(len(spelt))], text
+        one = [own for own in spelt if not {"\u200c", " "} & {*"".join(spelt)}]
+        assert all(sum(end - start for start, end in matches(own, found.words)) >= len(own) - 1 for own in one), text
+
+
+def test_a_missing_word_is_told_as_it_was_typed(make_index: MakeIndex) -> None:
+    """Not the pairs of characters that are looked up for it, nor the letters of a Korean syllable."""
+    snapshot = make_index(["학생 heron", "heron"]).snapshot()
+    found = search(snapshot, "학생입니다 東京都 heron")
+    assert dict(zip(ids(snapshot, found), found.missing_words, strict=True))[1] == ("학생입니다", "東京都")
 
 
 @pytest.mark.parametrize(("n_whole", "n_part", "relaxed"), [(4, 1, True), (5, 1, False), (4, 0, False), (0, 1, True)])

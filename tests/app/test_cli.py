@@ -130,7 +130,7 @@ def test_an_error_is_one_line_and_its_traceback_is_on_request(device: Device) ->
     [
         (("search", "--jsno", "heron"), "No such option: --jsno; to search for it: foltr-search search -- --jsno"),
         (("search", "heron", "-n", "many"), "'many' is not a valid integer range"),
-        (("search",), "Missing argument 'QUERY...'"),
+        (("open",), "Missing argument 'N|PATH'"),
         (("model", "exprt"), "No such command 'exprt'"),
         (("config", "show", "--set"), "Option '--set' requires an argument"),
     ],

@@ -76,14 +76,14 @@ def test_options_that_cannot_be_are_refused(indexed: Device, options: list[str])
     assert indexed.run("search", "boat", *options).returncode == 2
 
 
-def test_an_option_is_searched_for_behind_two_dashes(indexed: Device) -> None:
+def test_an_option_is_searched_for_behind_two_dashes(device: Device) -> None:
     """Without them it is taken for an option of this program, and the error says how to search for it."""
-    refused = indexed.run("search", "--no-ff")
+    refused = device.run("search", "--no-ff")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "to search for it: foltr-search search -- --no-ff" in refused.stderr
-    (indexed.notes / "merge.txt").write_text("git merge --no-ff keeps the branch visible\n")
-    indexed.index()
-    assert paths(indexed.run("search", "--", "--no-ff").stdout) == [str(indexed.notes / "merge.txt")]
+    (device.notes / "merge.txt").write_text("git merge --no-ff keeps the branch visible\n")
+    device.index()
+    assert paths(device.run("search", "--", "--no-ff").stdout) == [str(device.notes / "merge.txt")]
 
 
 def test_orders_are_those_of_the_search() -> None:
@@ -124,15 +124,13 @@ def test_n_is_the_limit(indexed: Device) -> None:
     assert indexed.run("search", "heron", "--format", "-n").stdout.splitlines() == ["-n"] * 3
 
 
-def test_line_column_page_and_author_in_a_format(indexed: Device) -> None:
+def test_line_column_page_and_author_in_a_format(device: Device) -> None:
     """They are those of the passage that is shown; columns count from 1, in bytes; no page, no number."""
-    (indexed.notes / "umlaut.txt").write_text("Zeile eins\nGrüße an den Marabu\n", encoding="utf-8")
-    indexed.index()
-    done = indexed.run("search", "marabu", "--format", "{line}:{column}:{page}:{author}:{size}")
+    (device.notes / "umlaut.txt").write_text("Zeile eins\nGrüße an den Marabu\n", encoding="utf-8")
+    device.index()
+    done = device.run("search", "marabu", "--format", "{line}:{column}:{page}:{author}:{size}")
     column, size = len("Grüße an den ".encode()) + 1, len("Zeile eins/Grüße an den Marabu/".encode())
     assert done.stdout == f"2:{column}:::{size}\n"
-    (indexed.notes / "umlaut.txt").unlink()
-    indexed.index()
 
 
 def test_a_malformed_query_still_answers_and_points_at_the_place(indexed: Device) -> None:

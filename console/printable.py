@@ -8,7 +8,9 @@ loses only what a terminal obeys or what turns the direction, for it is copied f
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from collections.abc import Iterable, Iterator
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
@@ -49,6 +51,11 @@ def display_path(path: str) -> str:
 _FLAGS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
 _JOINING = frozenset("\u200d\u20e3\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff")
 """what belongs to the sign before it and is no mark to Unicode: the joiner, the frame of a key, skin tones"""
+_MAY_JOIN = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u1dff\u200d\u20d0-\u20ff\u2ce0-\u2dff\u302a-\u302f\u3099\u309a\ua66f-\uabff"
+    "\ufb1e\ufe00-\ufe2f\U00010000-\U0010ffff]"
+)
+"""whatever may belong to what stands before it, and more: a text without it is one letter a character"""
 
 
 def between_letters(text: str, at: int, step: int) -> int:
@@ -61,3 +68,16 @@ def between_letters(text: str, at: int, step: int) -> int:
     ):
         at += step
     return at
+
+
+def letters_of(text: str) -> Iterable[str]:
+    """`text` in pieces that are not to be cut: letters with their marks, joined emoji, flags."""
+    return _joined_letters(text) if _MAY_JOIN.search(text) else text
+
+
+def _joined_letters(text: str) -> Iterator[str]:
+    start = 0
+    while start < len(text):
+        end = between_letters(text, start + 1, 1)
+        yield text[start:end]
+        start = end

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from console.printable import between_letters, display_path
+from console.printable import between_letters, display_path, letters_of
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -146,11 +146,10 @@ def fit(text: str, width: int) -> str:
     if columns(text) <= width:
         return text
     end = taken = 0
-    while end < len(text):
-        after = between_letters(text, end + 1, 1)
-        if (taken := taken + columns(text[end:after])) >= width:
+    for letter in letters_of(text):
+        if (taken := taken + columns(letter)) >= width:
             break
-        end = after
+        end += len(letter)
     return text[:end].rstrip() + "…" if width > 0 else ""
 
 
@@ -187,11 +186,11 @@ def wrap(text: str, width: int) -> list[tuple[int, int]]:
     """
     lines: list[tuple[int, int]] = []
     start = blank = taken = 0
-    after = 0
-    while (position := after) < len(text):
-        after = between_letters(text, position + 1, 1)
-        taken += columns(text[position:after])
-        if text[position:after] == " ":
+    position = after = 0
+    for letter in letters_of(text):
+        position, after = after, after + len(letter)
+        taken += columns(letter)
+        if letter == " ":
             blank = position
             continue
         while taken > width and position > start:

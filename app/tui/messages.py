@@ -181,6 +181,8 @@ class LikeFound(Notice):
     """What to search for to find documents like the selected one; "" for nothing."""
 
     query: str
+    typed: str
+    """what stood in the search box when it was wanted"""
 
 
 class RecentRead(Notice):

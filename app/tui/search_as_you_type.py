@@ -140,13 +140,13 @@ class Questions:
 
     def turn_like(self) -> None:
         """Search for documents like the selected one; from there, go back to the query before."""
-        hit = self._results.selected
+        hit, typed = self._results.selected, self._box.value
         if hit is None:
             self.turn_to("", otherwise="no result is selected")
         else:
             from app.likeness import query_like  # loads what searches, which the first frame goes without
 
-            self._session.work(lambda engine: self._session.tell(LikeFound(query_like(engine, hit))))
+            self._session.work(lambda engine: self._session.tell(LikeFound(query_like(engine, hit), typed)))
 
     def turn_to(self, query: str, *, otherwise: str) -> None:
         """Ask what was made of the selected result; where that is asked already, go back to the query before."""

@@ -363,7 +363,8 @@ class SearchScreen(Screen[None]):
 
     @on(messages.LikeFound)
     def _like_found(self, message: messages.LikeFound) -> None:
-        self.questions.turn_to(message.query, otherwise="no other document holds one of its words")
+        if self.box.value == message.typed:  # who goes on typing wants something else
+            self.questions.turn_to(message.query, otherwise="no other document holds one of its words")
 
     @on(messages.RecentRead)
     def _recent_read(self, message: messages.RecentRead) -> None:

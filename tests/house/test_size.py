@@ -14,8 +14,8 @@ import pytest
 from tests.house.test_rooms import HOUSES, ROOT, imported, rooms
 
 ROOMS = {
-    "app": (193, 31_113),
-    "console": (8, 1_145),
+    "app": (193, 31_116),
+    "console": (8, 1_164),
     "indexer": (106, 21_090),
     "simulation": (90, 15_565),
     "federation_server": (54, 8_154),

@@ -139,6 +139,10 @@ async def test_documents_like_the_selected_one_are_a_key_away(stage: Stages, pat
         }  # fmt: skip
         await pilot.press("alt+k")
         await one.until(pilot, lambda: box.value == "turbine")
+        one.app.search_screen.questions.turn_like()
+        await pilot.press(*"s mill")
+        await one.settle(pilot)
+        assert box.value == "turbines mill"
         await pilot.press("escape")
         await one.search(pilot, "landlord")
         await pilot.press("alt+k")

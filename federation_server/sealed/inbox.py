@@ -10,6 +10,7 @@ federation_server.sealed.summing, and never changed.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Set
 from typing import Literal
 
 from msgspec import Struct, field
@@ -140,22 +141,23 @@ def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coin
         raise Refused("already-reported")
     if known is None and round_.phase != "collect":
         raise Refused("wrong-phase", "the round's list is fixed")
-    if known is None and not can_end(connection, round_, where.cohort, now=desk.now):
+    if known is None and not senders(connection, round_, where.cohort, now=desk.now):
         raise Refused("wrong-phase", "too few on the roster are still members")
     if known is None:
         connection.execute(insert(noises).values(point=sent.point, device=device, **round_.place))
     return wire.Coins(round=round_.number, seed=_coins(desk.vault, round_, device, sent.point))
 
 
-def can_end(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> bool:
-    """Whether those on the roster who are still members are enough to hide one another, and to add up what they send.
+def senders(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> Set[str]:
+    """Those of the cohort who have sent a note or still may; nobody, where they, or the hands that add up, are too few.
 
-    A note that is taken while they are not is spent, and the round with it, one for each sender.
+    A note that is taken while they are too few is spent, and the round with it, one for each sender.
     """
     active = enrolment.active_devices(connection, now=now)
     n_hands = sum(member.device in active for member in cohort.committee)
-    senders = (active - lies(connection, here, "proof").keys()) | message_hashes(connection, here).keys()
-    return n_hands >= cohort.threshold and cohort.has_enough(senders)
+    able = (active & cohort.by_device.keys()) - lies(connection, here, "proof").keys()
+    found = able | message_hashes(connection, here).keys()
+    return found if n_hands >= cohort.threshold and cohort.has_enough(found) else frozenset()
 
 
 class Offered(Struct, frozen=True):

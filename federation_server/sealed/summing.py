@@ -144,8 +144,8 @@ def n_wanted(connection: Connection, known: SealedRounds, agreed: Terms, here: R
         present = _Open(connection, here, known.occasion(connection, here, agreed), now)
     except CohortError:
         return 0
-    if here.phase == "collect" and not inbox.can_end(connection, here, present.cohort, now=now):
-        return 0
+    if here.phase == "collect":
+        return len(inbox.senders(connection, here, present.cohort, now=now))
     return len(present.could_send() | inbox.message_hashes(connection, here).keys())
 
 
@@ -179,7 +179,7 @@ def _of_sums(found: Awaited, present: _Open) -> Awaited:
     if liars and not cohort.has_enough(could | arrived):
         refused = f"{count(len(liars), 'note')} refused for want of a proof; too few members are left"
         return structs.replace(found, other=f"{refused}, so the round is lost on {iso_minute(here.deadline)}")
-    if not inbox.can_end(connection, here, cohort, now=present.now):
+    if not inbox.senders(connection, here, cohort, now=present.now):
         there = f"{len(could)} of the {len(cohort.members)} on the roster are still members, too few for a round"
         return structs.replace(found, other=f"{there}: a member takes off who is gone (`foltr-server members`)")
     return structs.replace(found, floor=cohort.n_least, quorum=0, n_active=len(could), n_missing=len(could - arrived))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import structs
 
 from app.commands.command import (
     FAILED,
@@ -134,8 +135,6 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     from indexer.errors import IndexDamaged
 
     limit = options["limit"] or context.settings.search.page_size
-    if options["like"]:
-        text = f"{_words_like(context, options['like'])} {text}".strip()
     request = SearchRequest(
         text=text,
         order=options["order"],
@@ -147,6 +146,11 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     if request.on:
         only_alone()  # ssh wants the agent of who asks, and nobody else should wait for another machine
     with search_for_command(context.settings, context.paths) as search:
+        if options["like"]:
+            if search.trouble:
+                raise IndexDamaged(search.trouble)
+            text = f"{_words_like(search, options['like'])} {text}".strip()
+            request = structs.replace(request, text=text)
         page = search.search(request)
         search.keep(page)  # for `open N`
         if not search.unkept:
@@ -165,20 +169,17 @@ def _answer(context: Context, text: str, options: dict[str, Any]) -> int:
     return FOUND if hits else NOTHING_FOUND
 
 
-def _words_like(context: Context, target: str) -> str:
+def _words_like(search: Search, target: str) -> str:
     """What to search for to find documents like this result or file; click.UsageError where that cannot be told."""
     from app.commands.open import find_target
     from app.likeness import query_like
-    from app.resident.on_behalf import search_for_command
     from app.search.shown_page import load_shown
 
-    with search_for_command(context.settings, context.paths) as search:
-        row = find_target(search, search.catalogue, load_shown(search.store), target)[1]
-        words = query_like(search, row) if row is not None else ""
-    if not words:
-        why = "it is not indexed here" if row is None else "no other document holds one of its words"
-        raise click.UsageError(f"--like {target}: {why}")
-    return words
+    row = find_target(search, search.catalogue, load_shown(search.store), target)[1]
+    if words := query_like(search, row) if row is not None else "":
+        return words
+    why = "it is not indexed here" if row is None else "no other document holds one of its words"
+    raise click.UsageError(f"--like {target}: {why}")
 
 
 def _start_on_demand(context: Context) -> None:

@@ -38,7 +38,7 @@ from foltr.federated.wire import Invite, InviteVoucher, RosterEntry, RosterPage,
 
 T = TypeVar("T")
 LARGEST_ROSTER = 50_000
-"""entries: each takes half a millisecond, and a false server could go on for ever"""
+"""entries: each takes about a millisecond to verify, and a false server could go on for ever"""
 
 
 def entries(store: Store) -> tuple[RosterEntry, ...]:

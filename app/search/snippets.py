@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from app.search.results import Snippet
 from console.printable import UNSAFE, between_letters
-from indexer.text.analysis import PAIRED, fold, is_ideographic, is_marked
+from indexer.text.analysis import NASALS, PAIRED, SCRIPTS_WITH_DOTS, fold, is_ideographic, is_marked
 from indexer.text.markdown import FENCE_SIGN, HASHES
 
 Span = tuple[int, int]
@@ -36,7 +36,7 @@ _SYLLABLE = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 """a Korean one whose letters are written apart, as names of files on a Mac have them"""
 _INDIAN = "\u0900-\u0963\u0966-\u0dff"
 """letters and vowel signs of India's scripts"""
-_DOTS = frozenset("\u0902\u0982\u0a82\u0b02\u0c02\u0c82")
+_DOTS = frozenset(chr(first + 2) for first in SCRIPTS_WITH_DOTS)
 """signs of a nasal, for which India's texts also have the letter"""
 _FOLDING = (range(0x80, 0x3400), range(0xA000, 0xAC00), range(0xF900, 0xFFF0), range(0x1D400, 0x1D800))
 """code points outside of which nothing folds to anything else (but for rarities)"""
@@ -262,7 +262,7 @@ def _letters(part: str, alphabet: str) -> str:
         spelled = part[at : at + n]
         plain = re.escape(spelled)
         if spelled in _DOTS:
-            plain = f"[{spelled}{''.join(chr(ord(spelled) - 2 + own) for own in (0x19, 0x1E, 0x23, 0x28, 0x2E))}]"
+            plain = f"[{spelled}{''.join(chr(ord(spelled) - 2 + own) for own in NASALS)}]"
         elif "\u0620" <= spelled <= "\u06ff":
             plain += "\u200c?"
         partly = "|ﬀi|fﬁ" if spelled == "ffi" else "|ﬀl|fﬂ" if spelled == "ffl" else ""

@@ -79,15 +79,20 @@ def _cjk() -> re.Pattern[str]:
     return re.compile(f"[{PAIRED}]+")
 
 
+SCRIPTS_WITH_DOTS = (0x900, 0x980, 0xA80, 0xB00, 0xC00, 0xC80)
+"""the first code points of India's scripts in which a dot, their third, stands for a nasal"""
+NASALS = (0x19, 0x1E, 0x23, 0x28, 0x2E)
+"""how far behind the first the nasals stand, each the fifth of its class of consonants"""
+
+
 @cache
 def _nasal() -> re.Pattern[str]:
     """In scripts of India a nasal before a consonant of its class, and one on a vowel: people write a dot for it."""
-    blocks = (0x900, 0x980, 0xA80, 0xB00, 0xC00, 0xC80)
     sets = [
-        f"{chr(block + first + 4)}{chr(block + 0x4D)}(?=[{chr(block + first)}-{chr(block + first + 3)}])"
-        for block in blocks for first in (0x15, 0x1A, 0x1F, 0x24, 0x2A)
+        f"{chr(first + own)}{chr(first + 0x4D)}(?=[{chr(first + own - 4)}-{chr(first + own - 1)}])"
+        for first in SCRIPTS_WITH_DOTS for own in NASALS
     ]  # fmt: skip
-    return re.compile("|".join((*sets, f"[{''.join(chr(block + 1) for block in blocks)}]")))
+    return re.compile("|".join((*sets, f"[{''.join(chr(first + 1) for first in SCRIPTS_WITH_DOTS)}]")))
 
 
 @cache

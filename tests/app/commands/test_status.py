@@ -50,6 +50,8 @@ def test_an_index_of_another_version_is_named_beside_what_is_known(device: Devic
     asked = device.run("why", str(next(device.notes.rglob("*.txt"))))
     assert asked.returncode == 2, "no file can be found"
     assert "`foltr-search index` rebuilds it" in asked.stderr
+    for question in (["heron"], ["--like", str(next(device.notes.rglob("*.txt")))]):
+        assert "`foltr-search index` rebuilds it" in device.run("search", *question).stderr
 
 
 def test_while_an_index_is_made_a_search_names_who_makes_it(device: Device) -> None:

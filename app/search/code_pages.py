@@ -24,7 +24,7 @@ from app.search.candidate_table import CandidateTable
 from foltr.arrays import FloatMatrix, FloatVector
 from indexer.postings import Mask
 from indexer.retrieval.candidates import Candidates, n_asking
-from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, code_counts, code_values
+from indexer.retrieval.code import CODE_FEATURES, CODE_NAMES, as_asked, code_counts, code_values
 from indexer.retrieval.concepts import Concept
 from indexer.retrieval.feature_values import TYPE_GROUPS
 from indexer.retrieval.features import NAMES, Feature
@@ -109,7 +109,7 @@ def page_kind(
     pairs = zip(table.rows, table.asides, strict=True)
     paths = [row.path.removeprefix(f"{aside.machine}:") if aside.machine else row.path for row, aside in pairs]
     values = code_values(snapshot, candidates, counts, table.bm25f, paths)
-    points = share * shipped_weights(WEIGHTS, CODE_NAMES) * values
+    points = share * shipped_weights(WEIGHTS, CODE_NAMES) * as_asked(candidates.concepts) * values
     return PageKind("source code", share, CODE_FEATURES, values, points)
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 from indexer.postings import Floats, Ints
 from indexer.retrieval.adjacency import among
 from indexer.retrieval.candidates import Candidates, idf
+from indexer.retrieval.concepts import Concept
 from indexer.retrieval.feature_values import places_of
 from indexer.retrieval.features import Feature
 from indexer.storage.snapshot import PLACE_BITS, Snapshot
@@ -53,6 +54,12 @@ NAMES_ARE_DEFINED_BY = (
 )  # fmt: skip
 REACH = 3
 """words behind the first of which names of types may stand: `type Decoder`, `impl Read for Decoder`"""
+
+ASKED_BY = {
+    "is_test": ("test", "tests"),
+    "is_example": ("example", "examples", "tutorial", "tutorials", "docs", "documentation"),
+}
+"""feature -> the words that ask for such files; spec, mock and the like mean the thing itself as often"""
 
 _TEST = re.compile(
     r"(?:^|[/_.-])(?:tests?|specs?|__tests__|testing|benchmarks?|bench|fixtures?|mocks?)(?:[/_.-]|$)"
@@ -107,6 +114,12 @@ def code_values(
     values = np.array([bm25f, *counts.T, *by_path]).T
     values[:, _IS_SHARE] /= np.maximum(values[:, _IS_SHARE].max(axis=0, initial=0.0), 1e-9)
     return values
+
+
+def as_asked(concepts: Sequence[Concept]) -> Floats:
+    """[n_code] -1 for what a word of the query asks for, else 1: asked for, tests rise by as much as they fall else."""
+    words = {run[0] for concept in concepts[:MOST_CONCEPTS] for run in concept.forms}
+    return np.array([1.0 if words.isdisjoint(ASKED_BY.get(name, ())) else -1.0 for name in CODE_NAMES])
 
 
 def best_passage(places: Sequence[Ints], lengths: Ints, weights: Floats) -> Floats:

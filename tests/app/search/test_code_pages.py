@@ -114,6 +114,22 @@ def test_the_implementation_comes_before_its_tests_and_what_is_written_about_it(
     assert names(ask(search, "policy of each retry"))[0] == "retry_policy.py"
 
 
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("retry policy test", "test_retry_policy.py"),
+        ("a test for the retry policy", "test_retry_policy.py"),
+        ("retry policy docs", "usage.md"),
+    ],
+)
+def test_who_asks_for_tests_or_what_is_written_about_code_gets_it(search: Search, text: str, first: str) -> None:
+    """By the word for it; the page is one of source code all the same."""
+    page = ask(search, text)
+    assert names(page)[0] == first
+    assert page.reasons is not None
+    assert page.reasons.kind is not None
+
+
 def test_among_source_code_a_title_and_a_folder_do_not_stand_for_a_name(tmp_path: Path) -> None:
     """A page about it, in a folder of that name, is behind the file that does it."""
     files = {

@@ -1,9 +1,9 @@
 """Sums of products, exponentials and logarithms with the same last digits on every processor.
 
-A library's dot product adds in an order that follows the width of the processor's vectors, and its logarithm ends in
-another digit where the processor multiplies and adds in one step. What is learned from clicks must not depend on
-either: one click that falls otherwise changes all that comes after. Here each result is a fixed row of additions and
-products, which IEEE 754 rounds in one way; sums are numpy's own, in the order of its pairwise summation.
+A library's dot product adds in an order that depends on the width of the processor's vectors, and its logarithm may end
+in another digit where the processor multiplies and adds in one step. What is learned from clicks must depend on
+neither: one click that turns out differently changes all that comes after. Here each result is a fixed sequence of
+additions and products, which IEEE 754 rounds in one way; sums are numpy's own, in the order of its pairwise summation.
 
 `log`, `log1p`, `exp` and `waves` take a number or an array, and the laboratory compiles the same lines. Their largest
 errors are measured in tests/foltr/test_arithmetic.py: below 1.5 units in the last place, and 2e-16 for `waves`.
@@ -24,7 +24,7 @@ LN2_HIGH, LN2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 ROUND = 6755399441055744.0
 """1.5 * 2^52: adding it rounds a number to an integer, which then stands in the lowest bits"""
 SMALLEST, LARGEST = -700.0, 709.0
-"""between which `exp` is exact to the last place; 0 below, and what it is at the upper end above"""
+"""between them `exp` is exact to the last place; below it is 0, above it stays at e^LARGEST"""
 _BIAS = np.int64(1023)
 _ROOT_HALF = np.int64(0x3FE6A09E667F3BCD)
 """the bits of the square root of 1/2"""
@@ -80,7 +80,7 @@ def power_of_e(x: Any) -> Any:
 
 
 def exp(x: Any) -> Any:
-    """e^x; 0 below `SMALLEST`, and of what is above `LARGEST` that of `LARGEST`."""
+    """e^x; 0 below `SMALLEST`, and e^LARGEST above `LARGEST`."""
     return power_of_e(np.minimum(np.maximum(x, SMALLEST), LARGEST)) * (x >= SMALLEST)
 
 
@@ -91,7 +91,7 @@ def sigmoid(x: FloatArray) -> FloatArray:
 
 
 def log(x: Any) -> Any:
-    """ln x of a normal positive number; of 0 a finite number far below all others.
+    """ln x of a normal positive number; for 0 a finite number far below all others.
 
     x = 2^n m with m between the roots of 1/2 and 2, and ln m = 2 artanh((m - 1) / (m + 1)) by its series.
     """
@@ -143,7 +143,7 @@ def waves(turns: Any) -> tuple[Any, Any]:
 def normals(rng: np.random.Generator, *shape: int) -> FloatArray:
     """Independent standard normal numbers of that shape, from twice as many of `rng.random()` (Box and Muller 1958).
 
-    numpy's own take the library's logarithm where they are large.
+    numpy's own normals use the library's logarithm where they are large.
     """
     u, turns = rng.random((2, *shape))
     drawn: FloatArray = np.sqrt(-2.0 * log(1.0 - u)) * waves(turns)[0]
@@ -156,7 +156,7 @@ def log_sum(x: FloatArray) -> Any:
 
 
 def log_sums(x: FloatArray) -> FloatArray:
-    """ln of the sum of e^x up to each place of the last axis, shaped as x."""
+    """ln of the cumulative sums of e^x along the last axis, shaped as x."""
     n = x.shape[-1]
     so_far = np.where(np.arange(n) <= np.arange(n)[:, None], x[..., None, :], -np.inf)
     found: FloatArray = _log_sum(so_far, np.maximum.accumulate(x, axis=-1)[..., None])
@@ -164,6 +164,6 @@ def log_sums(x: FloatArray) -> FloatArray:
 
 
 def _log_sum(x: FloatArray, top: FloatArray) -> Any:
-    """`log_sum` with the largest of them, `[..., 1]`."""
+    """`log_sum`, given the largest x in `top`, `[..., 1]`."""
     known = np.maximum(top, -1e300)  # inf less inf is no number
     return top[..., 0] + log(exp(x - known).sum(axis=-1))

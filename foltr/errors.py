@@ -1,7 +1,7 @@
 """The errors of the learning core.
 
 FoltrError
-├── ShapeError        an array has another shape than the docstring asks for
+├── ShapeError        an array lacks the shape that the docstring asks for
 ├── ValueRangeError   a number is outside its range, or not finite
 ├── ModelError        a stored or imported model does not fit this program
 └── RecordError       a stored record cannot be read
@@ -15,7 +15,7 @@ class FoltrError(Exception):
 
 
 class ShapeError(FoltrError):
-    """An array has another shape than the docstring asks for."""
+    """An array lacks the shape that the docstring asks for."""
 
 
 class ValueRangeError(FoltrError):

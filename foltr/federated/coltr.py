@@ -1,4 +1,4 @@
-"""Counterfactual online learning to rank: many candidate rankers are judged on clicks that none of them was shown for.
+"""Counterfactual online learning to rank: many candidate rankers are judged by clicks on a page that none of them made.
 
     u_1 .. u_n uniform on the unit sphere;  w_j = w + step_size * u_j
     winners = those whose estimated risk is below the present ranker's
@@ -21,9 +21,9 @@ scores divided by `temperature`; all that a step needs is that page. Candidates 
 the round, number of the page), so a step is a function of the device's state. With several clients the server averages
 their rankers as in FPDGD; no paper has that.
 
-The published program divides by the temperature in sampling alone and judges candidates with a temperature of 1:
-`judging_temperature` is that, by default, and equal to `temperature` it makes the propensities those of the page. Its
-rate decays with each update; here with each round, which is the same where a round is one interaction.
+The published program divides by the temperature only when it samples, and judges candidates with a temperature of 1,
+the default of `judging_temperature`; set equal to `temperature`, it makes the propensities those of the page. Its rate
+decays with each update, here with each round, which is the same where a round is one interaction.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class COLTR(Averaged):
         return draw(self.ranker.score(local.theta, features) / self.temperature, k, rng)
 
     def learn(self, local: COLTRLocal, interaction: Interaction) -> COLTRLocal:
-        """A step towards the candidates that the page speaks for."""
+        """A step towards the candidates that the page favours."""
         luck = np.random.default_rng([local.seed, local.n_interactions])
         drawn = directions(self.n_candidates, self.ranker.n_params, luck)
         won = winners(

@@ -5,13 +5,13 @@
 
 (Yue and Joachims, "Interactively optimizing information retrieval systems as a dueling bandits problem", ICML 2009,
 Algorithm 1, with delta = step_size and gamma = learning_rate.) There w is projected back into a bounded space; the
-order that a linear ranker gives depends on the direction of w alone, and as in later work nothing is projected.
+order that a linear ranker gives depends only on the direction of w, so nothing is projected here, as in later work.
 
 As four verbs, one client with all interactions is the method of the paper. A duel needs three things that are not in an
 Interaction: the candidate, who placed which result, and by which coins. All three are functions of the device's state:
 the candidate's direction and the coins of the team draft come from a generator seeded by (seed of the round, number of
-the page). So `rank` and `learn` hold the same duel without telling each other, and the page alone travels. Several
-pages shown before the first is learned from share one duel, and only the first learned from is judged.
+the page). So `rank` and `learn` hold the same duel without exchanging anything but the page. Several pages shown before
+the first is learned from share one duel, and only the first learned from is judged.
 
 With several clients each duels on its own and the server averages their rankers as in FPDGD; no paper has that.
 """
@@ -62,7 +62,7 @@ def shared_page(
 def update(
     theta: FloatVector, direction: FloatVector, *, owner: npt.ArrayLike, clicks: npt.ArrayLike, learning_rate: float
 ) -> FloatVector:
-    """theta after one duel `[n_params]`; `owner` and `clicks` `[k]`. A tie, as without clicks, keeps the present."""
+    """theta after one duel `[n_params]`; `owner` and `clicks` `[k]`. A tie, as without clicks, keeps theta."""
     return theta + learning_rate * direction if winner(owner, clicks) == SECOND else theta
 
 

@@ -5,12 +5,12 @@
 
 Pages are shown by the production ranker that all devices have, not by what is being learned. What a device knows of its
 user's propensities is part of its own state and never leaves it: `begin` takes (1 / rank)^position_bias, and
-`begin_knowing` whatever the device was told or has measured. The mean is over all users who report, as printed, with
-those who clicked nothing.
+`begin_knowing` whatever the device was told or has measured. The mean is over all users who report, as printed,
+including those who clicked nothing.
 
 D_q, the documents that a clicked one is compared with, is all that was retrieved in Section 2, but in Section 3 devices
-store "displayed documents". We compare within the page. Against all retrieved documents each click also says that what
-the production ranker did not show is worse, which no propensity takes back; FedIPS and FedAvg then hardly differ.
+store "displayed documents". We compare within the page. Compared with all retrieved documents, each click would also
+call worse what the production ranker did not show, which no propensity corrects; FedIPS and FedAvg then hardly differ.
 
 With propensity="estimated" the model also carries a linear relevance function F, learned in the same rounds: a device
 keeps its pages, at the end of the round finds its own propensities by EM under F, then learns from the pages with them,
@@ -51,7 +51,7 @@ class FedIPSLocal:
     relevance: FloatVector | None = None
     """[n_features + 1] F, when propensities are estimated"""
     pages: tuple[Interaction, ...] = ()
-    """what waits to be learned from until propensities are estimated"""
+    """what is not learned from until propensities are estimated"""
 
 
 class FedIPSMessage(msgspec.Struct, frozen=True, eq=False):
@@ -79,13 +79,13 @@ class FedIPS:
     position_bias: float = 1.0
     """gamma in p = (1 / rank)^gamma: for a device that knows nothing better of its user, and where EM starts"""
     smallest_propensity: float = 0.0
-    """propensities below are taken as this"""
+    """smaller propensities are raised to this"""
     clicks: int = 10
-    """m: a device's round is over with the page on which it has this many"""
+    """m: a device's round ends with the page that brings its clicks to this many"""
     em_steps: int = 10
     """E-steps on the pages of a round"""
     relevance_rate: float = 1.0
-    """of the one step that a device's round moves F"""
+    """of the one step by which a device's round moves F"""
     production: tuple[float, ...] = ()
     """[n_params] theta_0 of the ranker that shows the pages; () for the round's global model"""
     start: Literal["production", "random"] = "production"
@@ -108,8 +108,8 @@ class FedIPS:
     def initial(self, rng: np.random.Generator) -> Model:
         """w_0, which the paper leaves open; moments begin with F = 1/2 when propensities are estimated.
 
-        Pages show the top of long lists alone. A ranker that begins from nothing learns from them to order that top and
-        never meets what the production ranker keeps below it; one that begins as the production ranker keeps it there.
+        Pages show only the top of long lists. A ranker that begins from nothing learns from them to order that top and
+        never meets what the production ranker keeps below; one that begins as the production ranker keeps that there.
         """
         own = self.ranker.initial(rng)
         relevance = (np.zeros(self.ranker.n_features + 1),) if self.estimates else ()

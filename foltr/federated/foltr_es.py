@@ -11,11 +11,11 @@ each before the next is shown. A direction without a page reports the other's me
 
 The reward of each page is privatised by itself, then the directions are averaged, as in the paper's program and thesis
 Section 3.1.2. A page therefore costs the epsilon of Eq. 10, ln(p (n - 1) / (1 - p)) with the n values that a page can
-have (none that is finite for click-count), and a message the sum over its pages. To protect anyone, the
-device's generator must be foltr.privacy.noise.keyed_generator. Rewards are rounded to 32 bits as sent. Equal
-scores: the later document first, as in the published program, which reverses an ascending sort.
+have (for click-count no finite one), and a message costs the sum over its pages. To protect anyone, the device's
+generator must be foltr.privacy.noise.keyed_generator. Rewards are rounded to 32 bits as sent. Of equal scores the later
+document comes first, as in the published program, which reverses an ascending sort.
 
-The published programs (the paper's and the reproduction study's) are not followed in one thing. There a client seeds
+In one thing we do not follow the published programs (the paper's and the reproduction study's). There a client seeds
 its own generator with s and then draws queries and clicks from it, while v_s comes from the same stream: the first
 weights' perturbations tell which queries are asked, which biases the gradient of those weights. Linear rankers suffer:
 on MQ2008 their MaxRR ends lower by about .02 for informational users, and with the reward dcg they do not follow these
@@ -64,7 +64,7 @@ def click_count_weights(k: int) -> FloatVector:
 
 
 def answer(truth: int, u: float, *, truth_probability: float, weights: FloatVector) -> int:
-    """The answer that the number u in [0, 1) stands for: the truth below p, the false ones share the rest in order.
+    """The answer that the number u in [0, 1) stands for: the truth below p, the false answers share the rest in order.
 
         P(answer = truth) = p,     P(answer = i) = (1 - p) w_i / (sum of w but for the truth's)   for every other i
 
@@ -72,9 +72,9 @@ def answer(truth: int, u: float, *, truth_probability: float, weights: FloatVect
     4.3); with n values its epsilon = ln(p (n - 1) / (1 - p)) (Eq. 10), pure, delta 0, and over several answers the
     epsilons add up. The paper's p is called `truth_probability` here, for p is the propensity.
 
-    The program of the reproduction study draws false patterns of clicks by another law: how many clicks, 1 to k alike,
-    then which ranks. `click_count_weights` are its weights. A page without clicks is then never a false answer, so
-    whoever is told one knows: that law has no finite epsilon.
+    The program of the reproduction study draws false patterns of clicks by another law: first how many clicks, 1 to k
+    equally likely, then which ranks. `click_count_weights` are its weights. A page without clicks is then never a false
+    answer, so whoever receives one knows that it is true: that law has no finite epsilon.
 
     `weights` `[n_values]` are those of the false answers, added up.
     """
@@ -187,8 +187,8 @@ def perturbations(seeds: npt.ArrayLike, n_params: int) -> FloatMatrix:
         z = (c + 1) * 0x9E3779B97F4A7C15                                                       (mod 2^64)
         z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;  x_i = z ^ (z >> 31)
 
-    which is a stretch of 2^32 numbers of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), another for every seed; then,
-    by Box and Muller (1958), for i even and y = floor(x / 2^11) the upper 53 bits,
+    which is a stretch of 2^32 numbers of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), a different one for every
+    seed; then, by Box and Muller (1958), for i even and y = floor(x / 2^11) the upper 53 bits,
 
         r = sqrt(-2 ln((y_i + 1) / 2^53)),  a = 2 pi y_{i+1} / 2^53,     v_i = r cos(a),  v_{i+1} = r sin(a)
 

@@ -11,44 +11,43 @@ inspected first. Five numbers describe a device's update u, each against the med
                far from 0 to either side: many small shifts to one side, as Little Is Enough again
 
 The last three are of updates clipped to the median length, so that a device that honestly learned more than the others
-is not suspected for it. The evidence is the deviation over what is allowed: 6 standard deviations by the median
-absolute deviation over the devices, but no less than a floor that chance alone hardly reaches with as many independent
-numbers: n_params, or for the first three as many as the updates seem to have, for few pages move few weights together.
-From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than
-`calm_below` (hysteresis, so that an attacker at the edge does not switch it every round).
+is not suspected for it. The evidence is the deviation divided by the allowed one: 6 standard deviations, by the median
+absolute deviation over the devices, but no less than a floor that chance hardly reaches with so many independent
+numbers: n_params or, for the first three, as many as the updates seem to have, as few pages move few weights together.
+From evidence 1 on the guard is alert; it stays so until `calm_rounds` rounds in a row have less than `calm_below`
+(hysteresis, so that an attacker at the edge does not switch it every round).
 
-Where an account of the members is kept, a sixth number is of all their rounds:
+Where an account of the members is kept, a sixth number covers all their rounds:
 
     drift      ln of the distance to the majority of what they sent in sum       far higher: wants something else
 
-A few pages teach so little that a member who wants something else looks like anybody in a single round. In sums over T
-rounds honest chance grows with the root of T and what somebody wants with T (Karimireddy, He and Jaggi, "Learning from
-history for Byzantine robust optimization", ICML 2021). Of every round that member i had something to say in,
+A few pages teach so little that in a single round a member who wants something else looks like anybody. In sums over T
+rounds chance grows with the root of T, and what a member wants grows with T (Karimireddy, He and Jaggi, "Learning from
+history for Byzantine robust optimization", ICML 2021). Over all rounds in which member i had something to say,
 
     S_i = sum of clip(u_i) - middle        clip: to the median length; middle: the coordinate-wise median of the clipped
 
-and two members are apart by the statistic of two means,
+and the distance of two members is the statistic of two means,
 
     z_ij^2 = ||S_i / T_i - S_j / T_j||^2 / (1 / T_i + 1 / T_j)
 
-which does not depend on T for members who want the same. Clipped, so that nobody is far off for having searched much;
-less the middle, so that members may be compared who took part in different rounds. The distance of i from the majority
-is that from its n // 2 nearest others, who are one with it: fewer than half, however near each other, have to count
-some of the others.
+which does not depend on T for members who want the same. The clip keeps those who searched much from being far off;
+subtracting the middle makes members of different rounds comparable. The distance of i from the majority is that from
+its n // 2 nearest others, a majority with it: fewer than half, however near each other, must count some of the others.
 
-Who drifts is left out, and the others are judged and joined without it. From half that evidence on an update counts for
-less, because hundreds of rounds may pass between the two. No update counts for more than REACH median lengths, in peace
-too: what is left is found out in time, because nobody can move the ranker beyond recall before.
+A member that drifts is left out, and the others are judged and joined without it. From half that evidence on, its
+update counts for less, because hundreds of rounds may pass between the two. No update counts for more than REACH median
+lengths, even in peace: nobody can then move the ranker beyond repair before being found out.
 
 Updates that are nearly copies of one another are left out as well. Even their mean alone would count too much: close to
-the mean of all, as in Little Is Enough, it is among everybody's nearest, so that mixing gives it a larger share than it
-has, and trimming takes honest extremes instead. Honest updates are too near by chance once in thousands of rounds, and
-then miss that one. While the guard is alert a robust rule joins the others, against as many as are assumed less the
-copies, which are found together, or as are suspected besides: where all sent copies it is the mean of the others.
+the mean of all, as in Little Is Enough, it is among everybody's nearest, so that mixing gives it more than its share,
+and trimming cuts off honest extremes instead. Honest updates come too near by chance once in thousands of rounds, and
+then miss that one. While the guard is alert, a robust rule joins the others. It withstands the larger of two numbers:
+those assumed minus the copies, and the others suspected. If all attackers sent copies, it is the mean.
 
-What it cannot see: attackers whose sums are no farther from the majority's than that allows, which is less in a
-round the more rounds there are; many of them, who widen the spread that is allowed; a majority. Who honestly wants
-something else than all others is an attacker to it.
+What it cannot see: attackers whose sums stay within the allowed distance of the majority's, which leaves less for a
+round the more there are; many of them, who widen the allowed spread; a majority. Who honestly wants something else than
+all others is an attacker to it.
 """
 
 from __future__ import annotations
@@ -107,7 +106,7 @@ class Suspicion(msgspec.Struct, frozen=True):
     client: int
     """its row"""
     evidence: float
-    """how many times what is allowed, at least 1"""
+    """as a multiple of what is allowed, at least 1"""
     reason: str
     """a clause for a person"""
 
@@ -130,7 +129,7 @@ class GuardVerdict(msgspec.Struct, frozen=True):
 
 
 def not_judged(why: str) -> GuardVerdict:
-    """Of a round that nobody can say anything about."""
+    """The verdict on a round about which nothing can be said."""
     return GuardVerdict(alert=False, evidence=0.0, suspicions=(), summary=f"not judged: {why}", judged=False)
 
 
@@ -141,7 +140,8 @@ REACH = 3.0
 NEAR_BY_CHANCE = 16.0
 """Among n points in d dimensions a nearest distance e^-t times the median has probability e^(-t d): here e^-16."""
 OF_SUMS = 0.85
-"""what sums may differ by, over what a round may: what is found late has counted, and honest members stay below .77"""
+"""what sums may differ by, as a share of a round's: what is found late has counted, and honest members stay below
+.77"""
 CHI_SQUARE_MEDIAN = 0.4549
 """of one degree of freedom"""
 MOST_COMPARED = 500
@@ -149,7 +149,7 @@ MOST_COMPARED = 500
 LEAST_DIMENSION = 3
 """that few devices can be told to have"""
 TINY = float(np.finfo(np.float64).tiny)
-"""counts as the distance between copies, whose logarithm there would not be"""
+"""stands for the distance 0 between copies, which has no logarithm"""
 NORMAL = 1.4826
 """a normal variable's standard deviation over its median absolute deviation"""
 LOG_3, LOG_4, LOG_REACH = (float(log(far)) for far in (3.0, 4.0, REACH))
@@ -192,12 +192,13 @@ def _out(evidence: FloatMatrix) -> BoolVector:
 
 
 def shares_counted(drift: FloatVector) -> FloatVector:
-    """How much of each update counts `[n_clients]`: all up to half of what drift is allowed, nothing at all of it."""
+    """How much of each update counts `[n_clients]`: all up to half of the allowed drift, falling to nothing at the
+    whole."""
     return np.minimum(2.0 * (1.0 - drift), 1.0)
 
 
 def within_reach(updates: FloatMatrix) -> FloatMatrix:
-    """The updates, none of them longer than REACH times the median length of those that are not 0."""
+    """The updates, each cut to at most REACH times the median length of those that are not 0."""
     far = lengths(updates)
     if not far.any():
         return updates
@@ -239,13 +240,13 @@ class Clipped(NamedTuple):
     """The updates of those who said something in a round."""
 
     moved: BoolVector
-    """[n_clients] who: the rows of all else"""
+    """[n_clients] who they are: the rows of everything below"""
     updates: FloatMatrix
     """[n_moved, n_params]"""
     lengths: FloatVector
     """[n_moved]"""
     spread: Spread
-    """of the updates where none is longer than the median of them"""
+    """of the updates, clipped to their median length"""
 
 
 def clipped(updates: FloatMatrix) -> Clipped | None:
@@ -261,7 +262,7 @@ def clipped(updates: FloatMatrix) -> Clipped | None:
 def evidence_of(n_clients: int, said: Clipped | None, n_malicious: int) -> FloatMatrix:
     """The evidence of one round `[n_reasons, n_clients]`, in the order of `_REASONS`, but drift.
 
-    Devices that sent no change at all are above suspicion, and where they are too many all are.
+    Devices that sent no change at all are above suspicion; if there are too many of these, so are all others.
     """
     evidence = np.zeros((_DRIFT, n_clients))
     if said is None or len(said.updates) < least_updates(n_malicious):

@@ -3,13 +3,13 @@
     w_c = n_c, at most `largest_weight`; or all alike
     delta = rule(theta_c - theta_t; w_c) over the devices c;    theta_{t+1} = optimiser(theta_t, delta)
 
-This is FedOpt (Reddi et al., Adaptive Federated Optimization, Algorithm 2) with a robust rule in the place of the mean.
-The guard may leave devices out, or join the round by a rule of its own. Where nobody sees single updates (`join_sums`)
-the means of sums take their place. With the rule "mean" and SGD of rate 1 it is FedAvg,
+This is FedOpt (Reddi et al., Adaptive Federated Optimization, Algorithm 2) with a robust rule in place of the mean. The
+guard may leave devices out, or join the round by a rule of its own. Where nobody sees single updates (`join_sums`) the
+means of sums take their place. With the rule "mean" and SGD of rate 1 it is FedAvg,
 
     theta_{t+1} = sum of w_c theta_c / sum of w_c              (McMahan et al. 2017; thesis Eq. 3.16 and 6.1)
 
-and without the guard it is computed so, because theta_t + (mean - theta_t) is rounded twice more.
+and without the guard it is computed like that, because theta_t + (mean - theta_t) is rounded twice more.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Joining(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     assumed_malicious: int = 0
     """m of the guard where the noise is not known; 0: a fifth of the updates"""
     noise: KnownNoise | None = None
-    """what devices do to their updates; None: nothing that the guard could go by"""
+    """what devices do to their updates; None: nothing that the guard could rely on"""
     optimizer: Optimizer = SGD()
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ def weights(joining: Joining, n_interactions: npt.ArrayLike, *, equal: bool) -> 
     """How much each message counts `[n_clients]`: its capped interactions, or where `equal` 1 for each that has any.
 
     Weights must be equal where privacy is accounted for: the guarantee is for updates that count alike. A device could
-    also lie about how many pages it saw, which the cap bounds where weights differ.
+    also lie about how many pages it saw; where weights differ, the cap limits that.
     """
     seen = np.asarray(n_interactions, dtype=np.float64)
     if equal:
@@ -136,12 +136,12 @@ class ImpossibleMean(FoltrError):
 def join_sums(
     joining: Joining, privacy: Gaussian, model: Model, sums: Sequence[Int64Vector], counts: Sequence[int]
 ) -> Joined:
-    """The round after `model` from sums of which nobody sees a part: of all devices, or of several parts of them.
+    """The round after `model` from sums whose terms nobody sees: of all devices, or of several parts of them.
 
     `sums` are of the devices' noised changes, each `[n_params]` in steps of the grid of `privacy`, which every device
-    used; `counts` says how many devices are in each. The mean of one sum moves the model as it is, those of several are
-    joined by the rule, alike. A mean longer than `longest_mean` does not count; ImpossibleMean when none is left.
-    Nobody can judge single updates, so there is no guard.
+    used; `counts` says how many devices are in each. The mean of one sum moves the model as it is; the means of several
+    are joined by the rule, with equal weights. A mean longer than `longest_mean` does not count; ImpossibleMean when
+    none is left. Nobody can judge single updates, so there is no guard.
     """
     if min(counts) < 1:
         raise ValueRangeError("a mean of no update")

@@ -3,9 +3,9 @@
     h_0 = 64 zeros;    h_k = BLAKE2b-256(h_{k-1} || entry k)
     participant of a round = BLAKE2b-128(pseudonym, lineage, round)
 
-Whoever holds h_k of an entry of long ago finds out whether the journal of today is that one, continued. A member knows
-its own pseudonym, so it can look for itself in every list; nobody else learns from a list more than how many took part.
-It is the idea of certificate transparency (RFC 6962) without the tree: journals are short, and read as a whole.
+Whoever holds h_k of an old entry can find out whether today's journal continues that one. A member knows its own
+pseudonym, so it can look itself up in every list; nobody else learns from a list more than how many took part. It is
+the idea of certificate transparency (RFC 6962) without the tree: journals are short, and read as a whole.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def chain(bodies: Iterable[bytes]) -> list[str]:
 
 
 def participant(device: str, lineage: int, round: int) -> bytes:
-    """How a list names a pseudonym [16 bytes]: each round by another name."""
+    """How a list names a pseudonym [16 bytes]: by another name in each round."""
     named = f"{device}.{lineage}.{round}".encode()
     return hashlib.blake2b(named, digest_size=PARTICIPANT_BYTES, person=b"foltr-list").digest()
 

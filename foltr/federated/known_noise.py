@@ -12,17 +12,17 @@ but for a chance of RARE over all members, all rounds of a group and all three: 
 bounds of a noncentral chi-square variable and of the inner product of two Gaussian vectors, at a probability that gets
 smaller with every member, pair and round (union bound; the shares of round t are 1 / (t (t + 1)), which add up to 1).
 
-The first two hold whatever a device makes of the past. The third is for devices whose changes do not run after another
-member's noise. Honest ones run against it, for they see the others' noise in the common ranker and learn it away, which
+The first two hold whatever a device makes of the past. The third is for devices whose changes do not follow another
+member's noise. Honest ones go against it: they see the others' noise in the common ranker and learn it away, which
 makes products smaller.
 
-Who exceeds a bound is left out of the round; the sum remembers, so that it stays out until honest updates would have
-made up for it. Attackers who stay just below would still count as much as the bound allows, so of the others
+A member that exceeds a bound is left out of the round; its sum remembers, so that it stays out until honest updates
+would have made up for it. Attackers just below would still count as much as the bound allows, so of the others
 
     counted_T = counted_(T-1) + u_T, projected to the ball of radius sqrt((C T)^2 + sigma^2 T d)
 
 which is the root mean square length of an honest sum whose changes are all as long as the clip and point one way. So
-nobody moves the ranker by more than such a member does. The joined update is not projected to the clip: the mean of n
+nobody moves the ranker further than such a member does. The joined update is not projected to the clip: the mean of n
 honest members is about as long as C + sigma sqrt(d / n). (What either costs and saves: docs/methods.md.)
 
 Sources: Boucheron, Lugosi and Massart, "Concentration inequalities" (2013), Section 2.2 (Chernoff), 2.4 (chi-square).
@@ -125,7 +125,7 @@ def judge_known(noise: KnownNoise, state: GuardState, updates: FloatMatrix) -> J
 def join_known(
     noise: KnownNoise, rule: Aggregation, state: GuardState, updates: FloatMatrix, weights: FloatVector
 ) -> tuple[FloatVector, GuardState, GuardVerdict]:
-    """One update `[d]` of those that are not left out, by `rule`; 0 where nobody is left."""
+    """The updates that are not left out, joined into one `[d]` by `rule`; 0 if none is left."""
     judged = judge_known(noise, state, updates)
     if not weights[judged.kept].any():
         return np.zeros(updates.shape[1]), judged.state, judged.verdict
@@ -134,7 +134,7 @@ def join_known(
 
 
 def lengths(noise: KnownNoise, updates: FloatMatrix, n_judged: int) -> FloatVector:
-    """||u||^2 of each update over what an honest one can reach, `[n_clients]`."""
+    """||u||^2 of each update divided by the most that an honest one can reach, `[n_clients]`."""
     n, d = updates.shape
     allowed = noise.deviation**2 * largest_square(d, (noise.clip / noise.deviation) ** 2, nats_of(n, n_judged))
     found: FloatVector = arithmetic.dots(updates, updates) / allowed
@@ -142,7 +142,7 @@ def lengths(noise: KnownNoise, updates: FloatMatrix, n_judged: int) -> FloatVect
 
 
 def sum_lengths(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVector:
-    """||S|| of each member over what an honest one can reach, `[n_clients]`."""
+    """||S|| of each member divided by the most that an honest one can reach, `[n_clients]`."""
     n, d = sums.sent.shape
     reach = math.sqrt(largest_square(d, 0.0, nats_of(n, n_judged)))
     allowed = noise.clip * sums.n_rounds + noise.deviation * np.sqrt(sums.n_rounds) * reach
@@ -151,11 +151,11 @@ def sum_lengths(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVec
 
 
 def products(noise: KnownNoise, sums: RunningSums, n_judged: int) -> FloatVector:
-    """The largest <S_i, S_j> of each member i with another over what an honest i can reach, `[n_clients]`.
+    """Each member's largest <S_i, S_j> with another j, divided by the most an honest i can reach, `[n_clients]`.
 
-    An honest j allows sigma^2 sqrt(T_i T_j) product(..). One who is not may send sums of any length to make others look
-    suspicious; against any S_j that does not know the noise of i an honest i reaches ||S_j|| (C T_i + sigma sqrt(T_i 2
-    ln(1/p))). What exceeds both counts. In blocks of rows: memory grows with the members and not with their square.
+    With an honest j that is sigma^2 sqrt(T_i T_j) product(..). A dishonest j may send sums of any length to make others
+    look suspicious; with an S_j made without the noise of i, an honest i reaches ||S_j|| (C T_i + sigma sqrt(T_i 2
+    ln(1/p))). What exceeds both counts. In blocks of rows: memory grows with the members, not their square.
     """
     n = len(sums.sent)
     found = np.zeros(n)

@@ -31,7 +31,7 @@ METHODS: dict[str, Callable[..., Method[Any, Any]]] = {
 }
 """frozen dataclasses: `ranker` first, then the settings; "pdgd" is FPDGD for one client with all the interactions"""
 _hints = cache(get_type_hints)
-"""of a class, which never change and take longer to find than all else here"""
+"""a class's hints never change, and finding them takes longer than all else here"""
 
 
 def settings_type(name: str) -> type[msgspec.Struct]:

@@ -73,12 +73,12 @@ def gradient(
 def update(
     ranker: Ranker, theta: FloatVector, interaction: Interaction, propensities: npt.ArrayLike, *, learning_rate: float
 ) -> FloatVector:
-    """One step for each clicked document from the top, each at the theta that the last one led to.
+    """One step for each clicked document, from the top down, each at the theta that the step before led to.
 
         theta <- theta - learning_rate * (1 / p_d) * gradient of h_d            (Algorithm 1, lines 5 to 8)
 
-    Theta itself, unchanged, when nothing was clicked. Eq. 7 divides by the number of queries, Algorithm 1 does not, nor
-    do we: the learning rate takes it in.
+    Theta itself, unchanged, when nothing was clicked. Eq. 7 divides by the number of queries; Algorithm 1 does not, nor
+    do we: the learning rate absorbs it.
     """
     for rank in np.flatnonzero(interaction.clicks):
         theta = theta - learning_rate * gradient(ranker, theta, interaction, propensities, rank=int(rank))
@@ -86,7 +86,7 @@ def update(
 
 
 def display(interaction: Interaction) -> Interaction:
-    """The page as if nothing had been retrieved but what it showed: then d is compared with shown documents alone."""
+    """The page as if only what it showed had been retrieved, so that d is compared with shown documents alone."""
     k = len(interaction.ranking)
     return Interaction(interaction.features[interaction.ranking], np.arange(k), interaction.clicks)
 
@@ -138,7 +138,7 @@ def estimated_propensities(
     """p `[k]` after `n_steps` of EM from `start` `[k]`, with F of each impression held fixed `[n_shown]`.
 
     A document is clicked when it is looked at (E, with probability p_r at rank r) and attractive (R, with probability
-    F(x) = 1 / (1 + e^-(w . x + b))). Of what was shown and not clicked the E-step asks which of the two was missing:
+    F(x) = 1 / (1 + e^-(w . x + b))). For what was shown and not clicked, the E-step asks which of the two was missing:
 
         P(E = 1 | c = 0) = p (1 - F) / (1 - p F),    P(R = 1 | c = 0) = (1 - p) F / (1 - p F)
 
@@ -148,9 +148,9 @@ def estimated_propensities(
 
     Clicks tell only the product of p and F. Rank 1 is taken as always looked at: p_1 = 1 stays 1 in every E-step.
 
-    A rank that was never shown keeps its start. Starting from ones is the claim that everything is looked at, which
-    no click contradicts: EM stays there. ShapeError when the impressions do not fit one another or a rank is not in
-    `start`; ValueRangeError unless all of `start` lies in (0, 1].
+    A rank that was never shown keeps its start. Starting from ones claims that everything is looked at, which no click
+    contradicts: EM stays there. ShapeError when the impressions do not fit one another or a rank is not in `start`;
+    ValueRangeError unless all of `start` lies in (0, 1].
     """
     p = np.array(start, dtype=np.float64)
     if not (len(ranks) == len(clicks) == len(attracted)) or (len(ranks) and int(ranks.max()) >= len(p)):

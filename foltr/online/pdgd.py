@@ -3,9 +3,9 @@
     gradient = sum over pairs (d_k opened, d_l not)
                rho(d_k, d_l, R) * P(d_k > d_l) * P(d_l > d_k) * (f'(d_k) - f'(d_l)) / temperature
 
-with P(d_k > d_l) = e^s_k / (e^s_k + e^s_l), s the scores divided by the temperature they were sampled with
-(Oosterhuis and de Rijke, CIKM 2018; thesis Algorithm 1, Eq. 3.9 to 3.12). rho, the reversed-pair weight, takes out
-the advantage that a document had by standing where it stood.
+with P(d_k > d_l) = e^s_k / (e^s_k + e^s_l), s the scores divided by the temperature they were sampled with (Oosterhuis
+and de Rijke, CIKM 2018; thesis Algorithm 1, Eq. 3.9 to 3.12). rho, the reversed-pair weight, removes the advantage that
+a document had from its position.
 
 The published programs give NaN when a ranking is very improbable (both products of Eq. 3.12 underflow); here
 everything stays in logarithms. They also ignore the temperature in the gradient; here it is the same in both places.

@@ -7,7 +7,7 @@ The unit is a device's whole contribution to all rounds (user level), full parti
     against     "sum":      someone who sees only the sum of at least n_clients honest shares, round by round
                 "server":   someone who opens each device's own message
 
-The two differ for distributed noise alone. inf says that there is no guarantee.
+The two differ for distributed noise alone. inf means that there is no guarantee.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from foltr.privacy.mechanisms import FpdgdPaper, Gaussian, Laplace, Mechanism
 
 
 class Caps(Struct, frozen=True):
-    """The lengths that hold one device's update in a round, L2; ValueRangeError for one that is not above 0.
+    """The L2 lengths to which one device's update in a round is limited; ValueRangeError for one that is not above 0.
 
     A device's update of a round, when every page takes its step at the announced theta (FPDGD, update="batch"):
 
@@ -34,7 +34,7 @@ class Caps(Struct, frozen=True):
         h_q = sum of g_p over the round's pages of query q, projected to `longest_query`   Lq
         u_t = sum of h_q, projected to length `clip`                                  C;   sent: u_t + N(0, s^2 I)
 
-    A projection to a ball never moves two points further apart, and g_p depends on page p and theta_t alone. So
+    Projecting onto a ball never moves two points further apart, and g_p depends on page p and theta_t alone. So
 
         u_t moves by at most    where it was absent    where anything else stands in its place
         one page                min(L, 2 Lq, 2 C)      min(2 L, 2 Lq, 2 C)
@@ -43,15 +43,15 @@ class Caps(Struct, frozen=True):
 
     Over T rounds the change shows with mu = change sqrt(T) / s: each round is a Gaussian shift whatever theta_t was and
     however it came about, so the rounds compose adaptively (Dong, Roth and Su, JRSS B 2022, Theorem 3.2 and Corollary
-    3.3). Nothing better than 2 C holds where pages take their steps one after another (update="each"): a page then
-    moves the steps of all that follow. `Caps` with infinite caps says so.
+    3.3). No bound better than 2 C holds where pages take their steps one after another (update="each"), since a page
+    then changes the steps of all that follow. Infinite caps in `Caps` say so.
 
     What the proof takes as given: which pages were shown, in which order, in which round each teaches, and that a page
-    teaches once. That a device's own learning shows other pages later is outside of it. The noise is of standard
-    deviation s in what the attacker sees: of one device's own in an open group; in a sealed one of the sum, against the
-    server and fewer committee members than can open it, while at least n_honest devices that add their noise are in the
-    list. Two wordings are two queries: n of them together move at most n times as much. Cutting to the grid of
-    foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
+    teaches once. It does not cover that a device's own learning leads to other pages later. The noise has standard
+    deviation s in what the attacker sees: in an open group that is the device's own message; in a sealed one it is the
+    sum, against the server and fewer committee members than can open it, while at least n_honest devices that add their
+    noise are in the list. Two wordings are two queries: n of them together move at most n times as much. Cutting to the
+    grid of foltr.privacy.noise adds at most sqrt(d) 2^-20 to the mu of a round.
     """
 
     clip: float
@@ -59,7 +59,7 @@ class Caps(Struct, frozen=True):
     longest_step: float = math.inf
     """L, of one page; infinite where nothing holds it"""
     longest_query: float = math.inf
-    """Lq, of all pages of one query in a round; infinite where nothing holds it"""
+    """Lq, of all pages of one query in a round; infinite where nothing limits it"""
     n_pages: int | None = None
     """pages in a round, at most; None: any number"""
 
@@ -81,17 +81,17 @@ class Caps(Struct, frozen=True):
         return min(self._query if neighbours == "zero-out" else 2 * self._query, 2 * self.clip)
 
     def device(self, neighbours: Neighbours) -> float:
-        """By how much all that the device did moves its update."""
+        """By how much everything that the device did moves its update."""
         return self.clip if neighbours == "zero-out" else 2 * self.clip
 
     @property
     def _query(self) -> float:
-        """How far the pages of one query move the update together: each at most L, where Lq does not hold them."""
+        """How far the pages of one query move the update together: each at most L, where Lq does not limit them."""
         return self.longest_query if self.n_pages is None else min(self.longest_query, self.n_pages * self.longest_step)
 
 
 def mu_of(change: float, *, noise: float, n_rounds: int = 1) -> float:
-    """change sqrt(n_rounds) / noise: what a `change` in each of so many rounds shows under noise of that deviation."""
+    """change sqrt(n_rounds) / noise: how much a `change` in each round shows under noise of that deviation."""
     if not noise > 0 or not change >= 0 or n_rounds < 0:
         raise ValueRangeError(f"a change of {change} under noise of {noise} in {n_rounds} rounds makes no sense")
     return change * math.sqrt(n_rounds) / noise
@@ -110,7 +110,7 @@ class LaplaceRounds(NamedTuple):
 
 
 def laplace_epsilon(spent: Sequence[LaplaceRounds], delta: float = 0.0) -> float:
-    """An upper bound of epsilon for `delta` after these rounds; for delta 0, and never above, the basic sum.
+    """An upper bound of epsilon for `delta` after these rounds; never above the basic sum, and for delta 0 equal to it.
 
     Beyond 250,000 rounds, where the grid would be too coarse, it is the basic sum too.
 
@@ -118,8 +118,8 @@ def laplace_epsilon(spent: Sequence[LaplaceRounds], delta: float = 0.0) -> float
     s)/2) for |epsilon| <= s. Over rounds the privacy losses add up, so their distributions are convolved (Sommer,
     Meiser and Mohammadi, PETS 2019). The distribution is put on a grid by joining the dots of the curve (Doroshenko et
     al., PETS 2022): delta is convex in e^epsilon, so the chords lie above it and the answer is never too small; what
-    the fast Fourier transform can lose is added to delta. The worst pair moves one number by s: moving several by s
-    together costs no more, which a test checks on a grid.
+    the fast Fourier transform may lose is added to delta. The worst pair moves one number by s: moving several by s in
+    all costs no more, which a test checks on a grid.
     """
     basic = basic_sum(spent)
     if delta == 0 or basic == 0 or math.isinf(basic):
@@ -224,7 +224,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def best_auc(mu: float) -> float:
-    """Phi(mu / sqrt 2): the AUC that no test exceeds that tells two cases mu apart; chance is 1/2, inf gives 1.
+    """Phi(mu / sqrt 2): the AUC that no test between two cases mu apart exceeds; chance is 1/2, inf gives 1.
 
     The area under the curve of the most powerful tests, 1 - beta = Phi(Phi^-1(alpha) + mu) (Dong, Roth and Su,
     Eq. 6), which lies above that of any other score.
@@ -343,7 +343,7 @@ class Ledger(Struct, frozen=True):
     def epsilon(self, delta: float, *, neighbours: Neighbours = "zero-out", against: Against = "sum") -> float:
         """An upper bound of epsilon for `delta`: exact for Gaussian noise alone, the basic sum at delta 0.
 
-        Gaussian and Laplace noise in one ledger: the better of all delta for the Gaussian part and half for each.
+        Gaussian and Laplace noise in one ledger: the better of all delta for the Gaussian part and of half for each.
         """
         laplace = [r for m, n in self.spent if n for r in _laplace(m, n, self.n_params, neighbours, against)]
         mu = math.sqrt(math.fsum(n * (one := _mu(m, neighbours, against)) * one for m, n in self.spent if n))
@@ -373,12 +373,12 @@ def fpdgd_paper_true_epsilon(mechanism: FpdgdPaper, n_params: int, *, neighbours
 
 
 def noise_over_signal(mechanism: Mechanism, *, n_params: int, counts: Sequence[int]) -> float | None:
-    """How far the noise of T rounds of N_t updates moves the ranker, over how far what their members say can.
+    """How far the noise of T rounds of N_t updates moves the ranker, divided by how far their members' signals can.
 
         own sqrt(d sum_t 1 / N_t) / T,    own = z, where the noise is shared out z / sqrt(n_clients)
 
     Signals of rounds add up, T clips at most; noise adds by its square. z is sqrt(2) / epsilon for Laplace noise. None
-    without rounds, and for a mechanism whose noise is not told by its settings.
+    without rounds, and for a mechanism whose settings do not tell its noise.
     """
     if not counts or not isinstance(mechanism, (Gaussian, Laplace)):
         return None
@@ -388,7 +388,7 @@ def noise_over_signal(mechanism: Mechanism, *, n_params: int, counts: Sequence[i
 
 
 def _mu(mechanism: Mechanism, neighbours: Neighbours, against: Against) -> float:
-    """What one round adds to mu: change / standard deviation of the noise that is seen; 0 for no Gaussian noise."""
+    """What one round adds to mu: change / standard deviation of the noise that is seen; 0 without Gaussian noise."""
     if not isinstance(mechanism, Gaussian):
         return 0.0
     shares = mechanism.n_clients if mechanism.distributed and against == "server" else 1

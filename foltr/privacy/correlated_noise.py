@@ -5,11 +5,11 @@
 
 (a Buffered Linear Toeplitz matrix: Dvijotham et al., FOCS 2024, arXiv 2404.16706; McMahan, Xu and Zhang, arXiv
 2408.08868.) Rounds U of updates and their noise, U + C^-1 Z = C^-1 (C U + Z), tell what C U + Z tells: the Gaussian
-mechanism on C U. So all rounds together guarantee what one release guarantees whose noise is `sensitivity` times
-weaker, mu = sensitivity / z. What it buys are cleaner prefix sums, A C^-1 Z with A the lower triangle of ones.
+mechanism on C U. So all rounds together guarantee as much as one release with noise `sensitivity` times weaker: mu =
+sensitivity / z. What it buys are cleaner prefix sums, A C^-1 Z with A the lower triangle of ones.
 
 Whoever adds the noise must have been there when the former noise was added. A server that is trusted to add it is; a
-device that adds its own noise correlates its own rounds alone, and in those it takes part in every one: separation 1.
+device that adds its own noise can correlate only its own rounds, and it takes part in every one of those: separation 1.
 Then no C beats independent noise on the last sum (Cauchy-Schwarz), nor any of these on the mean of all sums.
 
 The noise is made of floats: it measures a mechanism and protects nobody (foltr.privacy.noise says why).
@@ -30,8 +30,8 @@ from foltr.errors import ShapeError, ValueRangeError
 class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The first column of C, and how often one person takes part; the default is independent noise.
 
-    ValueRangeError unless decays lie within [0, 1), scales are not negative and add up to at most 1: then c falls from
-    1 and is never negative, on which `sensitivity` relies.
+    ValueRangeError unless decays lie within [0, 1), and scales are not negative and add up to at most 1: then c falls
+    from 1 and is never negative, as `sensitivity` requires.
     """
 
     decays: tuple[float, ...] = ()
@@ -39,7 +39,7 @@ class Correlation(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     scales: tuple[float, ...] = ()
     """[n_buffers] omega"""
     separation: int = 1
-    """b: between two rounds of one person lie at least b - 1 others"""
+    """b: at least b - 1 other rounds lie between two of one person"""
 
     def __post_init__(self) -> None:
         if len(self.decays) != len(self.scales):

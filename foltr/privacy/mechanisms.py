@@ -109,7 +109,7 @@ class FpdgdPaper(_Record, frozen=True, tag="fpdgd-paper"):
     `variant` "printed" has bound = Delta/2, as Eq. 3.19 prints; "coded" has bound = Delta, as the published program
     does. Both add noise once for each message, as Algorithm 3 and the program do, to the weights themselves.
 
-    What it does not guarantee: `epsilon` is a setting of the noise, no privacy budget. The bound is on the L2 norm,
+    What it does not guarantee: `epsilon` is a setting of the noise, not a privacy budget. The bound is on the L2 norm,
     while Laplace noise for each weight needs the L1 norm, so the true epsilon of one round is sqrt(n_params) (against
     absence) to 2 sqrt(n_params) (against any other weights) times as large as coded, half of that as printed
     (`foltr.privacy.accounting.fpdgd_paper_true_epsilon`). It is spent again in every round. It holds only for the sum
@@ -228,8 +228,8 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     def shared_out(self, n_honest: int) -> Gaussian:
         """One device's part of the noise of a sum, of which so many honest parts are sure to arrive: made of coins.
 
-        So many that the squared length of a signal has 25 steps of room or more, and one part alone hides about what
-        the Gaussian would.
+        There are enough coins for the squared length of a signal to have 25 steps of room or more, and for one part
+        alone to hide about what the Gaussian would.
         """
         wanted = max(4 * self.noise_multiplier**2 * LEAST_ROOM / n_honest, min(1.25 * n_honest, MOST_FOR_MANY))
         coins = FEWEST_COINS
@@ -265,8 +265,8 @@ class Gaussian(_Record, frozen=True, tag="gaussian"):
     def signal_steps(self, change: FloatVector, rng: np.random.Generator) -> Int64Vector:
         """The clipped change `[n]` in steps of the coins' grid, each number up or down at random, within `most`.
 
-        Right on average, but for what leaves the ball: there what was rounded away from 0 the farthest is rounded
-        back, so that a change that fills the clip loses some hundredths of its length.
+        Right on average, except where the result leaves the ball: there the numbers rounded farthest away from 0 are
+        rounded back, so that a change that fills the clip loses some hundredths of its length.
         """
         whole = clip_l2(self.bounded(np.zeros_like(change), change) / self.grid_step, math.sqrt(self.most))
         rounded = np.floor(whole + rng.random(len(whole))).astype(np.int64)

@@ -35,11 +35,11 @@ def keyed_generator(key: bytes, context: bytes) -> np.random.Generator:
 
         state = BLAKE2b-384 of context under key      128 bits are Philox's key, 256 its counter
 
-    A device that releases one thing twice, as after its state was restored, so releases the same bytes, and nobody can
+    So a device that releases one thing twice, as after its state was restored, releases the same bytes, and nobody can
     average the noise away. `context` must hold everything that a release depends on, the secret vector too: two vectors
     under one context would get the same noise, and their difference would stand in the clear. Without the key the state
     is pseudorandom (BLAKE2b); Philox4x64-10 is a reduced block cipher in counter mode, without a known attack. Whoever
-    has the key can work out all noise. The same numbers come from the same NumPy. ValueRangeError for another length.
+    has the key can work out all noise. The same NumPy gives the same numbers. ValueRangeError for another length.
     """
     if len(key) != NOISE_KEY_BYTES:
         raise ValueRangeError(f"a noise key has {NOISE_KEY_BYTES} bytes, not {len(key)}")

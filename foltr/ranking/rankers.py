@@ -40,7 +40,7 @@ class Ranker(Protocol):
         """sum over d of weights[d] * (gradient of f_theta(x_d) by theta): `[n_params]`."""
 
     def by_feature(self, values: FloatVector) -> FloatVector:
-        """One value for each feature `[n_features]` as one for each parameter `[n_params]`, 1 for those of none."""
+        """Feature values `[n_features]` spread over their parameters `[n_params]`; 1 for those of no one feature."""
 
     def attributions(self, theta: FloatVector, x: FloatArray, reference: FloatVector) -> FloatArray:
         """f(x) - f(reference) shared out over the features, as x `[..., n_features]`; the shares add up to it.

@@ -1,10 +1,10 @@
 """Bulyan: choose n - 2m rows by Krum, one after another, then average each parameter's values nearest to its median.
 
 El Mhamdi et al. (ICML 2018): Krum chooses a row, the row is taken out, and again, until n - 2m are chosen; then for
-each parameter the mean of the n - 4m chosen values that are closest to the median of the chosen ones. Needs
-n >= 4m + 3. Krum of the r rows that are left looks at max(1, r - m - 2) neighbours, because the last choices have
-fewer than Krum's own 2m + 3 rows, which the paper does not speak of. With one neighbour two rows are each other's
-nearest and tie; the earlier row wins, as in published programs, so there the order of the rows can matter.
+each parameter the mean of the n - 4m chosen values that are closest to the median of the chosen ones. Needs n >= 4m +
+3. Krum of the r rows that are left looks at max(1, r - m - 2) neighbours, because the last choices have fewer than
+Krum's own 2m + 3 rows, a case that the paper leaves open. With one neighbour two rows are each other's nearest and tie;
+the earlier row wins, as in published programs, so there the order of the rows can matter.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     argmin_v  sum_i w_i ||x_i - v||
 
 by Weiszfeld's iteration until it stands still (Pillutla, Kakade and Harchaoui, "Robust aggregation for federated
-learning", IEEE TSP 2022). Withstands any number of malicious rows with less than half of the weight. Published
+learning", IEEE TSP 2022). Withstands any number of malicious rows that have less than half of the weight. Published
 programs stop after 4 iterations or smooth the distances; here the fixed point itself is reached.
 
 The iteration divides by distances and so must not land on a row. We begin at the best row: if it is the median (the

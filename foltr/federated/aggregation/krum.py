@@ -7,9 +7,9 @@ Blanchard et al. (NIPS 2017) add up squared Euclidean distances: "squared". The 
 (Section 5.3.1, Eq. 5.2): "euclidean". Their choices can differ; ours is "squared" unless settings say otherwise.
 Multi-Krum keeps n - m rows as the thesis does, unless n_kept says otherwise.
 
-Both need n >= 2m + 3: below that m who agree can be each other's neighbours, and no bound on what they do holds. With
-`strict` off they run down to the one neighbour that a score needs, n >= m + 3: for studies that went there, as the
-thesis with m = 4 of n = 10, and without the guarantee.
+Both need n >= 2m + 3: below that, m attackers who agree can be each other's neighbours, and no bound on their harm
+holds. With `strict` off, n >= m + 3 is enough, the one neighbour that a score needs: for studies that used so few, as
+the thesis with m = 4 of n = 10, and without the guarantee.
 """
 
 from __future__ import annotations

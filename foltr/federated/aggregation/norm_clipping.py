@@ -2,9 +2,9 @@
 
     c + sum_i w_i clip(x_i - c) / sum_i w_i,   clip(u) = u min(1, bound / ||u||_2)
 
-(Sun et al., "Can you really backdoor federated learning?", arXiv 1911.07963). It bounds what an attacker can do in a
-round, and takes nobody out. Without a bound it is the median length of the round's differences, so that at most half
-of the rows are shortened, and less than half of malicious rows cannot raise it over all honest lengths.
+(Sun et al., "Can you really backdoor federated learning?", arXiv 1911.07963). It limits what an attacker can do in a
+round, and leaves nobody out. If no bound is given, it is the median length of the round's differences: at most half of
+the rows are then shortened, and fewer than half malicious rows cannot raise it above all honest lengths.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ def check_rows(rows: npt.ArrayLike) -> FloatMatrix:
 def middle_of(values: FloatArray) -> FloatArray:
     """`np.median` along the first axis, to the bit, of numbers that are no NaN.
 
-    To ask whether they are takes numpy ten times as long for the few numbers of a round, and loads masked arrays; to
-    sort them all is no slower than to part them, side by side twice as fast.
+    Checking for NaN takes numpy ten times as long for the few numbers of a round, and loads masked arrays. Sorting them
+    all is no slower than partitioning, and twice as fast where they lie side by side in memory.
     """
     ordered, half = values.T.copy(), len(values) // 2
     ordered.sort()
@@ -80,7 +80,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, rows: FloatMatrix) -> Spread:
-        """What has to be known of the rows once, however often it is asked for."""
+        """What is worked out about the rows once, however often it is asked for."""
         middle = middle_of(rows)
         apart = rows - middle
         return cls(rows, middle, apart, dots(apart, apart))
@@ -145,7 +145,7 @@ def blocks(n: int) -> Iterator[slice]:
 
 
 def of_itself(pairs: npt.NDArray[Any], block: slice) -> npt.NDArray[Any]:
-    """A view `[n_block]` of what a block's rows have with themselves, of all their pairs `[n_block, n_clients]`."""
+    """A view `[n_block]` of each row's pair with itself, among all pairs of a block `[n_block, n_clients]`."""
     return pairs.reshape(-1)[block.start :: pairs.shape[1] + 1]
 
 

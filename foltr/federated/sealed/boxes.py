@@ -4,10 +4,10 @@
     E = e B              one for each message, with a proof that the sender knows e, for this very message's context
     key_i = SHA-256(context, i, E, e X_i)      of box i, by XSalsa20-Poly1305 (libsodium's secretbox)
 
-(hashed ElGamal: Abdalla, Bellare and Rogaway, CT-RSA 2001). Who finds rubbish in its box publishes K = x_i E = e X_i
-with a proof that log_B X_i = log_E K (Chaum and Pedersen, CRYPTO 1992): everybody then opens that one box, and none of
-another owner's or with another E. Nobody can put another's E in a message of its own, so that a complaint about the one
-would open the other, because it does not know e, nor an earlier E in a later message (Schnorr, CRYPTO 1989).
+(hashed ElGamal: Abdalla, Bellare and Rogaway, CT-RSA 2001). A member that finds rubbish in its box publishes K = x_i E
+= e X_i with a proof that log_B X_i = log_E K (Chaum and Pedersen, CRYPTO 1992): everybody can then open that one box,
+but none of another owner or with another E. Nobody can put another's E into its own message, so that a complaint about
+one would open the other, as it does not know e; nor an earlier E into a later message (Schnorr, CRYPTO 1989).
 """
 
 from __future__ import annotations

@@ -7,16 +7,16 @@
     n_honest    floor(.8 least): whose noise is counted on
     readers     min(2t - k, least - 1) members with the server on their side can read another's note
 
-A server that lies can go two ways. It lists colluders and one victim alone, which takes least - 1 of them. Or it signs
-two lists that differ in the victim and shows each to other members: of k - c honest ones, who answer one list each,
-t - c are needed for either, which takes c = 2t - k colluders. The threshold is the smallest that makes the second way
-no cheaper than the first; nor is any other way of showing members different lists (tests/foltr/federated/sealed/
-test_readers.py tries them all in small groups). A higher one would keep rounds from closing and hide nothing.
+A lying server has two ways. It can list colluders and one victim alone, which takes least - 1 of them. Or it can sign
+two lists that differ in the victim and show each to other members: of k - c honest ones, who answer one list each, t -
+c are needed for either, which takes c = 2t - k colluders. The threshold is the smallest that makes the second way, and
+any other way of showing members different lists, no cheaper than the first (tests/foltr/federated/sealed/
+test_readers.py tries them all in small groups). A higher one would keep rounds from closing and hide nothing more.
 
-If up to least - n_honest of those who are listed tell the server what noise they added, or add none, the others' noise
-is still what the ledger says. Nothing is drawn in a group of up to 99. In a larger one the draw depends on the group's
-name and the cohort's keys, so that the server has no say in it, and `readers` counts on none of it: all of them may sit
-in the committee.
+If up to least - n_honest of those listed tell the server what noise they added, or add none, the others' noise is still
+what the ledger says. Nothing is drawn in a group of up to 99. In a larger one the draw depends on the group's name and
+the cohort's keys, so that the server has no say in it, and `readers` counts on none of it: all of them may sit in the
+committee.
 
 `grouped` cuts the cohort into parts of at least ten by hash; each must bring its `least`, and because a colluding fifth
 is not spread evenly, 60 % of a part's least arrivals are counted on. A robust rule joins the parts' sums.
@@ -53,16 +53,16 @@ class Quorums(Struct, frozen=True):
     least: int
     """updates of the smallest sum"""
     n_honest: int
-    """of those, whose noise is counted on"""
+    """how many of those are counted on for their noise"""
 
     @property
     def n_spared(self) -> int:
-        """So many members may be on the server's side, and nobody learns more than the ledger says."""
+        """How many members may side with the server without anybody learning more than the ledger says."""
         return min(self.least - self.n_honest, self.n_readers - 1)
 
     @property
     def n_readers(self) -> int:
-        """So many members with the server on their side can read another's note, and one fewer can not."""
+        """How many members, with the server on their side, can read another's note; one fewer cannot."""
         return min(2 * self.threshold - self.n_committee, self.least - 1)
 
 
@@ -92,7 +92,7 @@ class Cohort(Struct, frozen=True, dict=True):
 
     @property
     def n_honest(self) -> int:
-        """In each part, whose noise is counted on."""
+        """In each part, how many are counted on for their noise."""
         return self.quorums.n_honest
 
     @property
@@ -156,7 +156,7 @@ def honest_arrivals(least: int, mode: Literal["sealed", "grouped"] = "sealed") -
 
 
 def quorums(n: int, mode: Literal["sealed", "grouped"] = "sealed") -> Quorums:
-    """Of a round of n members, or of the fewest that there can be."""
+    """Those of a round of n members or, if n is too few for a round, of the smallest."""
     n = max(n, least_members(mode))
     k, least = min(n, LARGEST_COMMITTEE), least_arrivals(n // n_parts(n, mode))
     return Quorums(n, k, -(-(k + least_arrivals(k) - 1) // 2), least, honest_arrivals(least, mode))

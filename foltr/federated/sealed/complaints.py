@@ -30,7 +30,7 @@ class FalseComplaintError(SealedSumError):
 def complaint(
     occasion: Occasion, box: ListedBox, listed: ShareList, identity: Identity, device: str, box_private: bytes
 ) -> Complaint:
-    """That of a member of the committee about its box of a listed message."""
+    """A committee member's complaint about its box of a listed message."""
     made = Complaint(
         group_id=occasion.group_id,
         lineage=occasion.lineage,
@@ -45,7 +45,7 @@ def complaint(
 
 
 def check_complaint(occasion: Occasion, found: Complaint, listed: ShareList, box: ListedBox) -> None:
-    """Returns where the sender has lied: `box` is that of the member who complains, of the message.
+    """Returns if the sender has lied; `box` is the complaining member's, of that message.
 
     SealedSumError for a complaint that nobody can be blamed for, FalseComplaintError where its signer is to blame.
     """

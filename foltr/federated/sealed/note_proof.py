@@ -11,19 +11,19 @@ number, whatever the sender does: b is fixed when p is drawn, so b XOR p is as r
 "Interactive proofs for differentially private counting", CCS 2023).
 
 How. Bits of s_i + 2^(m-1) (m bits) and of the slack C - |s|^2 are committed to in B_S, generators V_k for all bits.
-With masks a and A_S, A_E, A_0 of them, every f = b X + a is linear in the unknown X. All that is not linear is folded
-into
+With masks a and A_S, A_E, A_0 of them, every f = b X + a is linear in the unknown X. Everything that is not linear is
+folded into
 
     Q(X) = sum over k of y^k f_k (X - f_k)  +  y' (sum over i of s_i(X)^2 + X slack(X) - X^2 C)
 
-whose part in X^2 is 0 if and only if all bits are bits and the norm holds (but for chance 2^-240); T_0 and T_1 commit
+whose X^2 term is 0 if and only if all bits are bits and the norm holds (but for a chance of 2^-240); T_0 and T_1 commit
 to the other two. For one x the sender opens the combinations:
 
     (1)  <f_S, V> + z_S H = x B_S + A_S             (3)  <lin(f), G> + z_0 H = x C_0 + A_0
     (2)  <f_E, V> + z_E H = x B_E + A_E             (4)  Q(x) G + z_T H = x T_1 + T_0
 
-B_S and B_E stay apart: opened as one sum, a sender could move what it changed in the one into the other after it has
-seen the coins. (Vectors of bits as in Groth and Kohlweiss, EUROCRYPT 2015, and Bootle et al., ESORICS 2015; all
+B_S and B_E stay apart: if they were opened as one sum, a sender that has seen the coins could change one and balance it
+in the other. (Vectors of bits as in Groth and Kohlweiss, EUROCRYPT 2015, and Bootle et al., ESORICS 2015; all
 conditions in one polynomial as in Buenz et al., "Bulletproofs", S&P 2018, without its recursion.) y, y' and x are
 hashed from the whole statement and all that was sent (foltr.federated.sealed.points.challenge). It is sound if discrete
 logarithms are hard, in the random oracle model; it hides perfectly, whoever computes. No outsider has reviewed it.
@@ -64,7 +64,7 @@ N_POINTS, N_CLOSING = 6, 4
 
 
 class NoteTerms(Struct, frozen=True, dict=True):
-    """What all notes of a round are made by."""
+    """The numbers by which all notes of a round are made."""
 
     n_numbers: int
     """d"""
@@ -160,7 +160,7 @@ def prove(
 ) -> bytes:
     """The proof; ValueRangeError for a signal that is too long. Equal arguments give equal bytes.
 
-    Masks come from `rng`, the secrets and the whole statement together: used for two, they would give all bits away.
+    Masks come from `rng`, the secrets and the whole statement together: used twice, they would give all bits away.
     """
     slack = terms.most - int(signal @ signal)
     if slack < 0:
@@ -204,7 +204,7 @@ class NoteClaim(Struct, frozen=True):
 
 
 def false_claims(terms: NoteTerms, claims: Mapping[str, NoteClaim]) -> tuple[str, ...]:
-    """Names of those that do not hold: all are checked at once, and where that fails by halves."""
+    """Names of those that do not hold: all are checked at once and, if that fails, by halves."""
     read: dict[str, _Equations] = {}
     false = []
     for name, claim in claims.items():

@@ -9,14 +9,14 @@
 
 Each device adds noise of variance (z clip)^2 / n_honest, of coins, in whole steps of one grid, so the sum holds at
 least the noise of the ledger, exactly, and adding up rounds nothing. A message is bound to its round, its roster and
-its committee twice: in each box's key, and under its signature. That its signal is within the clip, and its noise what
-the coins made of bits that were fixed before, is proved to the server, which reads neither
+its committee twice: in each box's key, and under its signature. It proves to the server, which reads neither, that its
+signal is within the clip and its noise what the coins made of bits fixed before them
 (foltr.federated.sealed.note_proof).
 
-Who sends a share that is not what it committed to is named by a complaint that everybody checks
-(foltr.federated.sealed.complaints), and its message is left out. Nobody else's note is spent by that: the list stays
-the one list of the round, and a member may answer it once more without the messages that are proved false, for the
-difference of two such answers tells of liars alone. Who adds up falsely is named by its answer alone.
+A member that sends a share other than the committed one is named by a complaint that everybody checks
+(foltr.federated.sealed.complaints), and its message is left out. That spends nobody else's note: the list stays the one
+list of the round, and a member may answer it once more without the messages that are proved false, because the
+difference of two such answers tells only of liars. A member that adds up falsely is named by its answer alone.
 
 What it costs: a member of the committee sees who answered, and t of them with the server, or t with the boxes, could
 open what single devices sent (their share of the noise remains). What it makes impossible: looking at one update, so no
@@ -129,7 +129,7 @@ class Occasion(msgspec.Struct, frozen=True, dict=True):
 def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
     """What keyed noise and polynomials must be derived from, together with the device's secret.
 
-    Everything that goes into the message is in it: for two messages that differ in anything the generator differs, and
+    It covers everything that goes into the message: two messages that differ in anything have different generators, and
     a message made twice is the same. (The same noise on another grid, or the same polynomial with another threshold,
     would give the update away.)
     """
@@ -137,7 +137,7 @@ def randomness(occasion: Occasion, device: str, change: FloatVector) -> bytes:
 
 
 class Draft(msgspec.Struct, frozen=True):
-    """A note before its coins are known: all that its sender has any choice in."""
+    """A note before its coins are known: all that its sender can choose."""
 
     signal: Int64Vector
     """[n_numbers]"""
@@ -266,7 +266,7 @@ def opened_shares(
 ) -> OpenedShares:
     """The device's shares of all listed messages but those left out; SealedSumError for a task that must not be.
 
-    Shares whose sum is that of the commitments' sums are as good as right: only the sum is ever told.
+    Shares whose sum fits the sum of the commitments are as good as right: only the sum is ever told.
     """
     check_list(occasion, listed)
     point = occasion.cohort.point(device)
@@ -287,7 +287,7 @@ def opened_shares(
 
 
 def _held(read: dict[str, Scalars], point: int, commitments: Mapping[str, list[bytes]]) -> dict[str, Scalars]:
-    """Those that are what was committed to, of the shares of one sum."""
+    """Of the shares of one sum, those that fit what was committed to."""
     if read and is_share(add_shares(list(read.values())), point, add_commitments([commitments[one] for one in read])):
         return read
     return {one: numbers for one, numbers in read.items() if is_share(numbers, point, commitments[one])}
@@ -317,9 +317,9 @@ def box_of(occasion: Occasion, box: ListedBox, point: int) -> Box:
 def answer(
     occasion: Occasion, listed: ShareList, identity: Identity, device: str, found: OpenedShares, without: Sequence[str]
 ) -> CommitteeAnswer:
-    """What a member of the committee says of shares that all hold together; SealedSumError where too few are left.
+    """A committee member's answer, from shares that all hold together; SealedSumError where too few are left.
 
-    The list's signature is checked, its hash noted durably, and each message left out proved false, by the caller.
+    The caller has checked the list's signature, noted its hash durably, and found each message left out proved false.
     """
     left = listed.messages.keys() - set(without)
     if found.bad or found.shares.keys() != left:

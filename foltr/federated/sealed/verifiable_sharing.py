@@ -1,4 +1,4 @@
-"""Pedersen's verifiable sharing of vectors of whole numbers: every share can be checked, and a false one be told.
+"""Pedersen's verifiable sharing of vectors of whole numbers: every share can be checked, and a false one detected.
 
     f_c(x) = v_c + a_{c,1} x + ... + a_{c,t-1} x^{t-1}    for each number v_c of the vector, over the scalars modulo q
     g(x)   = r + b_1 x + ... + b_{t-1} x^{t-1}            of blinding numbers
@@ -6,13 +6,14 @@
     share i = (f_1(i), ..., f_d(i), g(i)),  i = 1, ..., n
 
 (Pedersen, "Non-interactive and information-theoretic secure verifiable secret sharing", CRYPTO 1991; one commitment to
-all numbers of a power.) Any t shares give the vector, fewer give nothing, whoever computes. A share belongs to the
-committed polynomials if and only if
+all coefficients of a power.) Any t shares give the vector; fewer reveal nothing, whoever computes. A share belongs to
+the committed polynomials if and only if
 
     sum over c of f_c(i) G_c + g(i) H = sum over j of i^j C_j
 
-(else the relation of two generators would be known). Sums of shares are shares of the sum, and sums of commitments are
-commitments to it: a false sum is found out alone, and any t right ones give the vector. Negative numbers are q - 1, ...
+(else a relation between two generators would be known). Sums of shares are shares of the sum, and sums of commitments
+are commitments to it: a false sum is detected alone, and any t right ones give the vector. Negative numbers are q - 1,
+...
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def commit(values: Sequence[int], blinding: int) -> bytes:
 def random_scalars(count: int, rng: np.random.Generator) -> Scalars:
     """`stream_scalars` under 32 bytes of `rng`.
 
-    What colluding holders of shares see are sums of these numbers, so they come from a cipher, not from a generator
-    that was made for simulations.
+    Colluding holders of shares see sums of these, so they come from a cipher, not from a generator that was made for
+    simulations.
     """
     return stream_scalars(count, rng.bytes(32))
 

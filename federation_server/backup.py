@@ -3,12 +3,12 @@
 A backup is gzip-compressed MessagePack: a header, then every row of every table from one consistent view, then a
 BLAKE2b-256 over all of it. Members' updates and nonces are left out: updates are exposed enough in one place, and both
 are worth nothing on another day. So are files of depots, which their computers write again. The open round is left out
-with them, and all that a sealed one has of its members: a restored server opens a new one.
+with them, and all that a sealed one holds of its members: a restored server opens a new one.
 
-A restored group goes on above all that was: a new lineage, without those who were forgotten since the backup. Devices
-have seen rounds that the backup does not know. A lineage with a number that no server of this group can have given
-before leaves them behind; devices follow it as any other. Its number is that of the second in which it begins, unless
-the backup, or a restore before, had a higher one.
+A restored group goes on above all that was: in a new lineage, without those who were forgotten since the backup.
+Devices have seen rounds that the backup does not know. A lineage number that no server of this group can have given
+before leaves those rounds behind; devices follow it as any other. Its number is that of the second in which it begins,
+unless the backup, or a restore before, had a higher one.
 """
 
 from __future__ import annotations

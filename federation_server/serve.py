@@ -55,7 +55,7 @@ class Installation(Struct, frozen=True, eq=False):
 
     @property
     def public_address(self) -> str:
-        """Where devices find the server: `server.public`, or else what this machine itself reaches it at."""
+        """Where devices find the server: `server.public`, or else the address at which this machine reaches it."""
         section = self.settings.server
         if section.public:
             return section.public.rstrip("/")
@@ -163,7 +163,7 @@ def serve(installation: Installation) -> None:
 
 
 def crowd_of(server: Server) -> Crowd:
-    """The connections of one process, as many as its descriptors allow."""
+    """The connections of one process, at most as many as its descriptors allow."""
     server.crowd.largest = largest_crowd()
     return server.crowd
 

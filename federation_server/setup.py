@@ -83,7 +83,7 @@ def make(folder: Path, *, name: str, start: Start, now: int, mode: Mode | None =
 
 
 def _make_keys(folder: Path, settings: ServerSettings) -> None:
-    """A key file where there is none; ServerSettingsError where a group's own is gone, which a new one would hide."""
+    """A key file where there is none; ServerSettingsError where a group's own is gone: a new one would hide that."""
     keys = folder / settings.server.keys
     if keys.exists():
         return
@@ -113,7 +113,7 @@ def make_certificate(folder: Path, settings: ServerSettings, *, renew: bool = Fa
 def terms_of(settings: ServerSettings, group_id: str, *, features: Sequence[str], manifest_hash: str) -> Terms:
     """What members will compute by; equal weights wherever privacy is accounted.
 
-    ServerSettingsError where a weight is to be shared of a feature that the ranker does not have.
+    ServerSettingsError where a weight to be shared is of a feature that the ranker does not have.
     """
     section = settings.method
     private = not isinstance(section.mechanism, NoPrivacy)

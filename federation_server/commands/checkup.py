@@ -53,7 +53,7 @@ class Check(Struct, frozen=True):
     good: bool
     text: str
     awaited: bool = False
-    """what is not good is not there yet, which is no fault"""
+    """what is missing is only not there yet, which is no fault"""
 
 
 def checks(installation: Installation, folder: Path, *, now: int) -> Iterator[Check]:

@@ -1,7 +1,7 @@
 """A member leaves, or leaves and is forgotten: its rows are erased, then its influence is unlearned.
 
 Erasing is one transaction with the new lineage of models that begins without the member: nothing is half forgotten. Its
-tombstone is on disk before, so that no restore brings it back (`tombstones`). How the influence is taken out is the
+tombstone is on disk first, so that no restore brings it back (`tombstones`). How the influence is taken out is the
 configured method (foltr.federated.unlearning), or one that the operator asks for:
 
     reaggregate  from the last model before the member's first round, the others' stored updates are added up again,
@@ -17,8 +17,8 @@ configured method (foltr.federated.unlearning), or one that the operator asks fo
 A note that a committee is adding up stays until its round is over: without it the others' notes would be lost. So the
 member ends at once, with its tombstone on disk, and the rest follows that round; the receipt says so.
 
-Where what is stored does not suffice for the first or the last, "noise" is done, and the receipt says so; in a group
-without a mechanism that covers a member, "rollback". A group whose updates the server cannot open has "noise" too.
+Where what is stored does not suffice for the first or the last, "noise" is used, and the receipt says so; in a group
+without a mechanism that covers a member it is "rollback". A group whose updates the server cannot open has "noise" too.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ KEEPS_RANKER = ("none", "noise")
 
 
 WAITS = "waits "
-"""before a request: the fact with the pseudonym and the tombstone of one that waits for a round's end"""
+"""before a request's name: the fact with pseudonym and tombstone of a member that waits for a round's end"""
 PROGRESS = {
     "done": "done",
     "waiting": "the membership ended; all else follows the round that is being added up with it",
@@ -93,16 +93,16 @@ def remove(connection: Connection, forgetter: Forgetter, device: str, *, now: in
 
 
 def _asked(connection: Connection, device: str, *, now: int) -> Tombstone:
-    """The tombstone of a request that waits already, for asked twice it is one, or of a new one."""
+    """The tombstone of the request that waits already, as asking twice makes one, or of a new one."""
     fresh = Tombstone(hash_of_member(device), None, None, "none", secrets.token_hex(16), now)
     return dict(_waiting(connection)).get(device, fresh)
 
 
 def forget_again(connection: Connection, forgetter: Forgetter, *, now: int) -> int:
-    """Erase whom the tombstones name and this database has: after a restore, or a crash before a commit; how many.
+    """Erase members that tombstones name and this database has, after a restore or a crash before a commit; how many.
 
-    By the method of then; where what is stored does not suffice any more, by going back, for the receipt said that the
-    influence is gone.
+    By the method used then or, where what is stored no longer suffices, by going back, because the receipt said that
+    the influence is gone.
     """
     found = {hash_of_member(member.device): member.device for member in enrolment.all_members(connection)}
     owed = tombstones.missing(connection, forgetter.file.read())
@@ -158,7 +158,7 @@ class _Request(msgspec.Struct, frozen=True):
     first: readding.Place | None
     """where the member's influence began; None for none to take out"""
     is_promised: bool = False
-    """whether its stone tells of a receipt that was given before"""
+    """whether its tombstone is of a receipt that was given before"""
 
 
 def _forget(connection: Connection, forgetter: Forgetter, asked: _Request, *, now: int) -> Receipt:
@@ -225,7 +225,7 @@ def _possible(
 
 
 def _without_updates(agreed: Terms, settings: ForgettingSection) -> str:
-    """The method of a group whose server has sums alone."""
+    """The method of a group whose server has only sums."""
     return "noise" if covers(agreed) and settings.method != "rollback" else "rollback"
 
 

@@ -55,7 +55,7 @@ def first_place(connection: Connection, device: str) -> Place | None:
 
 
 def last_before(connection: Connection, first: Place) -> Place:
-    """The newest model that cannot have been influenced by a member that first took part in this place.
+    """The newest model that cannot have been influenced by a member that first took part at this place.
 
     Where that round lies on a branch that was given up, the member's influence on today's ranker can only have begun in
     a later lineage: the point where that one began is safe.

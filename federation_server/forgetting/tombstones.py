@@ -1,8 +1,8 @@
 """Who was forgotten stays forgotten: hashes of pseudonyms in a file beside the keys, which outlives every restore.
 
-A line is on disk before the transaction that erases the member commits. The table of the same name says whose erasing
-this database has been through: members that only the file names are erased again when a server opens. A
-backup carries the table, and what only the table knows is added to the file.
+A line is on disk before the transaction that erases the member commits. The table of the same name says whose erasure
+this database has been through: members named only by the file are erased again when a server opens. A backup carries
+the table, and what only the table knows is added to the file.
 
 The file also remembers the lineages that began by a restore, so that no number is ever used twice.
 """
@@ -64,7 +64,7 @@ class TombstoneFile(msgspec.Struct, frozen=True):
     path: Path
 
     def read(self) -> tuple[Line, ...]:
-        """All lines, oldest first; a last one that a crash cut short never counted, its transaction did not commit."""
+        """All lines, oldest first; a last one cut short by a crash never counted, as its transaction did not commit."""
         try:
             data = self.path.read_bytes() if self.path.exists() else b""
             lines = data[: data.rfind(b"\n") + 1].splitlines()
@@ -115,13 +115,13 @@ def _stones(lines: Sequence[Line]) -> list[Tombstone]:
 
 
 def in_database(connection: Connection) -> tuple[Tombstone, ...]:
-    """Those whose erasing this database has been through, oldest first."""
+    """Those whose erasure this database has been through, oldest first."""
     rows = connection.execute(select(tombstones).order_by(tombstones.c.time, tombstones.c.member))
     return tuple(Tombstone(**row._mapping) for row in rows)
 
 
 def missing(connection: Connection, lines: Sequence[Line]) -> tuple[Tombstone, ...]:
-    """The newest of each member in the file, where this database has not been through it or a later one."""
+    """Each member's newest in the file, unless this database has been through it or a later one."""
     known = {one.member: one for one in in_database(connection)}
     newest = {one.member: one for one in sorted(_stones(lines), key=lambda one: one.time)}
     return tuple(

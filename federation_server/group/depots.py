@@ -1,8 +1,8 @@
 """Depots: sealed files that a member's computers exchange, and that nobody here can read.
 
 A member makes one. From then on nobody reaches it but the holders of a key that the computers derive from their code:
-they sign by it as a member does by its own. When they remove a computer a new key takes the place of theirs, once. The
-former key then sees nothing but files that hand the new one on, and changes nothing any more.
+they sign with it as a member does with its own. When they remove a computer, a new key takes the place of theirs, once.
+The former key then sees only files that hand the new one on, and can change nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST_CHANGE = 6_000_000
 LARGEST_ANSWER = 4 << 20
 """bytes of the files in an answer, before base64"""
 MOST_FORMER = 16
-"""keys that a member's computers had; with an older one there is nothing to find any more"""
+"""former keys of a member's computers; with an older one nothing is found any more"""
 
 
 class Depot(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Depot(Struct, frozen=True):
 
 
 def found(connection: Connection, name: str, *, now: int, lock: bool = False) -> Depot:
-    """The depot that a key opens; Refused("no-depot") where there is none, or its member is none any more."""
+    """The depot that a key opens; Refused("no-depot") where there is none, or its member is one no longer."""
     query = select(depots).where(depots.c.name == name)
     row = connection.execute(query.with_for_update() if lock else query).first()
     try:
@@ -78,7 +78,7 @@ def page(connection: Connection, depot: Depot) -> DepotPage:
 
 
 def files(connection: Connection, depot: Depot, names: Sequence[str]) -> DepotFiles:
-    """Those that are there, the first at least, and more while they fit into one answer."""
+    """The files that are there: at least the first, and more as long as they fit into one answer."""
     if len(names) > wire.DEPOT_ASKED or not all(map(wire.DEPOT_NAME.fullmatch, names)):
         raise Refused("malformed", f"names of files, {wire.DEPOT_ASKED} at most")
     asked = select(depot_files.c.name, depot_files.c.size).where(_seen(depot), depot_files.c.name.in_(names))
@@ -95,12 +95,12 @@ def files(connection: Connection, depot: Depot, names: Sequence[str]) -> DepotFi
 
 
 def _seen(depot: Depot) -> ColumnElement[bool]:
-    """The condition on a file that this key sees it."""
+    """The condition for a file to be seen by this key."""
     return (depot_files.c.device == depot.device) & (depot_files.c.handed_on >= int(depot.former > 0))
 
 
 def change(connection: Connection, depot: Depot, asked: DepotChange, limits: LimitsSection) -> DepotPage:
-    """All of it, or nothing where it is refused; the same again changes nothing."""
+    """Make the whole change, or none of it where it is refused; the same again changes nothing."""
     if asked.successor and pseudonym(asked.successor) != depot.name:
         depot = _succeeded(connection, depot, asked.successor)
     if depot.former:
@@ -127,7 +127,7 @@ def _write(connection: Connection, depot: Depot, asked: DepotChange, limits: Lim
 
 
 def _succeeded(connection: Connection, depot: Depot, key: bytes) -> Depot:
-    """The depot under its next key, empty: what lay under the former one its computers write again."""
+    """The depot under its next key, empty: its computers write again what lay under the former one."""
     if len(key) != KEY_BYTES:
         raise Refused("malformed", f"a key has {KEY_BYTES} bytes")
     if depot.former:
@@ -143,7 +143,7 @@ def _succeeded(connection: Connection, depot: Depot, key: bytes) -> Depot:
 
 
 def used(connection: Connection, device: str = "") -> Mapping[str, tuple[int, int]]:
-    """How many files and bytes each member's depot holds, or that of one, by the member's pseudonym."""
+    """How many files and bytes each member's depot holds, or one member's, by pseudonym."""
     query = select(depot_files.c.device, func.count(), func.sum(depot_files.c.size)).group_by(depot_files.c.device)
     query = query.where(depot_files.c.device == device) if device else query
     return {device: (n_files, int(n_bytes)) for device, n_files, n_bytes in connection.execute(query)}

@@ -85,7 +85,7 @@ def key_hash(invite_key: bytes) -> str:
 
 
 def all_invites(connection: Connection) -> Sequence[Row[Any]]:
-    """The table's rows, newest first; the server never knew the secrets but of those that it made itself."""
+    """The table's rows, newest first; the server never knew the secrets, except of those that it made itself."""
     return connection.execute(select(invites).order_by(invites.c.created.desc(), invites.c.key_hash)).all()
 
 
@@ -100,8 +100,8 @@ def redeem(connection: Connection, asked: Enrolment, *, lifetime: int | None, no
     """Make the holder of this key a member, once for each invite.
 
     The same device redeeming its own invite again (its first answer was lost) is a member already and gets the same
-    answer. Refused("bad-invite") otherwise when the invite is unknown, used, expired or revoked, its secret was not
-    there to prove it, or the roster knows it as used, as after a restore.
+    answer. Otherwise Refused("bad-invite") when the invite is unknown, used, expired or revoked, its secret is not
+    proved, or the roster knows it as used, as after a restore.
     """
     device_key = asked.device_key
     try:
@@ -138,12 +138,12 @@ def readmit(connection: Connection, keys: Mapping[bytes, bytes], *, now: int) ->
 
 
 def member(connection: Connection, device: str) -> Member | None:
-    """The member of this pseudonym, also one whose membership ended."""
+    """The member of this pseudonym, even if its membership has ended."""
     return members_of(connection, [device]).get(device)
 
 
 def members_of(connection: Connection, devices: Iterable[str]) -> dict[str, Member]:
-    """Those of the pseudonyms that are known, also members whose membership ended."""
+    """Those of the pseudonyms that are known, even if their membership has ended."""
     rows = connection.execute(_MEMBERS, {"devices": list(devices)})
     return {row.device: _member(row) for row in rows}
 
@@ -155,7 +155,7 @@ def count_answers(connection: Connection, devices: Iterable[str]) -> None:
 
 
 def inherit(connection: Connection, former: str, device: str, *, now: int) -> None:
-    """Let a member be the one that the same person was before: its rounds count for it; only before its own first."""
+    """Let a member go on as the one that the same person was before, with its rounds; only before its own first."""
     if answered(connection, device):
         raise Refused("bad-vouching", "it has answered rounds already as another person")
     rest = update(members).where(members.c.device == device)
@@ -182,14 +182,14 @@ def count_active(connection: Connection, *, now: int) -> int:
 LEAP = 3600
 """seconds"""
 REACHED = "retention reached"
-"""the fact that says by which moment rows were old last, give or take LEAP (federation_server.running.retention)"""
+"""the fact that holds the moment by which rows were last judged old, give or take LEAP (running.retention)"""
 _REACHED = select(facts.c.value.cast(members.c.expires.type)).where(facts.c.name == REACHED).scalar_subquery()
 
 
 def is_active(now: int | ColumnElement[int]) -> ColumnElement[bool]:
-    """The condition on a row of `members` that its updates are taken.
+    """The condition for a row of `members` to have its updates taken.
 
-    No clock that is far ahead ends memberships at once: a round would not wait for these members, or be void.
+    A clock that is far ahead must not end memberships at once: a round would not wait for these members, or be void.
     """
     lasts = members.c.expires.is_(None) | (members.c.expires > now) | (members.c.expires > _REACHED + LEAP)
     return members.c.ended.is_(None) & lasts
@@ -227,7 +227,7 @@ def erase(connection: Connection, device: str) -> dict[str, int]:
     """Delete the member and everything it sent; how many rows of each table.
 
     The invite that let it in goes, too: its note may say who that was. It is found by the second in which it was used;
-    another one of that second is worth nothing either. Closed rounds count the updates that remain, and name others.
+    another one of that second is worthless, too. Closed rounds count the updates that remain, and name others.
     """
     sent = select(updates.c.lineage, updates.c.round).where(updates.c.device == device)
     counted = update(rounds).where(tuple_(rounds.c.lineage, rounds.c.round).in_(sent), rounds.c.state == "closed")

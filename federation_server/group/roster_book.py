@@ -63,7 +63,7 @@ def vouch(connection: Connection, device: str, asked: Vouching) -> tuple[str, st
     """A member vouches for another, or takes one off; Refused("bad-vouching") when it may not, or signed something
     else. The same again changes nothing.
 
-    Where one is taken off who joined again, the pseudonyms of then and now: only who brought in the new one may say so.
+    Where one is taken off that joined again, its former and its new pseudonym: only who brought in the new may say so.
     """
     here = state(connection)
     signer, about = here.of_device(device), here.members.get(asked.about)
@@ -117,7 +117,7 @@ def take_back(connection: Connection, seen: RosterPage, returned: Sequence[Roste
     """Append what a restored roster lacks, up to a page that this server has signed; the states before and after.
 
     The page proves that the server took these entries once, erased ones and those of the administrator's invites among
-    them. Refused("wrong-roster") where the server has gone on otherwise meanwhile.
+    them. Refused("wrong-roster") where the server has meanwhile gone on differently.
     """
     here = state(connection)
     if seen.number <= here.number:

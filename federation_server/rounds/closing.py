@@ -4,8 +4,8 @@ What the next ranker is, foltr.federated.joining says; here it meets the databas
 updates, goes its own way (federation_server.sealed.summing).
 
 The guard remembers what each member sent in all its rounds, added up (foltr.federated.guard). These sums outlive
-lineages: a bound on what noise can add up to knows nothing of rankers, and who was found out should not be believed
-again because somebody else was forgotten. They go when the member leaves or is erased.
+lineages: a bound on what noise can add up to does not depend on rankers, and a member that was found out should not be
+believed again because somebody else was forgotten. They go when the member leaves or is erased.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def guard_state(connection: Connection) -> GuardState:
 
 
 def guard_sums(connection: Connection, vault: Vault, devices: Sequence[str], n_sent: int) -> RunningSums:
-    """Of these devices, in their order; zeros for whom the guard does not know."""
+    """The sums of these devices, in their order; zeros for those that the guard does not know."""
     found = RunningSums.none(len(devices), n_sent)
     place = {device: row for row, device in enumerate(devices)}
     for stored in connection.execute(select(guarded)):

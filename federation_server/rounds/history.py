@@ -1,7 +1,7 @@
 """What happened in the group and how it stands, for the operator: whole rounds, noise, privacy spent; no member alone.
 
 What a member spends is told for one who takes part in every round, at delta 1e-5, against the server: where it opens
-each update that is the device's own noise, where it learns their sum alone the noise of the sum.
+each update, by the device's own noise; where it learns only their sum, by the noise of the sum.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def epsilon(agreed: Terms, n_rounds: int) -> float | None:
 
 
 def spent_in_period(connection: Connection, agreed: Terms, *, now: int) -> Spent:
-    """Counted over the rounds of the last `period_days` that any update came in, however they ended."""
+    """Counted over the rounds of the last `period_days` in which any update came in, however they ended."""
     began = now - agreed.period_days * DAY
     query = select(rounds.c.n_updates).where(rounds.c.state != "open", rounds.c.n_updates > 0, rounds.c.closed > began)
     n_rounds = len(connection.execute(query).all())
@@ -148,7 +148,7 @@ def budget_over(agreed: Terms, closed: Sequence[dict[str, Any]]) -> tuple[float 
 
 
 def noise(agreed: Terms, counts: Sequence[int]) -> float | None:
-    """How long the noise in what rounds of `counts` updates moved is beside the longest signal they can hold.
+    """The length of the noise that rounds of `counts` updates added, over that of the longest signal they can hold.
 
     Where the server learns sums it is at most this: devices that were away would have made each share smaller.
     """
@@ -164,7 +164,7 @@ def noise(agreed: Terms, counts: Sequence[int]) -> float | None:
 def _mechanism(agreed: Terms, privacy: Mechanism, n_updates: int) -> Mechanism:
     """What the devices of a round did: where the server learns sums, each added its share of the noise.
 
-    The share is larger the fewer members count as honest, who are told from the cohort: it was at least `n_updates`.
+    The share is larger the fewer members count as honest; their number follows from the cohort's, at least `n_updates`.
     """
     if agreed.mode == "open" or not isinstance(privacy, Gaussian):
         return privacy

@@ -6,9 +6,9 @@ Opening and checking need no transaction and happen in the request's own thread;
 a round instead of once an update. One thread keeps them (`Writer`).
 
 Neither a request that reads nor an update spends a nonce, so a poll writes nothing and an update one row. Sent again, a
-read changes nothing and tells no more than the first answer did, which whoever can send it again has seen pass by; an
+read changes nothing and tells no more than the first answer, which anyone able to send it again has seen pass by; an
 update is for one round, lineage and model, is kept once for each device by the table's primary key, and is answered as
-before. The signature's time ends both after minutes all the same.
+before. In any case the time in the signature ends both after minutes.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def has_update(connection: Connection, here: Round, device: str) -> bool:
 
 
 class Expectations(Struct, eq=False):
-    """Of one process; another may close the round, which the writer's transaction finds out."""
+    """What one process expects; another may close the round, which the writer's transaction finds out."""
 
     engine: Engine
     vault: Vault
@@ -206,7 +206,7 @@ class Expectations(Struct, eq=False):
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def of(self, sealed: Sealed) -> Expectation:
-        """Of the round that is open, read again when the update speaks of another one than was read last."""
+        """What the open round expects, read again when the update names another round than was read last."""
         with self._lock:
             here = self._known.open_round if self._known else None
             if self._known is None or here is None or (here.lineage, here.number) != (sealed.lineage, sealed.round):

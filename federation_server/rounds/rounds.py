@@ -111,7 +111,7 @@ def present(connection: Connection, *, lock: bool = False) -> Round | None:
 
 
 def to_close(connection: Connection, vault: Vault, schedule: Schedule, *, now: int) -> Round | None:
-    """The open round, which nobody else closes meanwhile; where there is none it is opened, and None is given.
+    """The open round, which nobody else closes meanwhile; where there is none, one is opened and None returned.
 
     None without a group, too.
     """
@@ -178,9 +178,9 @@ def is_ahead(open_round: Round, schedule: Schedule, *, now: int) -> bool:
 
 
 def give_time_again(connection: Connection, schedule: Schedule, *, now: int) -> None:
-    """Where updates were awaited until a moment at which the server was away: their usual time from now on.
+    """If the server was away at the moment until which updates were awaited: their usual time from now on.
 
-    Once for a round, or a server that is on for an hour a day would close none without all of its members.
+    Once a round: otherwise a server that is on for an hour a day would close none without all of its members.
     """
     group.lock(connection)
     here = present(connection, lock=True)
@@ -220,7 +220,7 @@ LOST = "known by its ranker alone, which a member handed back after a restore; t
 
 
 def note_lost(connection: Connection, lineage: int, number: int, *, floor: int, now: int) -> None:
-    """A round of which a restore left the ranker alone: it counts as closed now, by as few updates as may be."""
+    """A round of which a restore left only the ranker: it counts as closed now, by the fewest updates possible."""
     moments = dict.fromkeys(("opened", "deadline", "closed"), now)
     row = {"lineage": lineage, "round": number, "purpose": "learn", "state": "closed", "guard": LOST, **moments}
     connection.execute(insert(rounds).values(**row, public_key=b"", model_hash="", n_updates=max(floor, 1)))

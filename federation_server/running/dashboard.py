@@ -28,7 +28,7 @@ WIDTH, HEIGHT = 320, 150
 LEFT, RIGHT, TOP, BOTTOM = 38, 10, 10, 22
 """margins, with room for the scale and the names"""
 MOST_DOTS = 30
-"""points of a line that are marked one by one; beyond that its last alone"""
+"""points of a line that are marked one by one; beyond that only the last"""
 
 Values = Sequence[float | None]
 

@@ -1,4 +1,4 @@
-"""What the settings no longer keep is deleted, by a moment that no wrong clock takes far ahead at once.
+"""Delete what the settings no longer keep, by a moment that no wrong clock can take far ahead at once.
 
 What is deleted is gone, and a server's clock may be years ahead for an hour. So the moment by which rows are old
 follows the clock, and gains no more than LEAP each time it is asked for, once a minute:
@@ -8,7 +8,7 @@ follows the clock, and gains no more than LEAP each time it is asked for, once a
 A server that was off for a month has caught up after half a day; an hour with a wrong clock deletes what was due within
 two and a half days anyway.
 
-A round waits for members by this moment, too, whose time is over by the clock (federation_server.group.enrolment).
+By this moment a round also waits for members whose time is over by the clock (federation_server.group.enrolment).
 """
 
 from __future__ import annotations

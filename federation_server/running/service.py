@@ -41,10 +41,10 @@ HASH, REQUEST = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{32}")
 """the names of models and of requests to be forgotten"""
 LARGEST_KEYS = 100_000
 SETTLE_SECONDS = 30.0
-"""that a request waits for a round to close at most; it then reads what there is"""
+"""that a request waits at most for a round to close; it then reads what there is"""
 AWAY_SECONDS = 600
-"""from one look at the round to the next, by which the server was off, asleep, or had another clock: longer than a
-database is waited for"""
+"""between two looks at the round; after more the server was off, asleep, or had another clock: longer than a database
+is waited for"""
 log = logging.getLogger("foltr-server")
 
 
@@ -313,7 +313,7 @@ class Service:
         return inbox.Desk(connection, self.sealed, self.vault, self.clock())
 
     def _kept(self, kept: wire.Accepted | Refused) -> wire.Accepted:
-        """What the committee said is stored, be it that it was a lie."""
+        """What a committee member said is stored, even if it was a lie."""
         self._go_on(self.tick)
         if isinstance(kept, Refused):
             raise kept
@@ -388,7 +388,7 @@ class Service:
         return self._document("receipt", receipt)
 
     def receipt(self, name: str) -> wire.Signed:
-        """How far a forget-me request is; its random name is the only key to it."""
+        """How far a forget-me request has come; its random name is the only key to it."""
         if not REQUEST.fullmatch(name):
             raise Refused("not-found", "no such request")
         with reading(self.engine) as connection:

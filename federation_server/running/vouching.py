@@ -32,9 +32,9 @@ INVITE_DAYS = 7
 def take_back(
     connection: Connection, server_key: bytes, device: str, asked: wire.RosterReturn, *, now: int
 ) -> wire.RosterPage:
-    """After a restore a device hands back what the roster lacks; the entries from the first one on that were handed.
+    """After a restore a device hands back what the roster lacks; returns the entries from the first handed back on.
 
-    They make members of those who enrolled since the backup, but for who was forgotten, and end the membership of those
+    They make members of those who enrolled since the backup, except those forgotten, and end the membership of those
     who left. Refused("unknown-device") for a sender that neither is a member nor is one by these entries.
     """
     group_id = group.terms(connection).group_id
@@ -62,10 +62,10 @@ def take_back(
 def take_back_ranker(
     connection: Connection, forgetter: Forgetter, asked: wire.RankerReturn, *, now: int
 ) -> wire.ModelRecord:
-    """After a restore a device hands back the newest ranker that it knows; the one from which the group goes on.
+    """After a restore a device hands back the newest ranker it knows; returns the one from which the group goes on.
 
-    Refused("wrong-lineage") for a ranker that was not lost by restores alone but given up, as when somebody was
-    forgotten, "gone-on" where the group has closed a round without it, or the backup does not know its lineage.
+    Refused("wrong-lineage") for a ranker that was given up rather than lost only by restores, as when somebody was
+    forgotten; "gone-on" where the group has closed a round without it, or the backup does not know its lineage.
     """
     agreed = group.terms(connection)
     if asked.group_id != agreed.group_id:
@@ -95,7 +95,7 @@ def take_back_ranker(
 
 
 def _restored_to(connection: Connection, lineage: int) -> tuple[int | None, bool]:
-    """The round of a lineage to which restores alone led back, None where other things did; whether a round has closed
+    """The round of a lineage to which only restores led back, None where anything else did; whether a round has closed
     since."""
     here, since, has_learned = group.newest(connection).record.lineage, None, False
     while here != lineage:
@@ -113,8 +113,8 @@ def _go_on(
 ) -> None:
     """Begin a lineage from the ranker, and count the rounds after `since` that led to it.
 
-    Who took part in them is lost, so whoever is not known to have taken part before may have from the first of them on,
-    but for those who joined after the restore.
+    Who took part in them is lost, so whoever is not known to have taken part before may have done so from the first of
+    them on, except those who joined after the restore.
     """
     agreed, policy, place = group.terms(connection), forgetter.policy, (lost.lineage, lost.round)
     forgetting.abandon(connection, rounds.present(connection, lock=True), now=now)
@@ -163,7 +163,7 @@ def vouch(connection: Connection, device: str, asked: wire.Vouching, *, now: int
 
 
 def _check_may_end(connection: Connection, device: str, about: int, *, now: int) -> None:
-    """Refused("bad-vouching") where a member would take off another that is still one and that it did not bring in.
+    """Refused("bad-vouching") where a member would take off one whose membership goes on and that it did not bring in.
 
     A newcomer could otherwise take off everybody, and be the only one who can bring in others.
     """

@@ -276,7 +276,7 @@ def _too_large(largest: int) -> Refused:
 
 
 FRESH = {"Cache-Control": "no-store"}
-"""what a member is told is for it alone, and for now: a cache in front must not give it to the next one"""
+"""what a member is told is for it alone, and only now: a cache in front must not give it to the next one"""
 
 
 def _json(record: wire.Record) -> Response:

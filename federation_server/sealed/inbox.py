@@ -1,8 +1,8 @@
 """The messages of a sealed round: shared updates, the committee's complaints and answers; and each member's task.
 
-The server can check who sent a message and that it is of this round and this roster; what is in its boxes only their
-owners can open, and prove. Who has lied is noted with the proof: the report of the round names it. A message and an
-answer are kept once for each device by their tables' primary keys, on disk before they are acknowledged, and
+The server can check who sent a message and that it is of this round and this roster; only the owners of its boxes can
+open them, and prove what is inside. A member that lied is noted with the proof: the round's report names it. A message
+and an answer are kept once for each device by their tables' primary keys, on disk before they are acknowledged, and
 acknowledged again when they are sent again: nothing here spends a nonce. The list is fixed by
 federation_server.sealed.summing, and never changed.
 """
@@ -56,7 +56,7 @@ _N_ANSWERS = select(func.count()).select_from(answers).where(of_a_round(answers)
 
 
 class SealedRounds(Struct, eq=False):
-    """What one process works out once of its group's rounds; for many threads."""
+    """What one process works out once about its group's rounds; for many threads."""
 
     _method: FPDGD | None = None
     _occasions: dict[tuple[str, int, int, str], Occasion] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class Desk(Struct, frozen=True):
 def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coins:
     """Keep a commitment to a device's noise durably; its coins are drawn after it, and are the same for the same again.
 
-    They hang on the round's secret key, which no member knows, and on the commitment, which the server does not choose.
+    They depend on the round's secret key, which no member knows, and on the commitment, not chosen by the server.
     """
     connection, (round_, where) = desk.connection, _of_cohort(desk, device, sent)
     try:
@@ -149,9 +149,9 @@ def keep_noise(desk: Desk, device: str, sent: wire.NoiseCommitment) -> wire.Coin
 
 
 def senders(connection: Connection, here: Round, cohort: Cohort, *, now: int) -> Set[str]:
-    """Those of the cohort who have sent a note or still may; nobody, where they, or the hands that add up, are too few.
+    """Those of the cohort who have sent a note or still may; nobody, if they or those who add up are too few.
 
-    A note that is taken while they are too few is spent, and the round with it, one for each sender.
+    A note taken while they are too few would be spent, one for each sender, and the round with it.
     """
     active = enrolment.active_devices(connection, now=now)
     n_hands = sum(member.device in active for member in cohort.committee)
@@ -194,8 +194,8 @@ def offered(desk: Desk, device: str, sent: wire.SharedUpdate) -> Offered:
 def keep_shared(desk: Desk, sent: wire.SharedUpdate, message: str, *, false: bool) -> wire.Accepted | Refused:
     """Keep a member's message durably, under the round's lock; the same message again is acknowledged again.
 
-    Refused for another round or phase, for who is not in its cohort, and for another message than the first. One whose
-    proof was found `false` is refused, too: that is given, not raised, for its sender is named.
+    Refused for another round or phase, for a sender outside its cohort, and for another message than the first. One
+    whose proof was found `false` is refused, too: that is returned, not raised, for its sender is named.
     """
     connection, (round_, _) = desk.connection, _of_cohort(desk, sent.device, sent)
     if false:

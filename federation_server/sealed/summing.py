@@ -9,10 +9,10 @@
               times their time, or the mean is longer than honest members make it: the ranker stays, the round counts as
               spent, and the published record says why.
 
-A member who leaves while its note is added up takes it with nobody: the note stays in the sum, and its rows until then.
+A member who leaves while its note is added up does not take it along: the note stays in the sum, its rows until then.
 
-How a sum moves the ranker, foltr.federated.joining says. Each step is a part of the caller's one transaction under the
-group's lock: a crash leaves the step before it. What a round had of single members is deleted with its end.
+foltr.federated.joining says how a sum moves the ranker. Each step is a part of the caller's one transaction under the
+group's lock: a crash leaves the step before it. What a round holds of single members is deleted when it ends.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from foltr.federated.sealed.verifiable_sharing import SharingError
 from foltr.federated.wire import Loss, ShareList, Terms, decode, digest, encode
 
 PATIENCE = 7
-"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note.
-A deadline that was told counts, not the time that went by: a server that was off gives its members another one"""
+"""times the committee's time until the round is void: five sixths must answer, and a void round spends every note. The
+announced deadline counts, not the time that went by: a server that was off gives its members another one"""
 
 
 class _Open(Struct, frozen=True):
@@ -76,7 +76,7 @@ class _Open(Struct, frozen=True):
         return sum(member.device in able for member in self.cohort.committee)
 
     def lacks_hands(self) -> bool:
-        """Whether what was sent can be added up by nobody any more."""
+        """Whether too few are left to add up what was sent."""
         return self.here.n_updates > 0 and self.n_hands() < self.cohort.threshold
 
     def n_awaited(self) -> int:
@@ -88,7 +88,7 @@ class _Open(Struct, frozen=True):
 def close_due(
     connection: Connection, known: SealedRounds, vault: Vault, policy: Policy, *, now: int, asked: bool = False
 ) -> Closed | None:
-    """Whatever the open round is due for, and the next round behind it; what closed, None where nothing did."""
+    """Do what the open round is due for, and open the next if it closed; returns what closed, None if nothing did."""
     here = rounds.to_close(connection, vault, policy.schedule, now=now)
     if here is None:
         return None
@@ -186,7 +186,7 @@ def _of_sums(found: Awaited, present: _Open) -> Awaited:
 
 
 def lists_member(connection: Connection, here: Round | None, device: str) -> bool:
-    """Whether the open round is being added up with a note of this member: erased now, the others' would be lost."""
+    """Whether the open round is being added up with a note of this member: erasing it now would lose the others'."""
     signed = inbox.the_list(connection, here) if here is not None else None
     return signed is not None and device in decode(signed.body, ShareList).messages
 
@@ -196,7 +196,7 @@ class HandsLeft(Struct, frozen=True):
 
     round: int
     n_left: int
-    """of those who are still members then: who has added up must do it again when a message proves false"""
+    """of those who will still be members: whoever has added up must do it again when a message proves false"""
     needed: int
     is_lost: bool
 

@@ -32,8 +32,8 @@ and the distance of two members is the statistic of two means,
     z_ij^2 = ||S_i / T_i - S_j / T_j||^2 / (1 / T_i + 1 / T_j)
 
 which does not depend on T for members who want the same. The clip keeps those who searched much from being far off;
-subtracting the middle makes members of different rounds comparable. The distance of i from the majority is that from
-its n // 2 nearest others, a majority with it: fewer than half, however near each other, must count some of the others.
+subtracting the middle makes members of different rounds comparable. i is as far from the majority as from its n // 2
+nearest others, a majority with it: fewer than half must count some of the rest.
 
 A member that drifts is left out, and the others are judged and joined without it. From half that evidence on, its
 update counts for less, because hundreds of rounds may pass between the two. No update counts for more than REACH median
@@ -45,9 +45,8 @@ and trimming cuts off honest extremes instead. Honest updates come too near by c
 then miss that one. While the guard is alert, a robust rule joins the others. It withstands the larger of two numbers:
 those assumed minus the copies, and the others suspected. If all attackers sent copies, it is the mean.
 
-What it cannot see: attackers whose sums stay within the allowed distance of the majority's, which leaves less for a
-round the more there are; many of them, who widen the allowed spread; a majority. Who honestly wants something else than
-all others is an attacker to it.
+It cannot see attackers whose sums stay within the allowed distance of the majority's (less for a round the more there
+are); many attackers, who widen the allowed spread; a majority. Who honestly wants something else is an attacker to it.
 """
 
 from __future__ import annotations

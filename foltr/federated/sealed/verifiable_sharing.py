@@ -65,8 +65,7 @@ def commit(values: Sequence[int], blinding: int) -> bytes:
 def random_scalars(count: int, rng: np.random.Generator) -> Scalars:
     """`stream_scalars` under 32 bytes of `rng`.
 
-    Colluding holders of shares see sums of these, so they come from a cipher, not from a generator that was made for
-    simulations.
+    Colluding holders of shares see sums of these, so they come from a cipher, not from a generator for simulations.
     """
     return stream_scalars(count, rng.bytes(32))
 
